@@ -7,8 +7,8 @@ VENV ?= .venv
 # The main job of `make run`.
 RUN ?= gcm-deploy descriptors/quickstart.xml
 TESTS ?= tests
-# These leave each other alone, so they run in two processes; the others want to be alone.
-QUICK := --only quick --numprocesses 2 --dist loadfile
+# Most tests wait for processes and networks, so two processes take half the time of one.
+PARALLEL := --numprocesses 2 --dist loadfile
 BUDGET ?= 900
 
 BIN := $(VENV)/bin
@@ -30,7 +30,7 @@ MAKEFLAGS += --no-print-directory
 help:
 	@echo "make run      install into $(VENV) and run the first grid, on this machine"
 	@echo "make test     run the quick tests (all of one folder: make test TESTS=tests/mpi)"
-	@echo "make test-all run all tests; takes half an hour"
+	@echo "make test-all run all tests; takes a quarter of an hour or more"
 	@echo "make lint     check style, format, types, import rules and names"
 	@echo "make format   rewrite the code in the checked format"
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
@@ -44,10 +44,10 @@ run: $(VENV)/.run
 	@$(BIN)/$(RUN)
 
 test: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),$(QUICK)) $(TESTS)
+	@$(BIN)/python -m pytest --quiet $(if $(filter tests,$(TESTS)),--only quick $(PARALLEL)) $(TESTS)
 
 test-slow: $(VENV)/.dev
-	@$(BIN)/python -m pytest --quiet --only slow tests
+	@$(BIN)/python -m pytest --quiet --only slow $(PARALLEL) tests
 
 test-all: test test-slow
 

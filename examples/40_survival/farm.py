@@ -1,9 +1,11 @@
-"""A master that hands out the work of lost workers again.
+r"""A master that hands out the work of lost workers again.
 
-    gcm-deploy --emulate 2x2 --failures return examples/40_survival/farm.py
+    gcm-deploy --emulate 2x2 --recovery blank --recovery-messages cont \
+        examples/40_survival/farm.py
 
 Rank 0 hands out numbers, the others return squares. Two workers end on purpose with work in hand.
-The communicator stays as it is: the ranks of the lost are gaps, and only calls that need them fail.
+Calls that do not need the lost go on, and at the end `Dup` returns a communicator of the same size,
+in which the ranks of the lost are gaps.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from collections import deque
 from mpi4py import MPI
 
 JOBS = 40
-DOOMED = {1: 3, 3: 5}
+DOOMED = {1: 0, 3: 1}
 """After how many jobs which ranks end."""
 
 RESULT, STOP = 1, -1
@@ -58,24 +60,26 @@ def lost_ranks(comm: MPI.Intracomm) -> list[int]:
     return failed.Translate_ranks(None, comm.Get_group())
 
 
-def worker(comm: MPI.Intracomm) -> None:
-    """Work until there is no more."""
+def worker(comm: MPI.Intracomm) -> int:
+    """Work until there is no more; return how much was done."""
     done = 0
     while (job := comm.recv(source=0)) != STOP:
         if done == DOOMED.get(comm.rank):
             os._exit(9)
         comm.send((job, job * job), 0, tag=RESULT)
         done += 1
+    return done
 
 
 def main() -> None:
     """Work as master or worker."""
     comm = MPI.COMM_WORLD
-    if comm.rank:
-        worker(comm)
-        return
-    results = master(comm)
-    print(f"sum of squares: {sum(results.values())}, {len(results)} jobs", flush=True)
+    results = master(comm) if comm.rank == 0 else {}
+    done = worker(comm) if comm.rank else 0
+    shares = comm.Dup().gather(done)
+    if shares is not None:
+        print(f"sum of squares: {sum(results.values())}, {len(results)} jobs", flush=True)
+        print("gaps:", [rank for rank, share in enumerate(shares) if share is None], flush=True)
 
 
 if __name__ == "__main__":

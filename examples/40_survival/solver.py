@@ -1,9 +1,10 @@
 """A solver that goes on smaller: when ranks are lost, the others share their rows again.
 
-    gcm-deploy --emulate 2x2 --failures return examples/40_survival/solver.py
+    gcm-deploy --emulate 2x2 --recovery shrink examples/40_survival/solver.py
 
 Solves A x = b by Jacobi's method. Each rank works on some rows and has all of x, so what is lost
-with a rank is work and no knowledge. Two ranks end on purpose on the way.
+with a rank is work and no knowledge. Two ranks end on purpose on the way. After a loss all calls
+on the communicator raise an error, so that all ranks come to `Dup`, which recovers it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,7 @@ def step(comm: MPI.Intracomm, matrix: Array, right: Array, x: Array) -> tuple[Ar
 
 def without_the_lost(comm: MPI.Intracomm) -> MPI.Intracomm:
     """Return a communicator of the ranks that are left; all of them have to come here."""
-    comm.Revoke()  # those that have noticed nothing yet end what they wait for
-    small = comm.Shrink()
-    assert isinstance(small, MPI.Intracomm)
+    small = comm.Dup()
     if small.rank == 0:
         print(f"{comm.size - small.size} lost, {small.size} go on", flush=True)
     return small
@@ -64,7 +63,7 @@ def main() -> None:
             fresh, change = step(comm, matrix, right, x)
             comm.Agree(1)  # raises at all of them if one is lost
         except MPI.Exception as error:
-            if error.Get_error_class() not in (MPI.ERR_PROC_FAILED, MPI.ERR_REVOKED):
+            if error.Get_error_class() != MPI.ERR_PROC_FAILED:
                 raise
             comm, is_new = without_the_lost(comm), True
             continue

@@ -132,8 +132,8 @@ class _Submission:
         self._screen.close()
         clusters = sum(1 for _ in plan.deployment.clusters())
 
-        def reach(cluster: DeployedCluster, _: LocalLauncher) -> PeerLauncher:
-            return launcher_on(booking, staged, cluster.peer, place=cluster.path)
+        def reach(cluster: DeployedCluster, _: LocalLauncher, patience: float) -> PeerLauncher:
+            return launcher_on(booking, staged, cluster.peer, place=cluster.path, patience=patience)
 
         def through(inner: RunListener) -> RunListener:
             return StepListener(inner, clusters, self._hears)

@@ -21,7 +21,8 @@ class OneLine:
     """A program, which may be a module, and the machine to run it on, if that is known yet.
 
     `python` is that of the machine's hosts, `options` are the words before the program, `failures`
-    says what the loss of a rank means, `replicas` how many processes each rank is, 0 if unsaid.
+    and what begins with `recovery` say what the loss of a rank means, `replicas` how many processes
+    each rank is, 0 if unsaid.
     """
 
     program: str
@@ -30,6 +31,8 @@ class OneLine:
     python: str = ""
     options: Sequence[str] = ()
     failures: str = ""
+    recovery: str = ""
+    recovery_messages: str = ""
     replicas: int = 0
 
 
@@ -109,6 +112,21 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         help="each rank is R processes on different hosts or clusters, and goes on while one of"
         " them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
     )  # fmt: skip
+    _add_recovery(group)
+
+
+def _add_recovery(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
+        help="what Dup, Split and Create make of a communicator that has lost ranks: one of those"
+        " that are left, one with gaps, or one for which lost ranks are started again; abort ends"
+        " the run",
+    )  # fmt: skip
+    group.add_argument(
+        "--recovery-messages", choices=("nop", "cont"), default="",
+        help="which calls are admitted between a loss and the recovery: none (nop, the default),"
+        " or all that do not need the lost ranks (cont)",
+    )  # fmt: skip
 
 
 def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
@@ -126,9 +144,8 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
         return None
     machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
     words = pieces.options
-    return OneLine(
-        program, bool(found.module), machine, found.python, words, found.failures, found.replicas
-    )
+    losses = found.failures, found.recovery, found.recovery_messages, found.replicas
+    return OneLine(program, bool(found.module), machine, found.python, words, *losses)
 
 
 def missing_machine(program: str) -> str:
@@ -165,10 +182,12 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
         )
-    if found.failures and not program:
-        return "--failures is for a program with -n, --emulate or -H; a descriptor says it itself"
-    if found.replicas and not program:
-        return "--replicas is for a program with -n, --emulate or -H; a descriptor says it itself"
+    for name in ("failures", "recovery", "recovery_messages", "replicas"):
+        if getattr(found, name) and not program:
+            option = name.replace("_", "-")
+            return (
+                f"--{option} is for a program with -n, --emulate or -H; a descriptor says it itself"
+            )
     if found.write and not program:
         return "--write is for a program with -n, --emulate or -H; a descriptor is written already"
     if not program and not found.descriptor:

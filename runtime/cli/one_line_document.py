@@ -70,6 +70,8 @@ def document_of(
                 results=tuple(results),
                 failures=one_line.failures,
                 replicas=one_line.replicas or 1,
+                recovery=one_line.recovery,
+                recovery_messages=one_line.recovery_messages,
             )
         )
     except ValueError as error:

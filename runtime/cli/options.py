@@ -84,6 +84,7 @@ class Options:
     show_variables: bool
     export_adl: str
     draw: str
+    colours: str
     write: str
     format: Format
     tag_output: bool
@@ -105,6 +106,8 @@ def read_options(words: Sequence[str]) -> Options:
         one_line = one_line_of(found, pieces)
     except ValueError as fault:
         parser.error(str(fault))
+    if found.colours and not found.draw:
+        parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
     return options_of(found, one_line, pieces.arguments)
 
 
@@ -112,7 +115,14 @@ def options_of(
     found: argparse.Namespace, one_line: OneLine | None, arguments: Sequence[str]
 ) -> Options:
     """Return the options that a parser has found; those that it does not know are not given."""
-    said = {"descriptor": "", "export_adl": "", "draw": "", "write": "", **vars(found)}
+    said: dict[str, Any] = {
+        "descriptor": "",
+        "export_adl": "",
+        "draw": "",
+        "colours": "",
+        "write": "",
+    }
+    said |= vars(found)
     return Options(
         descriptor=said["descriptor"] or "",
         one_line=one_line,
@@ -123,6 +133,7 @@ def options_of(
         show_variables=said.get("show_variables", False),
         export_adl=said["export_adl"] or "",
         draw=said["draw"],
+        colours=said["colours"] or "auto",
         write=said["write"],
         format=Format(found.format),
         tag_output=found.tag_output,
@@ -181,7 +192,8 @@ def add_variables(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_instead(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("instead of a run").add_mutually_exclusive_group()
+    titled = parser.add_argument_group("instead of a run")
+    group = titled.add_mutually_exclusive_group()
     group.add_argument(
         "--dry-run", action="store_true",
         help="show what would be started where, with the exact commands, and start nothing;"
@@ -203,6 +215,10 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--write", metavar="FILE", default="",
         help="write the descriptor that a program with -n, --emulate or -H means; '-': show it",
+    )  # fmt: skip
+    titled.add_argument(
+        "--colours", choices=("auto", "light", "dark"), default="",
+        help="the background that --draw is for; auto: what the reader of an SVG picture prefers",
     )  # fmt: skip
 
 

@@ -82,7 +82,14 @@ def ranks_command(
 
 def _failures(application: Application) -> tuple[str, ...]:
     is_default = application.failures is FailureMode.ABORT
-    return () if is_default else ("--failures", application.failures)
+    if is_default:
+        return ()
+    words = {
+        "--failures": application.failures,
+        "--recovery": application.recovery,
+        "--recovery-messages": application.recovery_messages,
+    }
+    return tuple(word for name, value in words.items() if value for word in (name, value))
 
 
 def ranks_environment(cluster: DeployedCluster, application: Application) -> Mapping[str, str]:

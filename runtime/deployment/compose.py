@@ -52,8 +52,8 @@ class OneLineRequest:
     executable on the search path. `folder` is the folder of the application, empty for the one
     it has without being told. `python` starts front-ends on other machines. `variables`
     are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
-    bring home. `failures` says what the loss of a rank means, if it is said, `replicas` how many
-    processes each rank is.
+    bring home. `failures` and what begins with `recovery` say what the loss of a
+    rank means, if it is said, `replicas` how many processes each rank is.
     """
 
     name: str
@@ -66,6 +66,8 @@ class OneLineRequest:
     variables: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     failures: str = ""
+    recovery: str = ""
+    recovery_messages: str = ""
     replicas: int = 1
 
 
@@ -89,9 +91,13 @@ def compose(request: OneLineRequest) -> str:
 
 def _application(request: OneLineRequest) -> Iterator[str]:
     said = (request.kind, request.program), ("folder", request.folder)
-    replicas = str(request.replicas) if request.replicas > 1 else ""
-    on_loss = ("failures", request.failures), ("replicas", replicas)
-    head = f"<application {_pairs(*said, *on_loss)}"
+    losses = (
+        ("failures", request.failures),
+        ("recovery", request.recovery),
+        ("recovery-messages", request.recovery_messages),
+        ("replicas", str(request.replicas) if request.replicas > 1 else ""),
+    )
+    head = f"<application {_pairs(*said, *losses)}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
     for variable in request.variables:
         name, equals, value = variable.partition("=")

@@ -104,6 +104,24 @@ _APPLICATION = ElementType(
             most=16,
         ),
         Attribute(
+            "recovery",
+            ValueKind.CHOICE,
+            "What `Dup`, `Split` and `Create` make of a communicator that has lost ranks: one of "
+            "those that are left (`shrink`), one with gaps (`blank`), one for which the lost "
+            "ranks are started again (`rebuild`); with `abort` a loss ends the run. The first "
+            'three stand for `failures="return"`, too.',
+            default="none",
+            choices=("none", "shrink", "blank", "rebuild", "abort"),
+        ),
+        Attribute(
+            "recovery-messages",
+            ValueKind.CHOICE,
+            "Which calls are admitted between a loss and the recovery: none (`nop`), or all "
+            "that do not need the lost ranks (`cont`). Of use with a `recovery` only.",
+            default="nop",
+            choices=("nop", "cont"),
+        ),
+        Attribute(
             "folder",
             ValueKind.TEXT,
             "The program folder, in which ranks start, relative to the descriptor's folder. By "

@@ -194,6 +194,8 @@ class Application:
     location: Location
     travelling: Mapping[str, str] = field(default_factory=dict)
     failures: FailureMode = FailureMode.ABORT
+    recovery: str = ""
+    recovery_messages: str = ""
     replicas: int = 1
 
     @property

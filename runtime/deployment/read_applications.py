@@ -18,6 +18,9 @@ from runtime.deployment.read_program import read_program
 from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 
+_RECOVERIES = ("shrink", "blank", "rebuild")
+"""Those after which a program goes on."""
+
 
 def read_applications(
     root: CheckedElement, places: Places, reading: Reading
@@ -67,6 +70,8 @@ def _application(
         travelling=travelling(reading.surroundings.environment),
         failures=_failures(entry, kind, name, reading),
         replicas=entry.number("replicas") or 1,
+        recovery=_recovery(entry),
+        recovery_messages=_recovery_messages(entry, name, reading),
     )
 
 
@@ -85,15 +90,43 @@ def _comm_world(entry: CheckedElement, kind: ProgramKind, name: str, reading: Re
 
 def _failures(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> FailureMode:
     mode = FailureMode(entry.text("failures"))
+    recovery = entry.text("recovery")
+    if recovery in _RECOVERIES:
+        if entry.has("failures") and mode is FailureMode.ABORT:
+            reading.fault(
+                "cannot-survive",
+                f"the application '{name}' cannot recover from a loss that ends the run",
+                entry.location,
+                hint=f'leave out failures="abort" or recovery="{recovery}"',
+            )
+        mode = FailureMode.RETURN
     is_of_grid = kind is not ProgramKind.EXECUTABLE and entry.text("comm-world") == CommWorld.GRID
     if mode is FailureMode.RETURN and not is_of_grid:
         reading.fault(
             "cannot-survive",
             f"the application '{name}' cannot survive the loss of a rank: its COMM_WORLD is native",
             entry.location,
-            hint='leave out failures="return", or run a Python program with comm-world="grid"',
+            hint='leave out failures="return" and recovery, or run a Python program with'
+            ' comm-world="grid"',
         )
     return mode
+
+
+def _recovery(entry: CheckedElement) -> str:
+    words = entry.text("recovery")
+    return "" if words == "none" else words
+
+
+def _recovery_messages(entry: CheckedElement, name: str, reading: Reading) -> str:
+    has_recovery = entry.text("recovery") in _RECOVERIES
+    if entry.has("recovery-messages") and not has_recovery:
+        reading.fault(
+            "no-recovery",
+            f"the application '{name}' says recovery-messages, and no recovery that would need it",
+            entry.location,
+            hint='add recovery="shrink", "blank" or "rebuild", or leave out recovery-messages',
+        )
+    return entry.text("recovery-messages") if has_recovery else ""
 
 
 def read_assembly(root: CheckedElement, reading: Reading) -> PlacedAssembly | None:

@@ -9,17 +9,19 @@ from runtime.replicas.table import TooFewHosts
 
 def check_replicas(deployment: Deployment, reading: Reading) -> None:
     """Report an application whose ranks cannot have the replicas that it asks for."""
-    asking = [one for one in deployment.applications if one.replicas > 1]
-    for application in asking:
-        for why, hint in _obstacles(application, deployment):
+    for application in deployment.applications:
+        if application.replicas == 1:
+            continue
+        obstacles = _obstacles(application, deployment)
+        for why, hint in obstacles:
             reading.fault(
                 "cannot-replicate",
                 f"the ranks of '{application.name}' cannot have replicas: {why}",
                 application.location,
                 hint=hint,
             )
-            return
-        _check_hosts(application, deployment, reading)
+        if not obstacles:
+            _check_hosts(application, deployment, reading)
 
 
 def _obstacles(application: Application, deployment: Deployment) -> list[tuple[str, str]]:
@@ -46,6 +48,13 @@ def _obstacles(application: Application, deployment: Deployment) -> list[tuple[s
                 "deploy it alone",
             )
         )
+    if any(one.every for one in deployment.transfers):
+        found.append(
+            (
+                "files that come home during the run would come from several replicas",
+                "leave out `every`: they come home after the run",
+            )
+        )
     return found
 
 
@@ -65,11 +74,10 @@ def _check_hosts(application: Application, deployment: Deployment, reading: Read
                 f"{number} of the {size} processes are on {path}, so two replicas of a rank would "
                 "be on one host"
             )
-            hint = (
-                f"let each host have {size // replicas} processes at most; for a try on this "
-                f"machine each emulated cluster counts as a host: --emulate {replicas}x"
-                f"{max(1, size // replicas)} --replicas {replicas}"
-            )
+            hint = f"let each host have {size // replicas} processes at most"
+            if any(one.is_local and one.path == path for one in deployment.clusters()):
+                hint += "; on this machine each emulated cluster counts as a host: "
+                hint += f"--emulate {replicas}x{size // replicas} --replicas {replicas}"
         _report(application, why, hint, reading)
         return
     if table is None:
@@ -82,7 +90,7 @@ def _check_hosts(application: Application, deployment: Deployment, reading: Read
         used = [names[one] for one in table.processes_of(rank)]
         twice = next((one for one in used if used.count(one) > 1), "")
         if twice:
-            why = f"{twice} belongs to several clusters and would have two replicas of rank {rank}"
+            why = f"host {twice} belongs to several clusters and would have two of rank {rank}"
             _report(application, why, "let each host belong to one cluster", reading)
             return
 

@@ -51,11 +51,11 @@ class BlockCutter:
         if not cut:
             self._keep(data)
             return self.finish() if self._size >= LONGEST_LINE else b""
-        block = data if cut == len(data) else data[:cut]
-        if self._rest:
-            block = self.finish() + block
+        if cut == len(data) and not self._rest:
+            return data
+        rest, self._rest, self._size = self._rest, [], 0
         self._keep(data[cut:])
-        return block
+        return b"".join((*rest, memoryview(data)[:cut]))  # copied once, however large it is
 
     def finish(self) -> bytes:
         """Return what has come of a line that is not complete."""

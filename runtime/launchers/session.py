@@ -40,14 +40,15 @@ class Marked:
         self._marker = f"\n{''.join(marker)}\n".encode()
         self.before = b""
         """What was said until now without the marker."""
-        self._is_behind = False
+        self.is_behind = False
+        """Whether the marker has come."""
 
     def take(self, data: bytes) -> bytes:
         """Return what of the next bytes is behind the marker."""
-        if self._is_behind:
+        if self.is_behind:
             return data
         self.before, found, behind = (self.before + data).partition(self._marker)
-        self._is_behind = bool(found)
+        self.is_behind = bool(found)
         return behind
 
 
@@ -246,6 +247,10 @@ class GuardSession(ABC):
     @abstractmethod
     def close(self) -> None:
         """End all commands, remove all folders, let go of the place."""
+
+    def abandon(self) -> None:
+        """End a connection over which nothing comes any more; does what `close` does if it can."""
+        self.close()
 
     def __enter__(self) -> Self:
         """Return the launcher."""

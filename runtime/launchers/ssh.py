@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from runtime.launchers import bootstrap, wire
@@ -183,6 +184,13 @@ class SshLauncher(GuardSession):
             self._client.wait()
         except LaunchError:
             return  # it never ran, or its own launcher is gone: said to whoever asked for something
+
+    def abandon(self) -> None:
+        """End the connection at once, over which nothing comes any more."""
+        self._closing = True
+        self._client.kill()
+        with suppress(LaunchError):
+            self._client.wait()
 
 
 def _in_shell(command: str) -> str:

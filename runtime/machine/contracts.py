@@ -68,6 +68,14 @@ class Health(Protocol):
         """Tell that a rank ends the run."""
         ...
 
+    def replace(self, member: str, lost: list[str]) -> None:
+        """Ask for ranks to be started again in place of lost ones, such as `0:1:2#1`."""
+        ...
+
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Tell that another rank seems lost; if `Views.lost` says that it is, it is."""
+        ...
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Tell what a rank is doing, as answer to a question with a number.
 
@@ -222,7 +230,10 @@ class ClusterViews(Protocol):
         ...
 
     def moved(self, reports: list[Facts]) -> None:
-        """Tell where ranks are that were started since, or again."""
+        """Tell where ranks are that were started since, or again.
+
+        One with an `index` takes the place of a lost one while the others go on: they are told.
+        """
         ...
 
     def lost(self, reports: list[Facts]) -> None:
@@ -245,8 +256,16 @@ class ClusterHealth(Protocol):
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
+    def replace_ranks(self, member: str, lost: list[str]) -> None:
+        """Ask for ranks of any cluster to be started again in place of lost ones."""
+        ...
+
     def rank_frozen(self, member: str, rank: str, seconds: float) -> None:
         """Tell that a rank has been stopped for so long; 0 if it goes on again."""
+        ...
+
+    def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:
+        """Tell that a rank of this cluster believes another one to be lost."""
         ...
 
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:
@@ -325,6 +344,14 @@ class ClusterControl(Protocol):
 
     def start_ranks(self, incarnation: int) -> None:
         """Start the ranks, or start them again when they have ended, for the so-manieth time."""
+        ...
+
+    def start_again(self, rank: str, incarnation: int) -> None:
+        """Start one rank again beside those that run, in place of one that was lost."""
+        ...
+
+    def end_rank(self, rank: str) -> None:
+        """End one rank at once, which others have lost."""
         ...
 
     def go(self) -> None:

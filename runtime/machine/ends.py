@@ -7,15 +7,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def end_of(rank: str, code: int, why: str, host: str, when: str) -> dict[str, Any]:
+def end_of(
+    rank: str, code: int, why: str, host: str, when: str, *, incarnation: int = 1
+) -> dict[str, Any]:
     """Return the report: how a rank has ended, where and when; `code` is 0 if it ended well.
+
+    `incarnation` says which of the processes that had this rank, one after the other.
 
     >>> in_words(end_of("0:1:0", 137, "was killed by SIGKILL", "node7", "14:03:07"))
     '0:1:0 on node7 was killed by SIGKILL at 14:03:07'
     """
-    return {"rank": rank, "code": code, "why": why, "host": host, "when": when}
+    return {
+        "rank": rank, "code": code, "why": why, "host": host, "when": when,
+        "incarnation": incarnation,
+    }  # fmt: skip
 
 
 def in_words(report: dict[str, Any]) -> str:
     """Return a report as people say it."""
-    return f"{report['rank']} on {report['host']} {report['why']} at {report['when']}"
+    where = f" on {report['host']}" if report["host"] else ""
+    return f"{report['rank']}{where} {report['why']} at {report['when']}"

@@ -58,6 +58,7 @@ class RankWrapper:
         self._lock = _thread.allocate_lock()
         self._routes: Routes | None = None
         self._early: list[Callable[[Routes], None]] = []
+        self._hear_of_views: Callable[[bytes], None] | None = None
         self._ends: list[dict[str, Any]] = []
         self._hear_of_ends: Callable[[list[dict[str, Any]]], None] | None = None
         served.serve(Views, self)
@@ -88,8 +89,17 @@ class RankWrapper:
 
     def view(self, epoch: int, table: bytes) -> None:
         """Keep who is where, unless something newer is known."""
-        if epoch >= self.epoch:
-            self.epoch, self.table = epoch, table
+        with self._lock:
+            if epoch >= self.epoch:
+                self.epoch, self.table = epoch, table
+                if self._hear_of_views is not None:
+                    self._hear_of_views(table)
+
+    def hear_of_views(self, hear: Callable[[bytes], None]) -> None:
+        """Let `hear` know each table that comes from now on, and the one that is known."""
+        with self._lock:
+            self._hear_of_views = hear
+            hear(self.table)
 
     def lost(self, reports: list[dict[str, Any]]) -> None:
         """Pass on which other ranks have ended."""

@@ -15,6 +15,9 @@ from runtime.topology import Grid, Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from runtime.machine.table import Report
     from runtime.membership.rank_link import RankLink
 
 
@@ -35,7 +38,10 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class Everybody:
-    """The machine as it was planned, and all its ranks in the order of COMM_GRID."""
+    """The machine as it was planned, and all its ranks in the order of COMM_GRID.
+
+    Behind them are those that have taken the place of lost ones.
+    """
 
     grid: Grid
     me: Identifier
@@ -47,8 +53,8 @@ class Everybody:
 
     @property
     def index(self) -> int:
-        """The rank of this process in COMM_GRID."""
-        return next(at for at, one in enumerate(self.residents) if one.identifier == self.me)
+        """The rank of this process in COMM_GRID, or what it has instead in place of a lost one."""
+        return max(at for at, one in enumerate(self.residents) if one.identifier == self.me)
 
     def cluster_name(self, rank: Identifier) -> str:
         """Return the name that the user gave the cluster of a rank, with that of its site."""
@@ -61,7 +67,8 @@ def everybody(link: RankLink) -> Everybody:
     wrapper = link.wrapper
     grid = pickle.loads(wrapper.settings["machine"])  # from the launcher, over proved connections
     assert isinstance(grid, Grid)
-    told = {report["rank"]: report for report in decoded(wrapper.table)}
+    table = decoded(wrapper.table)
+    told = {report["rank"]: report for report in table if "index" not in report}
     residents = []
     front_ends = {}
     tag_limits = [report["tags"] for report in told.values() if "tags" in report]
@@ -75,5 +82,21 @@ def everybody(link: RankLink) -> Everybody:
         if addresses:
             front_end = Resident(identifier, host, machine, tuple(addresses))
             front_ends[identifier.site, identifier.cluster] = front_end
+    residents += replacing(table, len(residents))
     me = Identifier.parse(link.name)
     return Everybody(grid, me, tuple(residents), front_ends, min(tag_limits, default=None))
+
+
+def replacing(table: Sequence[Report], first: int) -> list[Resident]:
+    """Return those that have taken the places of lost ranks; the first has this index."""
+    found = [one for one in table if one.get("index", -1) >= first]
+    return [
+        Resident(
+            Identifier.parse(one["rank"]),
+            one["host"],
+            one["doors"][0],
+            tuple(one["doors"][1]),
+            one["incarnation"],
+        )
+        for one in sorted(found, key=lambda one: int(one["index"]))
+    ]

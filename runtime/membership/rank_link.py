@@ -56,9 +56,13 @@ class _Shared(LeanChannel):
 class RankLink:
     """What a rank says to its front-end and hears from it."""
 
-    def __init__(self, room: str, name: str) -> None:
-        """Connect; raises OSError without a key in the room, Unreachable, AuthenticationFailed."""
-        told = read_key(room, name)
+    def __init__(self, room: str, name: str, *, is_again: bool = False) -> None:
+        """Connect, perhaps as a rank that is started again in place of one that was lost.
+
+        Raises OSError without a key in the room, Unreachable, AuthenticationFailed.
+        """
+        told = read_key(room, name, is_alone=is_again)
+        self.is_again = is_again
         self.name = name
         self.incarnation = told.incarnation
         proved = member_name(name, told.incarnation)

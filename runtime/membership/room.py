@@ -69,8 +69,11 @@ class Entrance:
         self.certificate = certificate
 
 
-def write_key(room: str, ranks: Iterable[str], entrance: Entrance) -> None:
-    """Leave for ranks what they need, made of the keys of their front-end; raises GridError."""
+def write_key(room: str, ranks: Iterable[str], entrance: Entrance, *, alone: str = "") -> None:
+    """Leave for ranks what they need, made of the keys of their front-end; raises GridError.
+
+    What a rank needs that is started again `alone` is beside that of the others.
+    """
     audience, tickets, others = "", [], list[str]()
     for rank in ranks:
         audience = audience_of(rank)
@@ -83,10 +86,11 @@ def write_key(room: str, ranks: Iterable[str], entrance: Entrance) -> None:
         entrance.address, entrance.reach, str(entrance.incarnation), entrance.certificate.hex(),
         checked, *others,
     ]  # fmt: skip
+    suffix = _suffix(alone)
     path = os.path.join(room, KEY)
     try:
         for name, data in ((TICKETS, b"".join(tickets)), (KEY, "\n".join(told).encode())):
-            path = os.path.join(room, name)
+            path = os.path.join(room, name + suffix)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(data)
@@ -100,13 +104,15 @@ def write_key(room: str, ranks: Iterable[str], entrance: Entrance) -> None:
         ) from fault
 
 
-def read_key(room: str, rank: str) -> Entrance:
-    """Return what `write_key` left for a rank; raises OSError."""
-    with open(os.path.join(room, KEY), encoding="utf-8") as file:
+def read_key(room: str, rank: str, *, is_alone: bool = False) -> Entrance:
+    """Return what `write_key` left for a rank, which may be started again alone; raises OSError."""
+    suffix = _suffix(rank if is_alone else "")
+    with open(os.path.join(room, KEY + suffix), encoding="utf-8") as file:
         address, reach, incarnation, certificate, checked, *others = file.read().split("\n")
     size = _TICKET * len(others)
-    with open(os.path.join(room, TICKETS), "rb", 0) as file:
-        data = os.pread(file.fileno(), size, size * int(rank.rpartition(":")[2]))
+    place = 0 if is_alone else int(rank.rpartition(":")[2])
+    with open(os.path.join(room, TICKETS + suffix), "rb", 0) as file:
+        data = os.pread(file.fileno(), size, size * place)
     tickets = {one: data[_TICKET * n : _TICKET * (n + 1)] for n, one in enumerate(others)}
     keys = Keyring({audience_of(rank): bytes.fromhex(checked)}, None, tickets)
     return Entrance(address, reach, int(incarnation), keys, bytes.fromhex(certificate))
@@ -117,10 +123,14 @@ def crash_file(room: str, rank: int) -> str:
     return os.path.join(room, f"{rank}.crash")
 
 
-def remove_key(room: str) -> None:
+def remove_key(room: str, *, alone: str = "") -> None:
     """Remove what `write_key` left; nothing happens if it has gone."""
     for name in (KEY, TICKETS):
         try:
-            os.unlink(os.path.join(room, name))
+            os.unlink(os.path.join(room, name + _suffix(alone)))
         except FileNotFoundError:
             continue
+
+
+def _suffix(alone: str) -> str:
+    return f".{alone.rpartition(':')[2]}" if alone else ""

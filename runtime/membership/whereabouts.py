@@ -11,6 +11,14 @@ Report = dict[str, Any]
 """What others know of a rank."""
 
 
+def replacement(index: int, rank: str, incarnation: int, facts: Mapping[str, Any] | None) -> Report:
+    """Return the report of a rank that takes the place of a lost one, under an index of its own.
+
+    Without facts it could not be started.
+    """
+    return {**report(rank, facts), "index": index, "incarnation": incarnation}
+
+
 def report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found = NOT_FOUND) -> Report:
     """Return what others know of a rank: its name alone if it is started later.
 
@@ -43,6 +51,7 @@ class Whereabouts:
     def __init__(self) -> None:
         self._told: dict[str, Report] = {}
         self._moved: dict[str, Report] = {}
+        self._replacing: list[Report] = []
         self.epoch = 0
         """Grows with each change."""
 
@@ -53,10 +62,18 @@ class Whereabouts:
     def moved(self, reports: Iterable[Report]) -> None:
         """Know where ranks are that were started since, or again; the handshake may come later."""
         self.epoch += 1
-        self._moved.update((one["rank"], one) for one in reports)
+        for one in reports:
+            if "index" in one:
+                self._replacing.append(one)
+            else:
+                self._moved[one["rank"]] = one
 
     @property
     def everybody(self) -> list[Report]:
-        """The reports of all ranks as they are now; front-ends are where they were."""
+        """The reports of all ranks as they are now; front-ends are where they were.
+
+        Behind them are those that have taken the place of lost ones, in the order of their indexes.
+        """
         moved = self._moved
-        return [{**one, **moved[at]} if at in moved else one for at, one in self._told.items()]
+        told = [{**one, **moved[at]} if at in moved else one for at, one in self._told.items()]
+        return told + self._replacing

@@ -4,32 +4,32 @@ from runtime.replicas.core import Replication
 from runtime.replicas.decisions import UNKNOWN
 from runtime.replicas.effects import (
     Decided,
+    DecisionsSettled,
     Deliver,
     Drop,
     Effect,
     Keep,
     Lead,
-    Settled,
     Tell,
     Transmit,
 )
-from runtime.replicas.limits import Limits, ReplicationError
+from runtime.replicas.limits import ReplicationError, ReplicationLimits
 from runtime.replicas.table import Replica, ReplicaTable, TooFewHosts, replica_table
 
 __all__ = [
     "UNKNOWN",
     "Decided",
+    "DecisionsSettled",
     "Deliver",
     "Drop",
     "Effect",
     "Keep",
     "Lead",
-    "Limits",
     "Replica",
     "ReplicaTable",
     "Replication",
     "ReplicationError",
-    "Settled",
+    "ReplicationLimits",
     "Tell",
     "TooFewHosts",
     "Transmit",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.replicas.arrivals import Arrivals
 from runtime.replicas.decisions import Decisions
 from runtime.replicas.effects import Deliver, Drop, Lead, Tell
-from runtime.replicas.limits import Limits, ReplicationError
+from runtime.replicas.limits import ReplicationError, ReplicationLimits
 from runtime.replicas.roster import Roster
 from runtime.replicas.sends import Sends
 
@@ -30,10 +30,10 @@ class Replication:
     """
 
     def __init__(
-        self, me: int, ranks: Sequence[Sequence[int]], limits: Limits | None = None
+        self, me: int, ranks: Sequence[Sequence[int]], limits: ReplicationLimits | None = None
     ) -> None:
         """Begin as process `me`; `ranks` has the processes of each rank, the first master first."""
-        self._limits = limits = limits or Limits()
+        self._limits = limits = limits or ReplicationLimits()
         self._roster = Roster(me, ranks)
         self._sends = Sends(self._roster, limits)
         self._arrivals = Arrivals()
@@ -59,7 +59,7 @@ class Replication:
         """How many decisions all living replicas know, if this process leads.
 
         Before the program has an effect outside of messages, such as a line of output, as many have
-        to be settled as are `made` at that moment: wait for `Settled`.
+        to be settled as are `made` at that moment: wait for `DecisionsSettled`.
         """
         return self._decisions.settled
 
@@ -67,6 +67,14 @@ class Replication:
     def kept_bytes(self) -> int:
         """How many bytes the copies take that `Keep` asked for."""
         return self._sends.kept
+
+    @property
+    def owes(self) -> bool:
+        """Whether messages of the program would be lost if all replicas left now.
+
+        A process whose program has come to its end may not leave before.
+        """
+        return bool(self._sends.backup)
 
     def processes_of(self, rank: int) -> tuple[int, ...]:
         """Return the living processes of a rank, its master first; none if the rank is lost."""
@@ -147,17 +155,26 @@ class Replication:
         """
         return self._decisions.ask(sequence)
 
-    def decide(self, sequence: Hashable, number: int, value: Any) -> list[Effect]:
+    def is_open(self, sequence: Hashable, number: int) -> bool:
+        """Tell whether a decision was asked for, and neither made nor given to `decide`."""
+        return self._decisions.is_open(sequence, number)
+
+    def decide(
+        self, sequence: Hashable, number: int, value: Any, *, at_once: bool = False
+    ) -> list[Effect]:
         """Decide what was asked for. Among the effects, now or later, is `Decided`: act then.
+
+        It is later if the slowest replica is too far behind. With `at_once` it is now even so:
+        for what has happened already, of which the program itself bounds how much there is.
 
         Raises:
             ReplicationError: this process does not lead, or it is decided already.
         """
-        if not self._leads or not self._decisions.is_open(sequence, number):
+        if not self._leads or not self.is_open(sequence, number):
             raise ReplicationError(
                 f"decision {number} of {sequence} is not for process {self._roster.me} to make"
             )
-        return self._decisions.decide((sequence, number, value))
+        return self._decisions.decide((sequence, number, value), at_once=at_once)
 
     # ---------------------------------------------------------------------------- between cores
 
@@ -191,11 +208,13 @@ class Replication:
     def flush(self) -> list[Effect]:
         """Say what was collected. Call it before waiting and when there is nothing else to do."""
         effects = self._arrivals.acknowledge(self._wants_to_know)
-        if self._leads:
-            return effects + self._sends.commit()
-        if self._roster.is_living(self._master):
-            effects += self._decisions.tell(self._master)
-        return effects
+        return effects + (self._sends.commit() if self._leads else self.answer())
+
+    def answer(self) -> list[Effect]:
+        """Tell the master which decisions have come; it may hold messages back until then."""
+        if self._master in self._roster.twins:
+            return self._decisions.tell(self._master)
+        return []
 
     def _say_much(self) -> list[Effect]:
         much = self._limits.batch

@@ -7,8 +7,9 @@ their place in the one line in which masters make them. All replicas know a firs
 from __future__ import annotations
 
 from collections import deque
+from enum import Enum
 
-from runtime.replicas.effects import Decided, Settled, Tell
+from runtime.replicas.effects import Decided, DecisionsSettled, Tell
 from runtime.replicas.limits import ReplicationError
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -17,21 +18,28 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from runtime.replicas.effects import Effect
-    from runtime.replicas.limits import Limits
+    from runtime.replicas.limits import ReplicationLimits
     from runtime.replicas.roster import Roster
 
     Key: TypeAlias = tuple[Hashable, int]
     Made: TypeAlias = tuple[Hashable, int, Any]
     """A sequence, a number in it, and the value."""
 
-UNKNOWN = object()
+
+class _Unknown(Enum):
+    """The one value of `UNKNOWN`, which stays the same in copies."""
+
+    UNKNOWN = "unknown"
+
+
+UNKNOWN = _Unknown.UNKNOWN
 """The value of a decision that is not known yet."""
 
 
 class Decisions:
     """The decisions of one rank, as one of its replicas knows them."""
 
-    def __init__(self, roster: Roster, limits: Limits) -> None:
+    def __init__(self, roster: Roster, limits: ReplicationLimits) -> None:
         self._roster = roster
         self._limits = limits
         self._asked: dict[Hashable, int] = {}
@@ -70,22 +78,26 @@ class Decisions:
 
     # ------------------------------------------------------------------------------ the master
 
-    def decide(self, made: Made) -> list[Effect]:
+    def decide(self, made: Made, *, at_once: bool) -> list[Effect]:
         """Make an open decision, or let it wait while the slowest replica is too far behind."""
         self._open.discard(made[:2])
+        if at_once:
+            return self._make(made)
         self._waiting.append(made)
         return self._make_those_waiting()
 
     def _make_those_waiting(self) -> list[Effect]:
         effects: list[Effect] = []
         while self._waiting and not self._is_too_far():
-            made = self._waiting.popleft()
-            word = ("decision", self.made, self.settled, *made)
-            effects += [Tell(twin, word) for twin in self._roster.twins]
-            self._add(made)
-            self._used += 1
-            effects.append(Decided(*made))
+            effects += self._make(self._waiting.popleft())
         return effects
+
+    def _make(self, made: Made) -> list[Effect]:
+        word = ("decision", self.made, self.settled, *made)
+        effects: list[Effect] = [Tell(twin, word) for twin in self._roster.twins]
+        self._add(made)
+        self._used += 1
+        return [*effects, Decided(*made)]
 
     def _is_too_far(self) -> bool:
         slowest = min((self._used_by[twin] for twin in self._roster.twins), default=self.made)
@@ -104,7 +116,7 @@ class Decisions:
 
     def _settle(self, before: int) -> list[Effect]:
         self._forget(self.settled)
-        effects: list[Effect] = [] if self.settled == before else [Settled(self.settled)]
+        effects: list[Effect] = [] if self.settled == before else [DecisionsSettled(self.settled)]
         return effects + self._make_those_waiting()
 
     def _forget(self, settled: int) -> None:

@@ -86,10 +86,10 @@ class Lead:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class DecisionsSettled:
     """All living replicas know the first so many decisions."""
 
     count: int
 
 
-Effect = Transmit | Tell | Keep | Drop | Deliver | Decided | Lead | Settled
+Effect = Transmit | Tell | Keep | Drop | Deliver | Decided | Lead | DecisionsSettled

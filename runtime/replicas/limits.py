@@ -7,7 +7,7 @@ from runtime.errors import GridError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReplicationLimits:
     """How much is kept at most."""
 
     kept_bytes: int = 64 << 20

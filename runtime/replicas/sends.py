@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.replicas.effects import Effect, Stream
-    from runtime.replicas.limits import Limits
+    from runtime.replicas.limits import ReplicationLimits
     from runtime.replicas.roster import Roster
 
 _ENTRY_BYTES = 256
@@ -50,7 +50,7 @@ class _OnItsWay:
 class Sends:
     """The messages that one process sends for its rank."""
 
-    def __init__(self, roster: Roster, limits: Limits) -> None:
+    def __init__(self, roster: Roster, limits: ReplicationLimits) -> None:
         self._roster = roster
         self._limits = limits
         self.counts: dict[Stream, int] = {}

@@ -88,6 +88,8 @@ class PlaceOfResults(Protocol):
     cluster: DeployedCluster
     launcher: Launcher
     process: Process | None
+    is_silent: bool
+    """Whether nothing is heard of the host any more."""
     work: str
     """The copy of the program folder; empty where the cluster works in place."""
     folder: str
@@ -123,6 +125,8 @@ class FolderAtPlace:
 
     def await_end(self, given_up: GivenUp) -> None:
         """Return once the front-end has ended with all that it started."""
+        if self._place.is_silent:
+            return  # the lease of all that runs there ends it
         process, deadline = self._place.process, time.monotonic() + END_TIMEOUT
         while process is not None and not given_up() and time.monotonic() < deadline:
             try:
@@ -134,11 +138,20 @@ class FolderAtPlace:
             return
 
     def reach(self) -> None:
-        """Connect again if the connection broke."""
+        """Connect again if the connection broke, or if nothing is heard of the host over it."""
+        place = self._place
+        if place.is_silent:
+            try:
+                place.reach_again()
+            except LaunchError as fault:
+                raise FetchFailed(
+                    "the host was lost, and cannot be reached", cause=str(fault)
+                ) from fault
+            return
         try:
-            self._place.launcher.ready(0)
+            place.launcher.ready(0)
         except LaunchError:
-            self._place.reach_again()
+            place.reach_again()
 
     def let_go(self) -> None:
         """End the connection."""

@@ -123,6 +123,15 @@ class LeftBehind:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspected:
+    """A rank, `by`, cannot reach another one, and nobody has told since that either has ended."""
+
+    by: str
+    rank: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Explained:
     """It has been told what all ranks were doing when the time of the run was over."""
 
@@ -149,6 +158,7 @@ Event = (
     | Halt
     | Explained
     | LeftBehind
+    | Suspected
     | Tick
 )
 
@@ -198,11 +208,30 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class TellEnd:
-    """Tell the ranks that go on that one has ended: its code, and how, in words."""
+    """Tell the ranks that go on that one has ended: its code, and how, in words.
+
+    It is not `is_new` where they were told of it before.
+    """
 
     rank: str
     code: int
     why: str
+    is_new: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Condemn:
+    """Declare a cluster lost although it lives: others cannot reach it."""
+
+    cluster: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Discard:
+    """Let go of the results of a cluster: the step that would fetch them is not needed."""
+
+    step: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +241,4 @@ class Finish:
     code: int
 
 
-Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Finish
+Effect = Start | Discard | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 
 from gcm.records import dataclass
@@ -12,6 +12,8 @@ from runtime.run.events import (
     Aborted,
     AssemblyEnded,
     Begin,
+    Condemn,
+    Discard,
     Effect,
     Event,
     Explain,
@@ -35,6 +37,7 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
     Stop,
+    Suspected,
     TellEnd,
     Tick,
 )
@@ -99,6 +102,10 @@ class RunState:
     """What failed while the application ran."""
     _progress: RunProgress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
+    _ended: set[str] = field(default_factory=set)
+    """The ranks that have ended, and were not started again since."""
+    _held: set[str] = field(default_factory=set)
+    """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
     _fetched: set[str] = field(default_factory=set)
@@ -112,6 +119,8 @@ class RunState:
     _timed_out: bool = False
     _halted: bool = False
     _now: float = 0.0
+    _told: dict[str, TellEnd] = field(default_factory=dict)
+    """The ends that ranks which go on were told of."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -198,10 +207,12 @@ class RunState:
     # --- while the application runs -----------------------------------------------------------
 
     def _rank_again(self, event: RankReady) -> Iterable[Effect]:
-        """A code was started, or started again."""
+        """A code, or a rank in place of a lost one, was started, or started again."""
+        self._ended.discard(event.rank)
         self._jobs.add(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
+        self._told.pop(event.rank, None)
         yield Show(self.outline.rank_paths[event.rank], "running")
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
@@ -217,8 +228,9 @@ class RunState:
             )
         yield from self._show_end(event)
         if goes_on:
-            yield TellEnd(event.rank, event.code, _how(event))
+            yield self._tell(TellEnd(event.rank, event.code, _how(event)))
             self._look_after_replicas(event.rank)
+            yield from self._end_if_none_is_left(event)
         else:
             self._let_others_end()
 
@@ -244,6 +256,16 @@ class RunState:
         replicas = self.outline.replicas
         done = {of for one, of in replicas.items() if self.codes.get(one) == 0}
         return set(replicas.values()) - done
+
+    def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
+        """End the run with the last rank: where one was lost no job ends before."""
+        self._ended.add(event.rank)
+        if event.code:
+            self._held.add(event.rank.rpartition(":")[0])
+        yield from self._end_if_all_ended()
+
+    def _has_ended(self, cluster: str) -> bool:
+        return cluster in self._held and self._ended.issuperset(self.outline.ranks[cluster])
 
     def _show_end(self, event: RankEnded) -> Iterable[Effect]:
         """Keep the code of a rank, unless others had ended it, and show it."""
@@ -287,7 +309,8 @@ class RunState:
         yield from self._end_if_all_ended()
 
     def _end_if_all_ended(self) -> Iterable[Effect]:
-        if self._jobs or self._assembly_runs or (self.steered and not self._halted):
+        jobs_go_on = any(not self._has_ended(one) for one in self._jobs)
+        if jobs_go_on or self._assembly_runs or (self.steered and not self._halted):
             return
         yield from self._stop()
 
@@ -336,9 +359,31 @@ class RunState:
         for rank in self.outline.ranks[event.cluster]:
             if rank not in self.codes:
                 self.codes[rank] = LOST
-                yield TellEnd(rank, LOST, "was lost with its front-end")
+                yield self._tell(TellEnd(rank, LOST, "was lost with its front-end"))
                 self._look_after_replicas(rank)
+            self._ended.add(rank)
         yield from self._end_if_all_ended()
+
+    def _tell(self, end: TellEnd) -> TellEnd:
+        self._told[end.rank] = end
+        return end
+
+    def _suspected(self, event: Suspected) -> Iterable[Effect]:
+        """Decide for all who is lost of two ranks that live and cannot reach each other.
+
+        It is one's whole cluster, since both cannot go on: that with fewer ranks, or the later one.
+        """
+        clusters = {one.rpartition(":")[0] for one in (event.by, event.rank)}
+        if event.rank in self._told:
+            yield replace(self._told[event.rank], is_new=False)
+        elif event.by not in self._told and clusters <= self.outline.survivors:
+            order = list(self.outline.ranks)
+            yield Condemn(
+                min(clusters, key=lambda one: (self._living(one), -order.index(one))), event.why
+            )
+
+    def _living(self, cluster: str) -> int:
+        return sum(rank not in self._told for rank in self.outline.ranks[cluster])
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
@@ -458,13 +503,33 @@ class RunState:
 
     def _fetch_what_can(self) -> Iterable[Effect]:
         """Bring home what was made by clusters in which nothing runs any more, however it ended."""
-        for step in self.outline.closing:
-            if step not in self._fetched and step.partition(":")[2] not in self._open:
+        needed = self._clusters_of_results()
+        for step in () if self._open and self.outline.replicas else self.outline.closing:
+            cluster = step.partition(":")[2]
+            if step not in self._fetched and cluster not in self._open:
                 self._fetched.add(step)
                 self._fetching.add(step)
-                yield Start(step)
+                yield Start(step) if cluster in needed else Discard(step)
         if not self._open:
             self.deadline = None
+
+    def _clusters_of_results(self) -> set[str]:
+        """Return the clusters whose results are needed: with replicas those of one of each rank.
+
+        Clusters that have lost nobody come first.
+        """
+        replicas, needed, done = self.outline.replicas, set[str](), set[int]()
+        if not replicas or self._ranks_without_result():
+            return {step.partition(":")[2] for step in self.outline.closing}
+        good = {
+            cluster: {replicas[one] for one in ranks if self.codes.get(one) == 0}
+            for cluster, ranks in self.outline.ranks.items()
+        }
+        for cluster in sorted(good, key=lambda one: len(self.outline.ranks[one]) - len(good[one])):
+            if good[cluster] - done:
+                needed.add(cluster)
+                done |= good[cluster]
+        return needed
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()
@@ -506,6 +571,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.ENDING,), Explained, _R._nothing),
     ((_S.RUNNING,), LeftBehind, _R._left_behind),
     ((_S.ENDING,), LeftBehind, _R._nothing),
+    ((_S.RUNNING,), Suspected, _R._suspected),
+    ((_S.ENDING,), Suspected, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
     ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),

@@ -53,8 +53,16 @@ class Directory:
     __slots__ = ("_indexes", "_parties")
 
     def __init__(self, parties: tuple[Party, ...]) -> None:
-        self._parties = parties
+        self._parties = list(parties)
         self._indexes = {party.name: index for index, party in enumerate(parties)}
+
+    def add(self, party: Party) -> None:
+        """Know a rank that has taken the place of a lost one, under the next index.
+
+        From now on its name means this one, and the lost one is refused if it comes back.
+        """
+        self._parties.append(party)
+        self._indexes[party.name] = len(self._parties) - 1
 
     def __len__(self) -> int:
         """Return the number of ranks."""

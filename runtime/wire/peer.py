@@ -89,7 +89,7 @@ class Peer:
         self._awaited = -1  # the next message, if somebody waits for it
         self._told: PeerLost | None = None  # how it has ended, as others have seen
         self._unexplained: PeerLost | None = None  # why it is lost, while it is not told how
-        self._explain_by: float | None = None
+        self._explain_by: float | None = None  # or tell others of it, who know how
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ class Peer:
         self._resumed, self._resuming = self._resuming, None
         self._progress = self._duplex.progress
         self._opened_at = self._context.now()
-        self._fault = None
+        self._fault = self._unexplained = None
         self._has_rested = False
         self.connections += 1
         self.resumptions += is_resumed
@@ -262,10 +262,14 @@ class Peer:
             self._context.look_again()
 
     def _look_at_what_was_told(self, now: float) -> None:
-        """Lose the peer once all is known, or once that has taken too long."""
+        """Lose the peer once all is known; tell of it once nobody has said how it has ended."""
         told, is_late = self._told, self._explain_by is not None and now >= self._explain_by
-        if self._unexplained is not None and (told is not None or is_late):
-            self._lose(self._unexplained, is_final=True)
+        if self._unexplained is not None and told is not None:
+            self._lose(self._unexplained)
+        elif self._unexplained is not None and is_late:
+            self._explain_by = None
+            if self._context.suspect is not None:
+                self._context.suspect(self.index, self._unexplained)
         elif told is not None and self.line is None and not self._resting:
             self.hang_up()
             self._lose(told)
@@ -355,8 +359,8 @@ class Peer:
         self._end = why
         self._context.look_again()
 
-    def _lose(self, why: PeerLost, *, is_final: bool = False) -> None:
-        if self.why is None and not is_final and self._has_to_be_explained(why):
+    def _lose(self, why: PeerLost) -> None:
+        if self.why is None and self._has_to_be_explained(why):
             return
         if self.why is None:
             self.why = why = self._told or why
@@ -369,8 +373,8 @@ class Peer:
             self._context.sink.lost(self.index, why)
 
     def _has_to_be_explained(self, why: PeerLost) -> bool:
-        """Tell whether to wait until it is told how the peer has ended."""
-        if not self._context.ends_are_told or self._told is not None or self._has_said_bye:
+        """Tell whether others decide if the peer has ended, so that nobody goes on alone."""
+        if self._context.suspect is None or self._told is not None or self._has_said_bye:
             return False
         self._resuming = self._end = None
         if self._unexplained is None:

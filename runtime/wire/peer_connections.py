@@ -16,7 +16,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
 from runtime.wire.connecting import Attempt, Connector
-from runtime.wire.directory import Directory
+from runtime.wire.directory import Directory, Party
 from runtime.wire.errors import PeerLost, WireError
 from runtime.wire.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.listeners import Listeners
@@ -91,8 +91,11 @@ class PeerConnections:
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._is_closed = False
-        self.ends_are_told = False
-        """Whether `explain` is called for each peer that ends."""
+        self.suspect: Callable[[int, PeerLost], None] | None = None
+        """Who is told that a peer seems lost, where it is not decided here whether it is.
+
+        By `explain` it is told of each peer that has ended; until then the peer is waited for.
+        """
         self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
         """Those of this machine; `ready` returns when somebody wakes this rank."""
@@ -226,6 +229,15 @@ class PeerConnections:
     def explain(self, peer: int, why: PeerLost) -> None:
         """Know how a peer has ended: nobody waits for it longer than for its last words."""
         (self._peers.get(peer) or self._meet(peer)).explain(why)
+
+    @property
+    def size(self) -> int:
+        """How many ranks are known, the lost ones among them."""
+        return len(self._directory)
+
+    def add(self, party: Party) -> None:
+        """Know a rank that has taken the place of a lost one; the lock of the owner is held."""
+        self._directory.add(party)
 
     def soon(self, wish: Callable[[], None]) -> None:
         """Let a later `progress` call `wish`; any thread may ask for that."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from runtime.wire.connecting import Connector
+from runtime.wire.errors import PeerLost
 from runtime.wire.listeners import Watch
 from runtime.wire.messages import MessageSink
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 else:
     Protocol = object
@@ -22,7 +24,7 @@ class PeerContext(Protocol):
     stage: memoryview
     silence: float
     resume_timeout: float
-    ends_are_told: bool
+    suspect: Callable[[int, PeerLost], None] | None
 
     @property
     def watch_descriptor(self) -> Watch:

@@ -95,14 +95,22 @@ def test_heat_goes_on_where_it_was_on_two_sites(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["4x1", "1x4"])
-def test_programs_go_on_to_the_right_end_without_ranks_that_they_lose(shape: str) -> None:
-    words = [*DEPLOY, "--quiet", "--emulate", shape, "--failures", "return"]
-    said = run(*words, "examples/40_survival/solver.py").splitlines()
+def test_programs_go_on_to_the_right_end_though_they_lose_ranks(shape: str) -> None:
+    words = [*DEPLOY, "--quiet", "--emulate", shape, "--recovery"]
+    said = run(*words, "shrink", "examples/40_survival/solver.py").splitlines()
     assert said[:2] == ["1 lost, 3 go on", "1 lost, 2 go on"]
     assert re.fullmatch(r"solved in \d+ steps with 2 of 4 ranks: True", said[2])
-    said = run(*words, "examples/40_survival/farm.py").splitlines()
+    words_of_farm = ["blank", "--recovery-messages", "cont", "examples/40_survival/farm.py"]
+    said = run(*words, *words_of_farm).splitlines()
     assert sorted(said) == [
+        "gaps: [1, 3]",
         "rank 1 is lost, its work is handed out again",
         "rank 3 is lost, its work is handed out again",
         "sum of squares: 20540, 40 jobs",
+    ]
+    said = run(*words, "rebuild", "examples/40_survival/stencil.py").splitlines()
+    assert said == [
+        "back to step 8 with 1 new ranks",
+        "back to step 32 with 1 new ranks",
+        "60 steps by 4 ranks: True",
     ]

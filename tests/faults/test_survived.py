@@ -52,6 +52,44 @@ def test_a_killed_front_end_or_mpiexec_takes_only_its_own_cluster_along(
     assert sorted(said) == ["left 2", "left 2", "up"]
 
 
+REBUILDING = PROGRAM.replace(
+    "world.barrier()\nif",
+    """info = MPI.Info.Create()
+info.Set("gcm_recovery", "rebuild")
+world = world.Dup_with_info(info)
+world.barrier()
+if""",
+).replace(
+    "    world.Revoke()\n    small = world.Shrink()\n",
+    """    try:
+        world.Dup()
+    except MPI.Exception as error:
+        print(error, flush=True)
+    small = world.Shrink()
+""",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("gcm-front-end", "its front-end is lost"), ("mpiexec", "its cluster has ended")],
+)
+def test_a_recovery_that_has_no_place_for_lost_ranks_says_so_at_all_survivors(
+    bench: Bench, name: str, why: str
+) -> None:
+    def strike(_identifier: str, text: str) -> None:
+        if text == "up":
+            named = [pid for pid, line in bench.processes().items() if line.startswith(name)]
+            os.kill(max(named), signal.SIGKILL)
+
+    bench.recorder.on_line = strike
+    outcome = bench.deploy(bench.plan(REBUILDING, grid=TWO, failures="return"))
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
+    assert len([line for line in said if f"could not be started again: {why}" in line]) == 2
+    assert said.count("left 2") == 2
+
+
 def test_a_run_without_any_loss_leaves_nothing_although_mpi_is_not_finalised(bench: Bench) -> None:
     program = "from mpi4py import MPI\nprint(MPI.COMM_WORLD.allreduce(1))\n"
     outcome = bench.deploy(bench.plan(program, grid=TWO, failures="return"))

@@ -152,7 +152,7 @@ def test_survivors_agree_although_leaders_die_meanwhile(grid: Grid, deaths: tupl
     world = MPI.COMM_WORLD
     world.barrier()
     if world.rank in {deaths}:
-        threading.Timer(0.01 * world.rank, os._exit, [9]).start()
+        threading.Timer(0.2 + 0.01 * world.rank, os._exit, [9]).start()
         while True:
             world.Agree(1)
     comm, sizes = world, []

@@ -22,6 +22,7 @@ _Call: TypeAlias = "Callable[..., Any]"
 
 _state: Any = Later("runtime.mpi.collectives.state")
 _averaged: Any = Later("runtime.mpi.collectives.averaged")
+_with_losses: Any = Later("runtime.mpi.collectives.with_losses")
 _plans: Any = Later("runtime.mpi.collectives.plans")
 _reductions: Any = Later("runtime.mpi.collectives.reduction_plans")
 _neighbours: Any = Later("runtime.mpi.collectives.neighbour_plans")
@@ -232,6 +233,9 @@ _WITH_OBJECTS = {
 """Each returns what it has received."""
 
 
+_AT_ONCE = ("run", "result")
+
+
 def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
     """Give a class the call `name`, which carries a collective out as `how` says."""
     native = getattr(kind, name)
@@ -248,7 +252,12 @@ def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
             kind = _state.CollectiveCall
             found = kind, _state.state_of, getattr(plans, plan), getattr(kind, how)
         kind, state_of, plan_of, carry_out = found
+        if members.gaps:
+            return _with_losses.over_gaps(members, one.name, name, args)
         made = kind(self, members.collecting or state_of(members))
+        if members.recovery.is_strict and how in _AT_ONCE:
+            plan_here = plan_of(made, *args, **fixed)
+            return _with_losses.strictly(members, name, lambda: carry_out(made, plan_here))
         return carry_out(made, plan_of(made, *args, **fixed))
 
     call = one.takes(native, enter)

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 _Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"
 
 
+FT_STATE, FT_PROCESSES, FT_ERRORS, FT_INCARNATION = -7001, -7002, -7003, -7004
+"""Attributes of communicators over several clusters: the state of the communicator, the states of
+its members by rank, what is known of those that are lost, how often this process was started."""
+
+
 class Attributes(MPI.Comm):
     """The part of a communicator that is found again by its native handle."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.later import Later
 from runtime.mpi.communicators import group_algebra as algebra
+from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE
 from runtime.mpi.communicators.children import (
     attendance_of,
     duplicate,
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from runtime.collectives.port import Steps
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
+
+_recovering: Any = Later("runtime.mpi.communicators.recovering")
 
 
 class Creation(Splitting):
@@ -66,9 +70,17 @@ class Creation(Splitting):
         return MPI.Comm.Is_intra(self) if members is None else not members.is_inter
 
     def Get_attr(self, keyval: int) -> Any:
-        """Return an attribute; `TAG_UB` is what the MPIs of all clusters have."""
-        if keyval == MPI.TAG_UB and members_behind(self) is not None:
+        """Return an attribute; `TAG_UB` is what the MPIs of all clusters have.
+
+        `FT_STATE`, `FT_PROCESSES`, `FT_ERRORS` and `FT_INCARNATION` tell about losses.
+        """
+        members = members_behind(self)
+        if keyval == MPI.TAG_UB and members is not None:
             return here().tag_limit
+        if FT_INCARNATION <= keyval <= FT_STATE:
+            if members is None:
+                return _recovering.attribute_of_native(self, keyval)
+            return _recovering.attribute(members, keyval)
         return MPI.Comm.Get_attr(self, keyval)
 
     def Get_topology(self) -> int:
@@ -107,13 +119,18 @@ class Creation(Splitting):
             return hand_down(self, MPI.Comm.Dup(self, info))
         if info is not None:
             check_kind(info, MPI.Info, "info")
+        if members.recovery.has_to_recover:
+            found = _recovering.recovered(members)
+            if found is not None:
+                recovered: Self = _with_info(found, info)
+                return recovered
         meet(members, everybody_in(members))
         with of_a_limited_number():
             native = members.native.Dup(info)
             everybody = native.Get_group()
             inner = MPI.Intracomm(native.Create(everybody))  # which copies no attributes
             everybody.Free()
-        copy: Self = duplicate(self, members, native, inner)
+        copy: Self = _with_info(duplicate(self, members, native, inner), info)
         return copy
 
     def Dup_with_info(self, info: MPI.Info) -> Self:
@@ -177,6 +194,14 @@ class Creation(Splitting):
         _refuse_predefined(self)
         members.engine.wait(release(self, members))
         self._members = None
+
+
+def _with_info(comm: Any, info: MPI.Info | None) -> Any:
+    """Let a duplicate have the modes that its hints name."""
+    members = members_behind(comm)
+    if info is not None and members is not None:
+        _recovering.use_info(members, info)
+    return comm
 
 
 def _is_predefined(comm: MPI.Comm) -> bool:

@@ -9,13 +9,12 @@ import ctypes
 
 from mpi4py import MPI
 
-from runtime.mpi.communicators.children import finish, near_or_null, over, over_two
+from runtime.later import Later
+from runtime.mpi.communicators.children import finish, near_or_null
 from runtime.mpi.communicators.classes import standing_for
 from runtime.mpi.communicators.groups import Group, group_of
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.errors import ProcessGone, report
-from runtime.mpi.process.error_handlers import hand_down
-from runtime.mpi.progress.membership import derived_context
 from runtime.mpi.progress.operations import Operation
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.numbers import integer
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from runtime.collectives.agreement import Value
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.recovery import AgreementOperation
+
+_recovering: Any = Later("runtime.mpi.communicators.recovering")
 
 _FLAG = ctypes.sizeof(ctypes.c_int)
 
@@ -118,7 +119,7 @@ class RecoveryCalls(MPI.Comm):
             return near_or_null(MPI.Comm.Shrink(self), self)
         agreeing = _agree(m, -1)
         finish(m, agreeing)
-        made: MPI.Comm = _shrunk(m, agreeing, _decision_of(agreeing))
+        made: MPI.Comm = _recovering.shrunk(m, agreeing, _decision_of(agreeing))
         return made
 
     def Ishrink(self) -> tuple[MPI.Comm, MPI.Request]:
@@ -132,11 +133,27 @@ class RecoveryCalls(MPI.Comm):
         agreeing = _agree(m, -1)
 
         def decided(decision: Value) -> None:
-            found = _shrunk(m, agreeing, decision)
+            found = _recovering.shrunk(m, agreeing, decision)
             ctypes.memmove(MPI._addressof(made), MPI._addressof(found), MPI._sizeof(MPI.Comm))
             made._members = members_behind(found)
 
         return made, new_request(m, _Then(agreeing, decided))
+
+    def Set_info(self, info: MPI.Info) -> None:
+        """Take hints, such as how it gets over losses; see `runtime.collectives.recovery_modes`."""
+        m = members_behind(self)
+        MPI.Comm.Set_info(self, info)
+        if m is not None:
+            _recovering.use_info(m, info)
+
+    def Get_info(self) -> MPI.Info:
+        """Return the hints, those of the modes of recovery among them."""
+        m = members_behind(self)
+        found = MPI.Comm.Get_info(self)
+        if m is not None and m.recovery.has_modes:
+            for key, value in m.recovery.life.modes.told().items():
+                found.Set(key, value)
+        return found
 
 
 class _Then(Operation):
@@ -189,13 +206,3 @@ def _unacknowledged(m: CommunicatorMembers, decision: Value) -> ProcessGone | No
     )
     vars(error)["flag"] = decision.flag
     return error
-
-
-def _shrunk(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Value) -> Any:
-    """Return the communicator of those that have not failed, as all have agreed."""
-    group = tuple(one for one in m.group if one not in decision.failed)
-    peers = tuple(one for one in m.peers if one not in decision.failed)
-    context = derived_context(m.context, "Shrink", agreeing.number, *sorted((group, peers)))
-    if m.is_inter:
-        return hand_down(m.native, over_two(m.engine, group, peers, context))
-    return hand_down(m.native, over(m.engine, group, context))

@@ -6,7 +6,7 @@ import warnings
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import refuse, report, tell
+from runtime.mpi.errors import report, tell
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.landings import Fresh, InMemory, InSpec
 from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
@@ -115,6 +115,8 @@ def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
     _refuse_revoked(m)
     if not 0 <= rank < len(m.peers):
         return _refused(m, MPI.ERR_RANK)
+    if m.gaps and m.peers[rank] in m.gaps:
+        return _refused(m, MPI.ERR_RANK, _gap(m, rank))
     if not 0 <= number <= here().tag_limit:
         return _refused(m, MPI.ERR_TAG)
     return rank, number
@@ -125,7 +127,7 @@ def checked_source(m: CommunicatorMembers, source: Any, tag: Any) -> End | None:
     rank, number = integer(source), integer(tag)
     _refuse_revoked(m)
     fault = _fault_of_source(m, rank, number)
-    return _refused(m, fault) if fault else (rank, number)
+    return _refused(m, fault, _gap(m, rank)) if fault else (rank, number)
 
 
 def source_or_refusal(m: CommunicatorMembers, source: Any, tag: Any) -> End:
@@ -136,13 +138,15 @@ def source_or_refusal(m: CommunicatorMembers, source: Any, tag: Any) -> End:
     rank, number = integer(source), integer(tag)
     _refuse_revoked(m)
     if fault := _fault_of_source(m, rank, number):
-        refuse(m.native, fault)
+        report(m.native, _error(fault, _gap(m, rank)))
     return rank, number
 
 
 def _fault_of_source(m: CommunicatorMembers, source: int, tag: int) -> int:
     """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
     if source != MPI.ANY_SOURCE and not 0 <= source < len(m.peers):
+        return MPI.ERR_RANK
+    if source >= 0 and m.peers[source] in m.gaps:
         return MPI.ERR_RANK
     if tag != MPI.ANY_TAG and not 0 <= tag <= here().tag_limit:
         return MPI.ERR_TAG
@@ -161,10 +165,24 @@ def refused() -> Operation:
     return Finished(MPI.ANY_SOURCE)
 
 
-def _refused(m: CommunicatorMembers, fault: int) -> End | None:
+def _refused(m: CommunicatorMembers, fault: int, why: str = "") -> End | None:
     """Return that there is no such end, once an error handler has let the call go on."""
-    tell(m.native, MPI.Exception(fault))
+    tell(m.native, _error(fault, why))
     return None
+
+
+def _error(fault: int, why: str) -> MPI.Exception:
+    error = MPI.Exception(fault)
+    if why:
+        error.add_note(why)
+    return error
+
+
+def _gap(m: CommunicatorMembers, rank: int) -> str:
+    """Return that a rank is empty, if it is."""
+    if not 0 <= rank < len(m.peers) or m.peers[rank] not in m.gaps:
+        return ""
+    return f"rank {rank} is a gap: {m.engine.name_of(m.peers[rank])} was lost before"
 
 
 def warn_of_buffer() -> None:

@@ -36,16 +36,22 @@ class Place:
         hosts: Sequence[str],
         *,
         is_isolated: bool = False,
+        has_replicas: bool = False,
         tag_limit: int | None = None,
+        replacing: Sequence[tuple[Identifier, int]] = (),
     ) -> None:
         """Be process `me` of a grid; `hosts` are those of all processes by index.
 
-        `tag_limit` is the greatest tag that all their MPIs have; None: that of this one.
+        `replacing` are the identifiers and incarnations of those that have taken the place of lost
+        ones, whose indexes come behind those of all others. `tag_limit` is the greatest tag that
+        all their MPIs have; None: that of this one.
         """
         self.grid = grid
         self.me = me
-        self.hosts = hosts
+        self.hosts = list(hosts)
+        self._replacing = list(replacing)
         self.is_isolated = is_isolated
+        self.has_replicas = has_replicas
         self._tag_limit = tag_limit
 
     @cached_property
@@ -56,7 +62,37 @@ class Place:
     @cached_property
     def everybody(self) -> tuple[Identifier, ...]:
         """All processes by index."""
-        return tuple(self.grid.identifiers())
+        return (*self.grid.identifiers(), *(one for one, _ in self._replacing))
+
+    def replace(self, process: Identifier, incarnation: int, host: str) -> int:
+        """Know a process that has taken the place of a lost one; return its index."""
+        me = self.index
+        self._replacing.append((process, incarnation))
+        self.hosts.append(host)
+        index = len(self.everybody)
+        self.__dict__["everybody"] = (*self.everybody, process)
+        self._indexes[process] = index
+        self.__dict__["index"] = me
+        return index
+
+    def incarnation_of(self, index: int) -> int:
+        """Return which one in its place a process is; those from the start are the first."""
+        at = index - self.grid.size
+        return 1 if at < 0 else self._replacing[at][1]
+
+    def newest(self, index: int) -> int:
+        """Return the index of the process that has the place of another one now."""
+        return self._indexes[self.everybody[index]]
+
+    def present(self, index: int) -> Identifier | None:
+        """Return which rank a process is; None if another one has taken its place."""
+        return self.everybody[index] if self.newest(index) == index else None
+
+    def index_in(self, process: Identifier, incarnation: int) -> int | None:
+        """Return the index of the process that had a place in an incarnation, None if unknown."""
+        indexes = [at for at, one in enumerate(self.everybody) if one == process]
+        found = [at for at in indexes if self.incarnation_of(at) == incarnation]
+        return found[0] if found else None
 
     @cached_property
     def first(self) -> int:
@@ -72,7 +108,7 @@ class Place:
             return self.index + 1
         return self.first + self.grid.cluster_of(self.me).size
 
-    @property
+    @cached_property
     def index(self) -> int:
         """The index of this process."""
         return self.index_of(self.me)
@@ -82,7 +118,7 @@ class Place:
         return {one: index for index, one in enumerate(self.everybody)}
 
     def index_of(self, process: Identifier) -> int:
-        """Return the index of a process of the grid."""
+        """Return the index of the process that has a place in the grid now."""
         return self._indexes[process]
 
     def neighbourhood_of(self, index: int) -> tuple[int, int]:
@@ -92,7 +128,8 @@ class Place:
 
     def name_of(self, index: int) -> str:
         """Return who a process is, for messages: `0:1:3 on node7`."""
-        return f"{self.everybody[index]} on {self.hosts[index]}"
+        host = self.hosts[index]
+        return f"{self.everybody[index]} on {host}" if host else str(self.everybody[index])
 
     @property
     def is_one_cluster(self) -> bool:
@@ -123,11 +160,20 @@ def place_of_rank(link: RankLink) -> Place:
     is_isolated = settings.get("failures") == "return" or replicas > 1
     grid, me = known.grid, known.me
     hosts = [one.host for one in known.residents]
+    behind = known.residents[grid.size :]
     if replicas > 1:
         table = ReplicaTable(grid.size // replicas, replicas)
         me = known.residents[table.replica_at(known.index).rank].identifier
-        grid, hosts = grid.first(table.ranks), hosts[: table.ranks]
-    return Place(grid, me, hosts, is_isolated=is_isolated, tag_limit=known.tag_limit)
+        grid, hosts, behind = grid.first(table.ranks), hosts[: table.ranks], ()
+    return Place(
+        grid,
+        me,
+        hosts,
+        is_isolated=is_isolated,
+        has_replicas=replicas > 1,
+        tag_limit=known.tag_limit,
+        replacing=[(one.identifier, one.incarnation) for one in behind],
+    )
 
 
 def place_of_plain_mpi() -> Place:

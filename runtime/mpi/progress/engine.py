@@ -28,7 +28,7 @@ from runtime.mpi.progress.operations import (
 )
 from runtime.mpi.progress.progress_thread import ProgressThread
 from runtime.mpi.progress.receives import Receive
-from runtime.mpi.progress.recovery import Recovery
+from runtime.mpi.progress.recovery import INVITED, Recovery
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
 
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
     from runtime.machine.composition import Composition
     from runtime.matching import Envelope
+    from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.operations import Steps
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
@@ -91,6 +93,10 @@ class Engine:
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
+        self.newcomers: Newcomers | None = None
+        """How others take the places of lost ones, where losses are survived."""
+        self.decisions: DecisionPoints | None = None
+        """What the replicas of this rank agree on, where it has several."""
 
     def attach(
         self, connections: PeerConnections | ReplicatedConnections, wake_ups: WakeUps | None = None
@@ -166,7 +172,7 @@ class Engine:
         """
         pieces: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
         near = m.near.get(to)
-        if m.recovery.revoked_by is not None:
+        if m.recovery.is_closed:
             return Failed(m.recovery.error)
         if near is None:
             return self._send_far(m, to, HEAD.pack(m.context, inner, m.rank, tag), pieces, sync)
@@ -192,7 +198,7 @@ class Engine:
         may receive from any rank and with any tag, too.
         """
         if source == MPI.PROC_NULL:
-            return Failed(m.recovery.error) if m.recovery.revoked_by is not None else Finished()
+            return Failed(m.recovery.error) if m.recovery.is_closed else Finished()
         landing: Landing
         if into is None:
             landing = Fresh()
@@ -201,8 +207,10 @@ class Engine:
         any_source = source == MPI.ANY_SOURCE
         with self.lock:
             # Under the lock: what is posted after everything pending was ended would wait for ever.
-            if m.recovery.revoked_by is not None:
+            if m.recovery.is_closed:
                 return Failed(m.recovery.error)
+            if self.decisions is not None and not inner:
+                return self.decisions.receive(m, source, tag, landing)
             box = self._box(m.context, inner)
             if landing.sized and source in m.near and not box.matcher.queue:
                 request = box.native.Irecv(landing.native(0), m.near[source], tag)
@@ -214,12 +222,25 @@ class Engine:
                 near=bool(m.rank_from) if any_source else source in m.near,
                 far=not m.all_near if any_source else source not in m.near,
             )
-            box.post(receive)
-            if receive.comes_from is not None:
-                self._landing.add(receive)
-            if not receive.done:
-                self._fail_if_hopeless(receive)
+            self.post(receive)
             return receive
+
+    def receive_again(self, m: CommunicatorMembers, failed: Receive) -> Operation:
+        """Ask once more for what a loss had ended, because others may still send it."""
+        with self.lock:
+            if m.recovery.is_closed:
+                return Failed(m.recovery.error)
+            receive = failed.again()
+            self.post(receive)
+            return receive
+
+    def post(self, receive: Receive) -> None:
+        """Ask for a message; the lock is held."""
+        receive.post()
+        if receive.comes_from is not None:
+            self._landing.add(receive)
+        if not receive.done:
+            self._fail_if_hopeless(receive)
 
     def send_word(self, m: CommunicatorMembers, to: int, tag: int, words: bytes) -> None:
         """Tell a member something about collectives, in this cluster too; nobody waits for it."""
@@ -235,12 +256,12 @@ class Engine:
                 self.leave_alone(self._far_send(outgoing, index, index))
             self._tell_waiting()
 
-    def revoke(self, m: CommunicatorMembers) -> None:
-        """End what goes on where a communicator is revoked; the lock is held."""
+    def shut(self, m: CommunicatorMembers) -> None:
+        """End what goes on where a communicator is closed to calls; the lock is held."""
         m.near = {}  # no call may take the short way into native MPI any more
         parts = [m] if m.collecting is None else [m, m.collecting.everybody]
         for part in parts:
-            part.recovery.revoked_by = m.recovery.revoked_by
+            part.recovery.closing = m.recovery.closing
             for box in (part.box, self._box(part.context, True)):
                 for asked in list(box.matcher.pending()):
                     receive: Receive = asked.owner
@@ -422,6 +443,10 @@ class Engine:
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
         context, inner, rank, tag = HEAD.unpack(incoming.head)
+        if tag == INVITED and self.newcomers is not None:
+            incoming.take()
+            self.newcomers.invited(bytes(incoming.payload or b""))
+            return
         box = self._boxes.get((context, inner)) or self._past.get(context)
         box = box or self._box(context, inner)
         box.arrive(rank, tag, incoming)
@@ -504,6 +529,10 @@ class Engine:
             recovery,
         )
 
+    def wake(self) -> None:
+        """Let waits look again: something has come that is no message; the lock is held."""
+        self._tell_waiting()
+
     def _tell_waiting(self) -> None:
         """Wake other threads, whose operations this one may have moved."""
         if self.waits.going_on > self.waits.driving and self.connections is not None:
@@ -512,6 +541,8 @@ class Engine:
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""
         if self.losses.gone and receive.asked.far and receive.comes_from is None:
-            error = self.losses.among(receive.awaited(), near=receive.asked.near)
+            senders = receive.awaited()
+            error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
+                receive.may_go_on = any(one not in self.losses.gone for one in senders)
                 receive.finish(error)

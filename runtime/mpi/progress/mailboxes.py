@@ -133,7 +133,7 @@ class Mailbox:
         return [
             index
             for rank, index in enumerate(m.peers)
-            if m.native_rank[rank] < 0 and index not in known
+            if m.native_rank[rank] < 0 and index not in known and index not in m.gaps
         ]
 
     def name_of(self, rank: int) -> str:

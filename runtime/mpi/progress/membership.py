@@ -44,7 +44,9 @@ class CommunicatorMembers:
         "children",
         "collecting",
         "context",
+        "dense",
         "engine",
+        "gaps",
         "group",
         "inner",
         "is_inter",
@@ -80,6 +82,7 @@ class CommunicatorMembers:
         native_rank: list[int],
         rank_from: list[int],
         near: dict[int, int],
+        gaps: frozenset[int] = frozenset(),
     ) -> None:
         self.engine = engine
         self.context = context
@@ -92,6 +95,10 @@ class CommunicatorMembers:
         self.native_rank = native_rank
         self.rank_from = rank_from
         self.near = near
+        self.gaps = gaps
+        """Members that were lost before it was made, whose ranks stay empty."""
+        self.dense: Any = None
+        """The communicator without gaps, for its collectives; None where there are no gaps."""
         self.topology: Any = None
         """What `runtime.mpi.communicators.topologies` keeps, or None."""
         self.collecting: Any = None
@@ -153,13 +160,14 @@ def intra(
     context: bytes,
     *,
     topology: Any = None,
+    gaps: frozenset[int] = frozenset(),
 ) -> CommunicatorMembers:
     """Return the membership of a communicator of one group, of which this process is a member.
 
     `native` and `inner` have the members of this cluster in the order of `group`.
     """
     members = tuple(group)
-    made = _joined(engine, (members, members), native, inner, context)
+    made = _joined(engine, (members, members), native, inner, context, gaps=gaps)
     made.topology = topology
     return made
 
@@ -196,6 +204,8 @@ def _joined(
     native: MPI.Intracomm,
     inner: MPI.Intracomm,
     context: bytes,
+    *,
+    gaps: frozenset[int] = frozenset(),
 ) -> CommunicatorMembers:
     group, peers = sides
     is_inter = group != peers
@@ -216,6 +226,7 @@ def _joined(
         native_rank=[places.get(index, -1) for index in peers],
         rank_from=[ranks.get(index, -1) for index in close],
         near={**near, MPI.PROC_NULL: MPI.PROC_NULL},
+        gaps=gaps,
     )
     engine.join(made)
     return made

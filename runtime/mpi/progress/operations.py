@@ -233,7 +233,7 @@ class FarSend(Operation):
                 self.finish(self._problem(self._index, outgoing.error))
             elif outgoing.done:
                 self.finish()
-            elif self._recovery is not None and self._recovery.revoked_by is not None:
+            elif self._recovery is not None and self._recovery.is_closed:
                 self.finish(self._recovery.error)
         return self.done
 

@@ -7,22 +7,27 @@ as it arrives, and works on a communicator that is revoked.
 from __future__ import annotations
 
 from runtime.later import Later, logger
-from runtime.mpi.errors import CommunicatorRevoked
+from runtime.mpi.errors import CommunicatorRevoked, ProcessGone
 from runtime.mpi.progress.operations import Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from runtime.collectives import agreement
+    from runtime.collectives import recovery_modes as modes
     from runtime.collectives.agreement import Agreement, Agreements, Value
+    from runtime.collectives.recovery_modes import CommunicatorLife, Modes
+    from runtime.mpi.errors import FailureError
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
 else:
     agreement = Later("runtime.collectives.agreement")
+    modes = Later("runtime.collectives.recovery_modes")
 
-REVOKED, AGREEMENT = -10, -11
-"""The tags of what members say: the communicator is revoked; a message of an agreement."""
+REVOKED, AGREEMENT, INVITED = -10, -11, -12
+"""The tags of what members say: the communicator is revoked; a message of an agreement; one that
+has taken the place of a lost member is to join."""
 
 _log = logger(__name__)
 
@@ -30,14 +35,27 @@ _log = logger(__name__)
 class Recovery:
     """What one member knows of that. The engine's lock protects it; processes are indexes."""
 
-    __slots__ = ("_agreements", "_members", "acknowledged", "everybody", "revoked_by")
+    __slots__ = (
+        "_agreements",
+        "_life",
+        "_members",
+        "acknowledged",
+        "closing",
+        "everybody",
+        "revoked_by",
+    )
 
     def __init__(self, members: CommunicatorMembers) -> None:
         self._members = members
-        self.everybody: tuple[int, ...] = tuple(sorted({*members.group, *members.peers}))
-        """The members of all groups."""
+        self.everybody: tuple[int, ...] = tuple(
+            sorted({*members.group, *members.peers} - members.gaps)
+        )
+        """The members of all groups, without gaps."""
         self.revoked_by: int | None = None
         """Who has revoked the communicator, None as long as it works."""
+        self.closing: Callable[[], FailureError] | None = None
+        """What returns the error of calls on a communicator that is closed to them."""
+        self._life: CommunicatorLife | None = None
         self.acknowledged: set[int] = set()
         """The failures that the program has acknowledged here."""
         self._agreements: Agreements | None = None
@@ -48,14 +66,65 @@ class Recovery:
         return self._agreements is not None
 
     @property
-    def error(self) -> CommunicatorRevoked | None:
-        """The error of calls on a revoked communicator; None while it works."""
-        if self.revoked_by is None:
-            return None
-        m = self._members
-        who = (
-            "this process" if self.revoked_by == m.engine.me else m.engine.name_of(self.revoked_by)
-        )
+    def is_closed(self) -> bool:
+        """Whether calls are refused: it was revoked, or is to be recovered first."""
+        return self.closing is not None
+
+    @property
+    def error(self) -> FailureError | None:
+        """The error of calls on a communicator that is closed to them; None while it works."""
+        return None if self.closing is None else self.closing()
+
+    @property
+    def life(self) -> CommunicatorLife:
+        """Its modes and its state."""
+        if self._life is None:
+            self._life = modes.CommunicatorLife()
+            if self.failed():
+                self._life.happens(modes.CommunicatorEvent.LOSS)
+        return self._life
+
+    @property
+    def has_modes(self) -> bool:
+        """Whether somebody has said how it is to get over losses."""
+        life = self._life
+        return life is not None and life.modes.recovery is not modes.RecoveryMode.NONE
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether its collectives end with an agreement."""
+        return self._life is not None and self._life.modes.is_strict
+
+    def use(self, chosen: Modes) -> None:
+        """Get over losses as these modes say; the lock is held."""
+        self.life.modes = chosen
+        if self.failed():
+            self._stop()
+
+    def be_like(self, parent: Recovery) -> None:
+        """Use the modes of the communicator of which this one was made."""
+        if parent._life is not None:
+            self.use(parent._life.modes)
+
+    def be_joining(self) -> None:
+        """Refuse all calls but the recovery: this process takes the place of a lost one."""
+        self.life.happens(modes.CommunicatorEvent.LOSS)
+        self._close(_joining_error)
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether this process has to join others before it can use it."""
+        return self.closing is _joining_error
+
+    @property
+    def has_to_recover(self) -> bool:
+        """Whether calls that derive communicators look first whether it is to be recovered."""
+        return self.is_joining or self.has_modes
+
+    def _revoked_error(self) -> CommunicatorRevoked:
+        m, by = self._members, self.revoked_by
+        assert by is not None, "it was revoked"
+        who = "this process" if by == m.engine.me else m.engine.name_of(by)
         return CommunicatorRevoked(
             f"{m.native.name or 'the communicator'} was revoked by {who}",
             cure="Call Shrink on it: that returns one of the processes that are left",
@@ -85,12 +154,43 @@ class Recovery:
 
     def lost(self, index: int) -> None:
         """Know that a process is gone."""
-        if self._agreements is not None and index in self.everybody:
+        if index not in self.everybody:
+            return
+        if self._agreements is not None:
             self._agreements.lost(index)
+        if self._life is not None:
+            self._life.happens(modes.CommunicatorEvent.LOSS)
+            self._stop()
+
+    def _stop(self) -> None:
+        """Do what the modes say about a loss: nothing, refuse all calls, or end the run."""
+        life = self.life
+        if life.modes.recovery is modes.RecoveryMode.ABORT:
+            self._abort()
+        elif not life.admits_messages and self.closing is None:
+            self._close(self._stopped_error)
+
+    def _stopped_error(self) -> FailureError:
+        m = self._members
+        error = m.engine.losses.of(self.failed()[0])
+        assert isinstance(error, ProcessGone), "that is why it is closed"
+        name = m.native.name or "the communicator"
+        error.cure = f"{name} is closed to all calls but its recovery: call Dup on it, at all ranks"
+        return error
+
+    def _abort(self) -> None:
+        from runtime.mpi.errors import abort
+
+        lost = self._members.engine.losses.of(self.failed()[0])
+        abort(1, lost)
+
+    def _close(self, closing: Callable[[], FailureError]) -> None:
+        self.closing = closing
+        self._members.engine.shut(self._members)
 
     def _be_revoked(self, by: int, told: Sequence[int]) -> None:
         self.revoked_by = by
-        self._members.engine.revoke(self._members)
+        self._close(self._revoked_error)
         for one in told:
             self._send(one, REVOKED, by.to_bytes(4, "big"))
 
@@ -116,6 +216,13 @@ class Recovery:
         engine = self._members.engine
         if to != engine.me and to not in engine.losses.gone:
             engine.send_recovery(self._members.context, to, tag, data)
+
+
+def _joining_error() -> ProcessGone:
+    return ProcessGone(
+        "this process was started again in place of a lost one, and belongs to no communicator yet",
+        cure="Call Dup on MPI.COMM_WORLD: it joins the others, which recover theirs meanwhile",
+    )
 
 
 class AgreementOperation(Operation):

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 TAIL = struct.Struct("<?q")
 """What follows the head of a message: whether it has a number in its stream, and which."""
 
+_LOOK_AGAIN = 1.0
+"""After how many seconds to look whether the master has sent everything, if nothing comes."""
+
 _FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
 """How words from core to core begin; no communicator has this context."""
 
@@ -79,7 +82,7 @@ class ReplicatedConnections:
             return sending
         stream = _stream(context, inner, self.rank, to, tag)
         _, effects = self.core.send(stream, sending, sending.size)
-        self._do(effects)
+        self.carry_out(effects)
         sending.look()
         if not sending.done:
             self._open.append(sending)
@@ -98,8 +101,7 @@ class ReplicatedConnections:
         happened = self.below.progress()
         if self._open:
             self._open = [one for one in self._open if not one.look()]
-        if not happened:
-            self._do(self.core.flush())
+        self.carry_out(self.core.answer() if happened else self.core.flush())
         return happened
 
     def ready(self, timeout: float | None) -> bool:
@@ -141,8 +143,15 @@ class ReplicatedConnections:
         return [word for words in found for word in words]
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is to be sent, say goodbye, and hang up."""
-        self._do(self.core.flush())
+        """Send what is to be sent, say goodbye, and hang up.
+
+        That is not before the master has sent all that this replica has, which would be lost if
+        both were gone.
+        """
+        self.carry_out(self.core.flush())
+        while self.core.owes:
+            if not self.progress():
+                self.below.ready(_LOOK_AGAIN)
         self.below.close(timeout)
 
     # --- what the connections below call back -----------------------------------------------------
@@ -151,15 +160,15 @@ class ReplicatedConnections:
         """Take a message from a process."""
         if self._is_busy and incoming.is_lent:
             incoming.keep()
-        self._when_idle(partial(self._arrived, incoming))
+        self.when_idle(partial(self._arrived, incoming))
 
     def completed(self, incoming: Incoming) -> None:
         """Record that a message of a process is all there."""
-        self._when_idle(partial(self._completed, incoming))
+        self.when_idle(partial(self._completed, incoming))
 
     def lost(self, process: int, why: Exception) -> None:
         """Go on without a process."""
-        self._when_idle(partial(self._lost, process, why))
+        self.when_idle(partial(self._lost, process, why))
 
     def _arrived(self, incoming: Incoming) -> None:
         process, head = incoming.source, incoming.head
@@ -189,18 +198,18 @@ class ReplicatedConnections:
             self._sink.completed(incoming)
 
     def _hear(self, process: int, word: tuple[Any, ...]) -> None:
-        self._do(self.core.hear(process, word))
+        self.carry_out(self.core.hear(process, word))
 
     def _acknowledge(self, process: int, stream: Stream, number: int) -> None:
         """Let the core know that a message is here for good."""
-        self._do(self.core.arrive(process, stream, number, None))
+        self.carry_out(self.core.arrive(process, stream, number, None))
 
     def _lost(self, process: int, why: Exception) -> None:
         self._gone[process] = why
         rank = self.table.replica_at(process).rank
         self._is_redundant |= rank == self.rank and isinstance(why, PeerLeft)
         self._inbox.lost(process)
-        self._do(self.core.lost(process))
+        self.carry_out(self.core.lost(process))
         if not self.core.processes_of(rank):
             for sending in self._open:
                 if sending.to == rank:
@@ -208,9 +217,12 @@ class ReplicatedConnections:
             self._sink.lost(rank, self._why(rank))
 
     def _fail(self, sending: Sending) -> None:
-        """End what nobody is left to receive; a redundant replica has nothing to say any more."""
+        """End what nobody is left to receive; that is an error only of who would transmit it.
+
+        A replica that is behind may still send what its master has sent before the receiver ended.
+        """
         sending.done = True
-        if not self._is_redundant:
+        if self.core.leads and not self._is_redundant:
             sending.error = self._why(sending.to)
 
     def _why(self, rank: int) -> Exception:
@@ -220,17 +232,17 @@ class ReplicatedConnections:
 
     # --- the core ---------------------------------------------------------------------------------
 
-    def _do(self, effects: Iterable[Effect]) -> None:
+    def carry_out(self, effects: Iterable[Effect]) -> None:
         """Carry effects out; what comes back meanwhile is for afterwards."""
         was_busy, self._is_busy = self._is_busy, True
         try:
             for effect in effects:
-                self._carry_out(effect)
+                self._carry_out_one(effect)
         finally:
             self._is_busy = was_busy
         self._catch_up()
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out_one(self, effect: Effect) -> None:
         match effect:
             case Transmit(to, _, number, sending):
                 head = sending.head + TAIL.pack(True, number)
@@ -245,7 +257,8 @@ class ReplicatedConnections:
             case _:
                 self.heard(effect)
 
-    def _when_idle(self, call: Callable[[], None]) -> None:
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """Call something now, or after the effects that are being carried out."""
         if self._is_busy:
             self._later.append(call)
         else:

@@ -18,6 +18,10 @@ from mpi4py import MPI as _native
 
 from runtime.later import Later as _Later
 from runtime.mpi.collectives.reductions import AVG as AVG
+from runtime.mpi.communicators.attributes import FT_ERRORS as FT_ERRORS
+from runtime.mpi.communicators.attributes import FT_INCARNATION as FT_INCARNATION
+from runtime.mpi.communicators.attributes import FT_PROCESSES as FT_PROCESSES
+from runtime.mpi.communicators.attributes import FT_STATE as FT_STATE
 from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group
@@ -52,6 +56,7 @@ from runtime.mpi.values import handles as _handles
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.mpi.surface.random_numbers import Random as Random
     from runtime.mpi.surface.topology_facts import ClusterInfo as ClusterInfo
     from runtime.mpi.surface.topology_facts import Gateways as Gateways
     from runtime.mpi.surface.topology_facts import Neighborhood as Neighborhood
@@ -75,9 +80,10 @@ _LATER = {
     "Neighborhood": "runtime.mpi.surface.topology_facts",
     "SiteInfo": "runtime.mpi.surface.topology_facts",
     "Neighbourhood": "runtime.topology",
+    "Random": "runtime.mpi.surface.random_numbers",
     "Reachability": "runtime.topology",
 }
-"""Types of answers, which few programs name."""
+"""Types that few programs name."""
 
 
 def __getattr__(name: str) -> object:
@@ -91,6 +97,7 @@ def __getattr__(name: str) -> object:
 def _begin() -> None:
     globals().update(_failure_classes())
     globals().update(_worlds.start().comms)
+    globals().update(_worlds.agreed_calls())
     _worlds.handle_errors()
 
 

@@ -11,7 +11,7 @@ from runtime.mpi.point_to_point.probing import Looking
 from runtime.mpi.process import predefined
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
-from runtime.mpi.progress.receives import Receive
+from runtime.mpi.progress.receives import PendingReceive, Receive
 from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,
     EXCHANGES,
@@ -134,6 +134,8 @@ def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
 def _unreceived(engine: Engine) -> Iterator[list[object]]:
     left = MOST_MESSAGES
     for m in engine.communicators():
+        if m.recovery.is_closed:
+            continue  # nobody can receive there any more, and all know why
         for envelope, incoming in m.box.matcher.kept()[:left]:
             left -= 1
             sender = str(here().everybody[m.peers[envelope.rank]])
@@ -228,6 +230,8 @@ def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]
         return [list(_COLLECTIVE)]
     if isinstance(operation, FarSend):
         return [["send", str(here().everybody[one]), None, False] for one in operation.awaited()]
+    if isinstance(operation, PendingReceive):
+        return _parts_of(operation.receive, m)
     if isinstance(operation, Receive):
         return [_part_of_pattern(operation.asked.pattern, m)]
     if isinstance(operation, Looking):

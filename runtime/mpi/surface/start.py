@@ -9,6 +9,7 @@ from mpi4py import MPI
 from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.process import predefined
 from runtime.mpi.process.error_handlers import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
@@ -16,11 +17,11 @@ from runtime.mpi.process.predefined import Predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
-from runtime.topology import Communicator, rank_table
+from runtime.topology import Communicator, Identifier, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from runtime.machine.composition import Composition
@@ -39,13 +40,41 @@ def start() -> Predefined:
         settle(place)
         engine = None if link is None or place.is_one_cluster else _engine(place, link)
         _made = Predefined(engine, _communicators(place, engine), find)
+        if link is not None and engine is not None and place.is_isolated:
+            _use_modes(_made.comms, link)
         predefined.settle(_made)
     return _made
+
+
+def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
+    """Let COMM_WORLD get over losses as the run asks for; a process started again joins by it."""
+    m = members_behind(comms["COMM_GRID"])
+    recovery, messages = link.wrapper.settings["recovery"]
+    if m is not None and recovery:
+        from runtime.collectives.recovery_modes import MESSAGES_KEY, RECOVERY_KEY, Modes
+
+        told = {RECOVERY_KEY: recovery} | ({MESSAGES_KEY: messages} if messages else {})
+        with m.engine.lock:
+            m.recovery.use(Modes.of(told))
+    if link.is_again:
+        for comm in comms.values():
+            joining = members_behind(comm)
+            if joining is not None:
+                with joining.engine.lock:
+                    joining.recovery.be_joining()
 
 
 def find(name: str) -> MPI.Comm:
     """Return a communicator that is there from the start by its name."""
     return start().comms[name]
+
+
+def agreed_calls() -> dict[str, Callable[..., object]]:
+    """Return what replicas of a rank have to call instead of the function of MPI of that name."""
+    engine = start().engine
+    if engine is None or engine.decisions is None:
+        return {}
+    return {"Wtime": engine.decisions.now}
 
 
 def handle_errors() -> None:
@@ -106,12 +135,23 @@ def _engine(place: Place, link: RankLink) -> Engine:
         )
     replicas = link.wrapper.settings.get("replicas", 1)
     replicated = _replicated(place, link, engine, replicas) if replicas > 1 else None
+    if place.is_isolated and replicated is None:
+        from runtime.mpi.progress.newcomers import Newcomers
+
+        engine.newcomers = Newcomers(place, engine, link)  # before anybody can say anything
     connections = open_connections(link, replicated or engine, make, composition)
     if replicated is not None:
+        from runtime.mpi.progress.decision_points import DecisionPoints
+
         replicated.stand_on(connections)
+        engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
-    if place.is_isolated:
-        connections.ends_are_told = True
+    if engine.newcomers is not None:
+        connections.suspect = partial(_tell_suspicion, link, place.present)
+        link.wrapper.hear_of_views(engine.newcomers.hear_of_view)
+        link.wrapper.hear_of_ends(engine.newcomers.hear_of_ends)
+    elif replicated is not None:
+        connections.suspect = partial(_tell_suspicion, link, partial(_resident, link))
         link.wrapper.hear_of_ends(partial(_hear_of_ends, link, engine))
     return engine
 
@@ -149,3 +189,15 @@ def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]])
         kind = PeerLost if one["code"] else PeerLeft
         if one["rank"] != link.name:
             engine.explain(indexes[one["rank"]], kind(in_words(one)))
+
+
+def _tell_suspicion(
+    link: RankLink, name_of: Callable[[int], Identifier | None], index: int, why: Exception
+) -> None:
+    name = name_of(index)
+    if name is not None:
+        link.wrapper.health.suspects(link.name, str(name), str(why))
+
+
+def _resident(link: RankLink, index: int) -> Identifier:
+    return everybody(link).residents[index].identifier

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from runtime.peers.daemon.booting import boot, logging_to, serve
-from runtime.peers.daemon.process import Daemon
 from runtime.peers.daemon.running import RunningDaemon, find_running
 
-__all__ = ["Daemon", "RunningDaemon", "boot", "find_running", "logging_to", "serve"]
+__all__ = ["RunningDaemon", "boot", "find_running", "logging_to", "serve"]

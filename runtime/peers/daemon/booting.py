@@ -20,7 +20,6 @@ from runtime.errors import GridError
 from runtime.home import python_path
 from runtime.launchers import family
 from runtime.peers.configuration import PeerFolder, read
-from runtime.peers.daemon.process import Daemon
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address
 
@@ -96,6 +95,8 @@ def _answer(told: int, deadline: float) -> dict[str, str]:
 
 def serve(folder: PeerFolder, began: Callable[[Address], None]) -> None:
     """Be the daemon of a folder until a signal ends it; raises PeerError if it cannot begin."""
+    from runtime.peers.daemon.process import Daemon  # whoever only starts one does without
+
     ending = threading.Event()
     before = {one: signal.signal(one, lambda *_: ending.set()) for one in _SIGNALS}
     family.rename("gcm-peer")

@@ -24,7 +24,7 @@ class NotLaunched(LaunchError):
 
 
 def launcher_on(
-    booking: Booking, programs: StagedPrograms, peer: str, *, place: str
+    booking: Booking, programs: StagedPrograms, peer: str, *, place: str, patience: float
 ) -> PeerLauncher:
     """Return what starts processes on a booked peer; the first call waits for it."""
     caches: list[str] = []
@@ -48,7 +48,7 @@ def launcher_on(
         booking.launched(peer)
         return connection.detach(), b""
 
-    return PeerLauncher(connect, place=place, stored=stored)
+    return PeerLauncher(connect, place=place, stored=stored, patience=patience)
 
 
 def _not_launched(place: str, fault: PeerError) -> NotLaunched:

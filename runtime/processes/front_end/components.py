@@ -113,6 +113,14 @@ class ClusterClustering(MonitoredClustering):
         """Tell the life of the ranks that one ends the run."""
         self._ranks().aborted(member, code, *facts)
 
+    def replace(self, member: str, lost: list[str]) -> None:
+        """Tell the life of the ranks that one wants others in place of lost ones."""
+        self._ranks().replace(member, lost)
+
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Tell the life of the ranks that one believes another to be lost."""
+        self._ranks().suspects(member, rank, why)
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Tell the life of the ranks what one is doing."""
         self._ranks().waiting(member, number, state)

@@ -8,10 +8,11 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from gcm.invocation import Invocation
+from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
-from runtime.machine.contracts import CONTRACTS, Health, Routes
+from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import RANKS
 from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, IncomingCall, Relay
@@ -77,6 +78,7 @@ class Gate:
         in are these `ranks` in this incarnation, each once.
         """
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
+        self._late: dict[str, _LateDoor] = {}
         self._reactor = reactor
         self._relay = relay
         self._room = room
@@ -85,6 +87,7 @@ class Gate:
         self._guests: dict[str, _Guest] = {}
         self.released = False
         self._is_closed = False
+        self._credentials, self._port = credentials, port
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = as_others_see(self._door.address)
 
@@ -92,6 +95,41 @@ class Gate:
         """Let nobody in from now on: the ranks that have come run."""
         self.released = True
         self.close()
+
+    def expect_again(self, rank: str, incarnation: int) -> str:
+        """Let one more in, which takes the place of a rank that is lost; return where it comes to.
+
+        Raises:
+            Unreachable: nobody can listen there.
+        """
+        member = member_name(rank, incarnation)
+        number = rank.rpartition(":")[2]
+        address = address_in(self._room, f"front-end.{number}", self._port)
+        door = Door(self._reactor, address, self._credentials, self._admit)
+        self._expected[member] = rank
+        self._late[member] = _LateDoor(door, rank)
+        return as_others_see(door.address)
+
+    def expect_no_more(self, rank: str, incarnation: int) -> None:
+        """Do not let a rank in any more that was to take the place of another one."""
+        self._expected.pop(member_name(rank, incarnation), None)
+        self._shut_late(member_name(rank, incarnation))
+
+    def _shut_late(self, member: str) -> None:
+        late = self._late.pop(member, None)
+        if late is not None:
+            late.door.close()
+            remove_key(self._room, alone=late.rank)
+
+    def views(self, rank: str) -> Views | None:
+        """Return the views of one rank; None if it is not here."""
+        guest = self._guests.get(rank)
+        return None if guest is None else stub(Views, guest.send)
+
+    def control(self, rank: str) -> Control | None:
+        """Return the control of one rank; None if it is not here."""
+        guest = self._guests.get(rank)
+        return None if guest is None else stub(Control, guest.send)
 
     def forget(self) -> None:
         """Hear nothing more of these ranks: others have taken their place."""
@@ -109,6 +147,8 @@ class Gate:
 
     def close(self) -> None:
         """Let nobody in any more, and remove the key; twice is once."""
+        for member in tuple(self._late):
+            self._shut_late(member)
         if self._is_closed:
             return
         self._is_closed = True
@@ -150,6 +190,7 @@ class Gate:
             relay=self._relay,
         )
         self._guests[name] = guest
+        self._shut_late(member)
         self._watcher.rank_here(name, guest.channel)
         guest.channel.when_closed(self._left)
         guest.channel.open(received)
@@ -157,6 +198,14 @@ class Gate:
     def _left(self, _: ChannelClosed) -> None:
         if self.is_empty:
             self._watcher.all_left()
+
+
+@dataclass(frozen=True, slots=True)
+class _LateDoor:
+    """Where a rank is let in that takes the place of a lost one."""
+
+    door: Door
+    rank: str
 
 
 class _Guest:
@@ -173,7 +222,7 @@ class _Guest:
         relay: Relay | None,
     ) -> None:
         self.name = name
-        self.routes = stub(Routes, self._send)
+        self.routes = stub(Routes, self.send)
         self._watcher = watcher
         self._relay = relay
         self.served: Served | None = served
@@ -190,7 +239,8 @@ class _Guest:
         )
         self.channel.when_closed(self._gone)
 
-    def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    def send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Call the rank; nothing happens once it has gone."""
         with suppress(ChannelClosed):  # it has ended by itself meanwhile
             self.channel.note(Invocation(self.name, interface, operation, args))
 

@@ -67,6 +67,17 @@ class JobEnds:
         first = self._first_bad()
         return self._told[first].code if first else 0
 
+    def again(self, rank: str) -> None:
+        """Know that a rank was started again, and forget how it had ended before."""
+        self._told.pop(rank, None)
+        self._seen.pop(rank, None)
+        self._left.pop(rank, None)
+
+    @property
+    def are_some_lost(self) -> bool:
+        """Whether a rank has ended badly, in whose place another one may be started."""
+        return any(end.code for end in self._told.values())
+
     def stopping(self, at: float) -> None:
         """Know that all ranks are asked to end."""
         if self._stopped_at is None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of
+from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
 from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
@@ -96,6 +96,7 @@ class FrontEndProcess:
         self._host.routes.add("/", self._channel)
         self._knows_all = False  # who is where
         self._whereabouts = Whereabouts()
+        self._lost: list[Facts] = []  # where others go on without these
         self._room = OutputRoom()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
@@ -203,6 +204,16 @@ class FrontEndProcess:
         elif not ranks.has_begun:
             ranks.start()
 
+    def start_again(self, rank: str, incarnation: int) -> None:
+        """Start one rank again in place of one that is lost, while the others go on."""
+        if self._ranks is not None:
+            self._ranks.start_again(rank, incarnation)
+
+    def end_rank(self, rank: str) -> None:
+        """End one rank that others have lost."""
+        if self._ranks is not None:
+            self._ranks.end_rank(rank)
+
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after a while."""
         if self._ranks is not None:
@@ -281,9 +292,17 @@ class FrontEndProcess:
         """Take note of where ranks are that were started since, or again."""
         self._whereabouts.moved(reports)
         self._tell_forwarding()
+        replacing = [one for one in reports if "index" in one]
+        if replacing and self._ranks is not None and self._ranks.is_released:
+            epoch, table = self._whereabouts.epoch, encoded(self._whereabouts.everybody)
+            self._components.views.view(epoch, table)
+            for one in replacing:
+                if cluster_of(rank_path(one["rank"])) == self._configuration.cluster:
+                    self._ranks.admit(one["rank"], epoch, table, self._lost)
 
     def lost(self, reports: list[Facts]) -> None:
         """Let the ranks know which others have ended."""
+        self._lost += reports
         if self._ranks is not None and self._ranks.is_released:
             self._components.views.lost(reports)
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from runtime.launchers.base import Exit, OutputStream, Reach
+from runtime.launchers.base import Command, Exit, OutputStream, Reach
 from runtime.launchers.blocks import LastLines
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
@@ -78,7 +78,8 @@ class RanksJob:
         self._launcher: LocalLauncher | None = None
         self._is_closed = False
         self._process: GuardedProcess | None = None
-        self._lines = RankLines(self._heard, self._told)
+        self._alone: list[GuardedProcess] = []
+        self._lines = RankLines(self._heard, self.told)
         self._batch: list[Said] = []
         self._last = LastLines()
         self._own = LastLines()
@@ -126,6 +127,28 @@ class RanksJob:
         self._process = process
         process.close_input()
         process.when_done(self._ended)
+
+    def start_again(self, rank: int) -> None:
+        """Start one rank again beside the others, without `mpiexec`; raises LaunchError.
+
+        It has its native MPI to itself, as all ranks have that go on without lost ones.
+        """
+        if self._launcher is None or self._is_stopping:
+            raise LaunchError(f"rank {rank} cannot be started again: its cluster ends")
+        flavour = MpiexecFlavour(self._job.flavour) if self._job.flavour != AUTO else None
+        session = {} if flavour is None else self._session(flavour)
+        python, words = self._job.argv[0], list(self._job.argv)
+        begin = words.index("-m")
+        command = Command(
+            (python, *words[begin : begin + 2], "--again", str(rank), *words[begin + 2 :]),
+            {**session, **self._job.environment},
+            self._folder,
+        )
+        self._alone.append(self._launcher.start(command, _AloneOutput(self)))
+
+    def heard_of_one(self, batch: list[Said]) -> None:
+        """Take what a rank says that was started alone and has no pipes."""
+        self._say(batch)
 
     def _new_pipes(self) -> RankPipes | None:
         """Return pipes for what the ranks write; None where they cannot reach them."""
@@ -220,8 +243,8 @@ class RanksJob:
     def stop(self) -> None:
         """End all ranks at once."""
         self._wait_no_more()
-        if self._process is not None:
-            self._process.signal(signal.SIGKILL, Reach.TREE)
+        for process in (*self._alone, *([] if self._process is None else [self._process])):
+            process.signal(signal.SIGKILL, Reach.TREE)
 
     def close(self) -> None:
         """End everything and let go; waits until that is so. Nothing starts afterwards."""
@@ -257,7 +280,7 @@ class RanksJob:
                 self._last.add(block)
         self._say([(rank, str(stream), block) for rank, stream, block in blocks])
 
-    def _told(self, rank: int, words: str) -> None:
+    def told(self, rank: int, words: str) -> None:
         """Take the wait status that the parent of a rank on another host tells."""
         self._reactor.soon(lambda: self._saw(rank, int(words), IN_TIME))
 
@@ -311,6 +334,33 @@ class RanksJob:
             self._ends.read()
             self._ends.close()
         then()
+
+
+class _AloneOutput:
+    """Takes what a rank writes that was started alone: records, where it has no pipes."""
+
+    def __init__(self, job: RanksJob) -> None:
+        self._job = job
+        self._batch: list[Said] = []
+        self._lines = RankLines(self._heard, job.told)
+
+    def received(self, stream: OutputStream, data: bytes) -> None:
+        """Take what comes."""
+        self._lines.received(stream, data)
+        self._pass_on()
+
+    def finished(self) -> None:
+        """Take what never got its newline."""
+        self._lines.finished()
+        self._pass_on()
+
+    def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
+        self._batch.append((rank, str(stream), block))
+
+    def _pass_on(self) -> None:
+        batch, self._batch = self._batch, []
+        if batch:
+            self._job.heard_of_one(batch)
 
 
 def no_pipes(fault: OSError) -> LaunchError:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import astuple, replace
 from functools import partial
 from pickle import PickleBuffer
@@ -36,6 +38,7 @@ from runtime.transport.reactor import Reactor
 HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
 LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
 AT_ONCE, FLUSH = 0.1, 1.0  # seconds in which last words arrive: from here, from other hosts
+START_TIMEOUT = 60.0  # seconds for a rank that is started again until it is ready
 ENOUGH = 2  # looks in which a rank has to be missing
 
 
@@ -99,6 +102,7 @@ class RanksLife:
         self._ready: dict[str, Facts] = {}
         self._facts: list[Facts] = []
         self._here: set[str] = set()
+        self._again: dict[str, int] = {}  # the incarnations of ranks that were started again
         self._connected: set[str] = set()
         self._ends = JobEnds(told.cluster)
         self._job = RanksJob(
@@ -200,17 +204,67 @@ class RanksLife:
         if self._gate is not None:
             self._gate.release()
             self._components.views.view(epoch, table)
-            self._components.control.configure(
-                {
-                    "machine": self._told.machine,
-                    "routes": self._routes.known(),
-                    "named-classes": list(self._told.named_classes),
-                    "explain-waits": self._told.explain_waits,
-                }
-            )
+            self._components.control.configure(self._settings())
             self._components.control.go()
         if self._input is not None:
             self._input.begin()
+
+    def start_again(self, rank: str, incarnation: int) -> None:
+        """Start one rank again in place of one that is lost; tell the launcher if that fails."""
+        self._ends.again(rank)
+        self._ready.pop(rank, None)
+        self._here.discard(rank)
+        self._again[rank] = incarnation
+        try:
+            if self._gate is None or self.is_over or self._stopping:
+                raise GridError("its cluster has ended")
+            address = self._gate.expect_again(rank, incarnation)
+            told = self._told
+            entrance = Entrance(address, told.reach, incarnation, told.keys, told.certificate)
+            write_key(told.room, [rank], entrance, alone=rank)
+            self._job.start_again(int(rank.rpartition(":")[2]))
+        except GridError as fault:
+            self._cannot_start(rank, str(fault))
+            return
+        self._reactor.later(START_TIMEOUT, partial(self._look_after_one, rank, incarnation))
+
+    def _look_after_one(self, rank: str, incarnation: int) -> None:
+        if self._again.get(rank) == incarnation and not {rank} & {*self._ready, *self._ends.told}:
+            self._cannot_start(rank, f"it did not come within {START_TIMEOUT:g} s")
+
+    def _cannot_start(self, rank: str, why: str) -> None:
+        if self._gate is not None:
+            self._gate.expect_no_more(rank, self._again[rank])
+        text = f"could not be started again: {why}"
+        self._pass_on(self._ends.said(rank, 1, "", RankExit(exception=text)))
+
+    def end_rank(self, rank: str) -> None:
+        """End one rank that others have lost; its parent tells how."""
+        facts = self._ready.get(rank)
+        if facts is not None and rank not in self._ends.told and not self._ranks.hosts:
+            with suppress(ProcessLookupError):
+                os.kill(facts["pid"], signal.SIGKILL)
+        elif facts is not None and rank not in self._ends.told:
+            self._pass_on(self._ends.give_up(rank))
+
+    def admit(self, rank: str, epoch: int, table: bytes, lost: list[Facts]) -> None:
+        """Let the program of a rank run that was started again, with all that is known."""
+        assert self._gate is not None  # it has come through this
+        views, control = self._gate.views(rank), self._gate.control(rank)
+        if views is not None and control is not None:
+            views.view(epoch, table)
+            views.lost(lost)
+            control.configure(self._settings())
+            control.go()
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what ranks need to know before they run."""
+        return {
+            "machine": self._told.machine,
+            "routes": self._routes.known(),
+            "named-classes": list(self._told.named_classes),
+            "explain-waits": self._told.explain_waits,
+        }
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
@@ -227,6 +281,9 @@ class RanksLife:
         self._ends.stopping(time.monotonic())
         if self._gate is not None:
             self._components.control.stop()
+        if self._ranks.goes_on and self._have_all_ended and not self._has_ended_as_one:
+            self._has_ended_as_one = True
+            self._end_parents()
 
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
@@ -360,10 +417,17 @@ class RanksLife:
             self._fail("ranks", fault)
 
     def _end_with_the_last(self) -> None:
-        """End `mpiexec` once all ranks have: it waits for their parents, and these for its end."""
-        if len(self._ends.told) == self._ranks.ranks and not self._stopping:
+        """End `mpiexec` once all ranks have: it waits for their parents, and these for its end.
+
+        Where one was lost another one may be started in its place until the run ends.
+        """
+        if self._have_all_ended and not self._ends.are_some_lost and not self._stopping:
             self._stopping = self._has_ended_as_one = True
             self._reactor.later(FLUSH if self._ranks.hosts else AT_ONCE, self._end_parents)
+
+    @property
+    def _have_all_ended(self) -> bool:
+        return len(self._ends.told) == self._ranks.ranks
 
     def _end_parents(self) -> None:
         self._ends.stopping(time.monotonic())
@@ -377,7 +441,7 @@ class RanksLife:
         is_connected = name in self._connected
         self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
-            self._reactor.later(HUSH, lambda: self._give_up(name))
+            self._give_up_later(name)
 
     def _helper_ended(self, name: str, at: float) -> None:
         """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
@@ -429,7 +493,7 @@ class RanksLife:
         end = self._ends.left(rank)
         self._pass_on(end)
         if end is None:
-            self._reactor.later(HUSH, lambda: self._give_up(rank))
+            self._give_up_later(rank)
 
     def all_left(self) -> None:
         """Know that nothing more will be heard of any rank."""
@@ -444,9 +508,12 @@ class RanksLife:
         if facts["size"] not in (None, self._ranks.ranks):
             self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
             return
-        facts["incarnation"] = self.incarnation
+        again = self._again.get(member)
+        facts["incarnation"] = again or self.incarnation
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
+        if again:
+            return
         self._components.is_ready(member)
         if not self._missing():
             self._job.watch_helpers()
@@ -470,6 +537,14 @@ class RanksLife:
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
 
+    def replace(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - whoever asks for it
+        """Pass on that others are wanted in place of lost ranks."""
+        self._launcher.health.replace_ranks(self._launcher.name, lost)
+
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Pass on that a rank believes another one to be lost."""
+        self._launcher.health.rank_suspected(self._launcher.name, member, rank, why)
+
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Pass on what a rank is doing."""
         self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
@@ -487,8 +562,12 @@ class RanksLife:
         """Let others know what a rank has learned of routes."""
         self._routes.learned(member, experiences)
 
-    def _give_up(self, rank: str) -> None:
-        if not self.is_over:
+    def _give_up_later(self, rank: str) -> None:
+        incarnation = self._again.get(rank)
+        self._reactor.later(HUSH, lambda: self._give_up(rank, incarnation))
+
+    def _give_up(self, rank: str, incarnation: int | None) -> None:
+        if not self.is_over and self._again.get(rank) == incarnation:  # else it was started again
             self._pass_on(self._ends.give_up(rank))
 
 

@@ -48,6 +48,18 @@ class Run(Protocol):
         """Know that a front-end is there."""
         ...
 
+    def rank_ready(self, rank: str, facts: Facts) -> None:
+        """Know what a rank says of itself."""
+        ...
+
+    def replace_ranks(self, lost: list[str]) -> None:
+        """Know that others are wanted in place of lost ranks."""
+        ...
+
+    def suspected(self, by: str, rank: str, why: str) -> None:
+        """Know that a rank believes another one to be lost."""
+        ...
+
     def read_input(self, place: Place, size: int) -> None:
         """Read what the first rank wants to read."""
         ...
@@ -111,6 +123,7 @@ class ClusterReports:
         self._codes.rank_ready(rank, facts)
         self._facts[rank] = facts
         self._waits.rank_ready(rank)
+        self._run.rank_ready(rank, facts)
 
     def ranks_up(self, member: str) -> None:
         """Know that all ranks of the cluster are ready."""
@@ -143,6 +156,10 @@ class ClusterReports:
         exception = found.exception and f"rank {rank} ended with {found.exception}"
         self._codes.rank_ended(member, rank, code, why or exception)
 
+    def replace_ranks(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - whoever wants it
+        """Know that others are wanted in place of lost ranks."""
+        self._run.replace_ranks(lost)
+
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
         """Know what a rank is doing."""
         self._waits.told(rank, number, state)
@@ -158,6 +175,10 @@ class ClusterReports:
             _log.warning(text, rank, seconds)
         else:
             _log.warning("rank %s goes on", rank)
+
+    def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:  # noqa: ARG002
+        """Let it be decided who of two ranks is lost that cannot reach each other."""
+        self._run.suspected(by, rank, why)
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Know that the native MPI of the cluster has ended."""

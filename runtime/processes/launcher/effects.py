@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -21,6 +21,7 @@ from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.errors import GridError
+from runtime.exit_codes import LOST
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
@@ -59,6 +60,8 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
+    Condemn,
+    Discard,
     Effect,
     Explain,
     Explained,
@@ -67,16 +70,26 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     PlaceClosed,
+    RankEnded,
     Start,
     StepFailed,
     StepUp,
     Stop,
+    Suspected,
     TellEnd,
 )
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
 from runtime.run.outline import replica_ranks
+from runtime.run.rank_exit import RankExit
+from runtime.run.replacements import (
+    EndRank,
+    ReplacementEffect,
+    Replacements,
+    StartAgain,
+    TellMoved,
+)
 from runtime.run.state import RunPhase, RunState
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -94,8 +107,11 @@ _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 
 PATIENCE = 5.0
 
+_HOMELESS = "could not be started again: its front-end is lost"
+
 _ABOUT_RANKS = {
     "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
+    "rank_suspected",
 }  # fmt: skip
 """Operations whose second argument is a rank of the cluster that tells it."""
 
@@ -134,6 +150,7 @@ class Executor:
         self._plan = plan
         self._local = local
         self._post = post
+        self._reactor = reactor
         self._crew = Crew()
         self._output = OutputSpreader(listener, post, replica_ranks(plan))
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
@@ -164,6 +181,9 @@ class Executor:
         self._helpers: list[Helper] = []
         self._facts: dict[str, dict[str, Any]] = {}
         self._exchanged = Exchanged()
+        self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
+        self._lost_places: set[str] = set()
+        self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
         self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
@@ -171,7 +191,7 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self.waits = WaitReports(
             self._places.values(),
-            partial(self._later, reactor),
+            self._later,
             lambda why: post(LeftBehind(why)),
         )
         self._codes = codes
@@ -197,9 +217,9 @@ class Executor:
             waits=self.waits,
         ).served()
 
-    def _later(self, reactor: Reactor, seconds: float, then: Callable[[], None]) -> None:
+    def _later(self, seconds: float, then: Callable[[], None]) -> None:
         """Do something on the engine's thread after some time."""
-        reactor.later(seconds, lambda: self._post(then))
+        self._reactor.later(seconds, lambda: self._post(then))
 
     def __enter__(self) -> Self:
         """Return the executor, to be closed at the end of the block."""
@@ -241,12 +261,18 @@ class Executor:
         match effect:
             case Start(step):
                 self._start(self._steps[step])
+            case Discard(step):
+                self._homecoming.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():
                 self._stop()
-            case TellEnd(rank, code, why):
+            case TellEnd(rank, code, why, True):
                 self._tell_end(rank, code, why)
+            case TellEnd(rank):
+                self._tell_again(rank)
+            case Condemn(cluster, why):
+                self._verdicts.condemn(self._places[cluster], why)
             case Explain():
                 self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
@@ -258,9 +284,50 @@ class Executor:
 
     def _tell_end(self, rank: str, code: int, why: str) -> None:
         host = self._facts.get(rank, {}).get("host", "")
-        reports = [end_of(rank, code, why, host, time.strftime("%H:%M:%S"))]
+        when, incarnation = time.strftime("%H:%M:%S"), self._replacements.incarnation(rank)
+        reports = [end_of(rank, code, why, host, when, incarnation=incarnation)]
+        self._ends[rank] = reports[0]
+        effects = self._replacements.ended(rank)
+        self._replace(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
         for place in self._places.values():
-            place.views.lost(reports)
+            if not place.was_lost:
+                place.views.lost(reports)
+        self._replace(one for one in effects if not isinstance(one, TellMoved))
+
+    def _tell_again(self, rank: str) -> None:
+        for place in self._places.values():
+            if not place.was_lost:
+                place.views.lost([self._ends[rank]])
+
+    def replace_ranks(self, lost: list[str]) -> None:
+        """Start ranks again in place of lost ones, unless the run ends."""
+        if not self._stopping:
+            self._replace(self._replacements.wanted(lost))
+
+    def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
+        """Let all know where a rank is that was started again."""
+        self._replace(self._replacements.ready(rank, facts))
+
+    def _replace(self, effects: Iterable[ReplacementEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case StartAgain(rank, incarnation):
+                    self._start_again(rank, incarnation)
+                case EndRank(rank):
+                    self._places[rank.rpartition(":")[0]].control.end_rank(rank)
+                case TellMoved(report):
+                    for place in self._places.values():
+                        place.views.moved([report])
+
+    def _start_again(self, rank: str, incarnation: int) -> None:
+        cluster = rank.rpartition(":")[0]
+        if self._codes.incarnation(cluster) > 1:
+            text = "could not be started again alone: its code was itself started again"
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
+        elif cluster in self._lost_places:
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
+        else:
+            self._places[cluster].control.start_again(rank, incarnation)
 
     def report(self, state: RunState) -> Report:
         """Return what ran where and what was carried; tell of what nobody has received."""
@@ -386,7 +453,10 @@ class Executor:
     def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
         if fault is not None:
-            place.kill()  # what is not heard of any more must not come back
+            place.expel()  # what is not heard of any more must not come back
+        self._lost_places.add(place.identifier)
+        for rank in self._replacements.joining(place.identifier):
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:
@@ -536,6 +606,17 @@ class Executor:
             if self._input.is_terminal:
                 place.input.show_prompts()
             self._input.want(size)
+
+    def suspected(self, by: str, rank: str, why: str) -> None:
+        """Let it be decided who is lost, once all else that could explain it is known."""
+        incarnation = self._replacements.incarnation(rank)
+        self._later(
+            self._verdicts.known_after, lambda: self._decide(Suspected(by, rank, why), incarnation)
+        )
+
+    def _decide(self, event: Suspected, incarnation: int) -> None:
+        if incarnation == self._replacements.incarnation(event.rank):  # else another one is there
+            self._post(event)
 
     def front_end_up(self, place: Place) -> None:
         """Once all front-ends are there, let their components wait for their members."""

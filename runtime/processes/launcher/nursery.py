@@ -7,6 +7,7 @@ through the guard.
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Sequence
 from functools import partial
 
@@ -26,6 +27,8 @@ from runtime.transport.listening import Door
 from runtime.transport.streams import SocketStream
 
 _log = logger(__name__)
+
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 class Nursery:
@@ -74,6 +77,8 @@ class Nursery:
             connected.close()
             return
         ears = self._ears
+        found = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        place.pid = _CREDENTIALS.unpack(found)[0]
         channel = place.connect(
             ears.reactor,
             SocketStream(connected),

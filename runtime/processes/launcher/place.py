@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -32,6 +34,12 @@ from runtime.transport.messages import PLAIN, Codec
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream
+
+SSH_TIMEOUT = 30.0
+"""Seconds in which a host has to be reached by ssh."""
+
+SILENT_HOST_TIMEOUT = 8.0
+"""Seconds for the same where nothing was heard of the host for long; the network may be back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +72,11 @@ class Place:
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
         self.was_lost = False  # its front-end could not clean up
+        self.is_silent = False  # it was lost because nothing is heard of its host any more
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
         self.process: Process | None = None
+        self.pid = 0  # of its front-end, where `process` is that of others, too
         self.channel: Channel | None = None
         told = FrontEndStubs(self._send)
         self.control, self.views, self.input = told.control, told.views, told.input
@@ -118,14 +128,23 @@ class Place:
         with suppress(LaunchError):
             process.kill()
 
+    def expel(self) -> None:
+        """End the front-end of this cluster alone, and its ranks: the others hold them for lost."""
+        if self.pid and self.channel is not None and not self.channel.is_closed:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """Let go of the cluster."""
         if self.channel is not None:
             self.channel.close()
 
 
-Reach = Callable[[DeployedCluster, LocalLauncher], GuardSession]
-"""Returns what starts processes where the front-end of a cluster runs; it is not waited for."""
+Reach = Callable[[DeployedCluster, LocalLauncher, float], GuardSession]
+"""Returns what starts processes where the front-end of a cluster runs; it is not waited for.
+
+The last argument is for how many seconds the session waits for the host.
+"""
 
 
 class RemotePlace(Place):
@@ -148,7 +167,7 @@ class RemotePlace(Place):
 
     def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
-        self.launcher = self._reach(self.cluster, self._local)
+        self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
         self.work, self.folder = given.work, given.folder
@@ -165,18 +184,24 @@ class RemotePlace(Place):
         """Connect again once the connection broke; raises LaunchError."""
         if self.cluster.peer:  # its places were reserved for one launch
             raise FetchFailed("the peer has ended, and takes nobody in again for this run")
-        before, self.launcher = self.launcher, self._reach(self.cluster, self._local)
-        before.close()
+        patience = SILENT_HOST_TIMEOUT if self.is_silent else SSH_TIMEOUT
+        self.let_go()
+        self.launcher = self._reach(self.cluster, self._local, patience)
         self.launcher.ready()
 
     def let_go(self) -> None:
         """Give up the connection, so that there will be another one."""
-        self.launcher.close()
+        if isinstance(self.launcher, GuardSession):
+            self.launcher.abandon()
 
     def abort(self) -> None:
         """Give up: `open` raises, or the front-end is ended."""
         self._given_up.set()
         self.close()
+
+    def expel(self) -> None:
+        """End the front-end and its ranks, if they can be reached."""
+        self.kill()
 
     def close(self) -> None:
         """Let go of the cluster; whatever still runs there is ended."""
@@ -217,7 +242,7 @@ def last_words(process: Process) -> str:
 
 
 def ssh_launcher(
-    cluster: DeployedCluster, local: LocalLauncher, *, patience: float = 30.0
+    cluster: DeployedCluster, local: LocalLauncher, patience: float = SSH_TIMEOUT
 ) -> SshLauncher:
     """Return what starts processes where the front-end of a cluster runs; it is not waited for."""
     python = cluster.front_end.python

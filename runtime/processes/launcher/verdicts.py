@@ -42,6 +42,8 @@ class Verdicts:
         self._reactor = reactor
         self._lost = lost
         self._judged: set[str] = set()
+        self.known_after = (0.0 if watch is None else watch.timeout) + 1.0
+        """Seconds after which it is known that a place is lost, however that happens."""
         self._is_over = False
         self._loop = None
         if watch is not None:
@@ -65,6 +67,15 @@ class Verdicts:
     def ended(self, place: Place, words: str) -> None:
         """Know that the process or the connection of a front-end has ended; from any thread."""
         self._reactor.soon(partial(self._judge, place, words, None))
+
+    def condemn(self, place: Place, why: str) -> None:
+        """Declare a cluster lost that others cannot reach; from any thread."""
+        fault = GridError(
+            "ranks of other clusters cannot reach its ranks, so it was ended: not all can go on",
+            place=f"{place.cluster.path}, {place.cluster.front_end.address}",
+            cause=why,
+        )
+        self._reactor.soon(partial(self._judge, place, why, fault))
 
     def end(self) -> None:
         """Watch no more: everything is about to end."""
@@ -108,12 +119,13 @@ class Verdicts:
                     cure="Look whether the host runs and can be reached; "
                     "<failure-detector timeout='...'/> allows more time",
                 )
+                place.is_silent = True
                 self._judge(place, why, fault)
 
     def _judge(self, place: Place, words: str, fault: GridError | None) -> None:
         if place.identifier in self._judged:
             return
         self._judged.add(place.identifier)
-        if fault is None and self._loop is not None:
+        if self._loop is not None:
             self._loop.gone(place.identifier, words)  # the others are told
         self._lost(place, words, fault)

@@ -143,7 +143,7 @@ class WaitReports:
         if self._round is not None:
             self._queue.append((with_stacks, then))
             return
-        self._round = _Round(0, with_stacks, [then])
+        self._round = _Round(UNASKED, with_stacks, [then])
         self._ask()
 
     def tell_unreceived(self) -> None:
@@ -173,13 +173,15 @@ class WaitReports:
             self._go_on()
 
     def _go_on_if_complete(self) -> None:
-        if self._round is not None and self._running <= self._round.answers.keys():
+        """Go on, unless nothing is asked just now: between two questions all ranks may end."""
+        asked = self._round
+        if asked and asked.number != UNASKED and self._running <= asked.answers.keys():
             self._go_on()
 
     def _go_on(self) -> None:
         found = self._round
         assert found is not None
-        found.number = 0  # nothing that comes late is meant any more
+        found.number = UNASKED  # nothing that comes late is meant any more
         if found.before is None:
             found.before, found.answers = found.answers, {}
             self._later(PAUSE, self._ask)

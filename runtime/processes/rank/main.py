@@ -33,25 +33,26 @@ def main(words: list[str], *, is_child: bool = False) -> int:
 
     It `is_child` if the parent of this process will tell how it ends; else this becomes a parent.
     """
-    rank = rank_of_environment()
     options = RankOptions(words)
+    rank = options.rank if options.is_again else rank_of_environment()
+    stays = options.goes_on and not options.is_again
     os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
-        tag_output(rank, folder=options.room, keep_connection=True, stays=options.goes_on)
+        tag_output(rank, folder=options.room, keep_connection=True, stays=stays)
     elif not is_child:
-        run_below(options.room, rank, stays=options.goes_on)
+        run_below(options.room, rank, stays=stays)
     read_from_pipe(options.room, rank)
     from runtime.membership.rank_link import RankLink, remember
 
     name = f"{options.cluster}:{rank}"
     rename(f"rank {name}")  # all ranks have the same command line
     try:
-        link = RankLink(options.room, name)
+        link = RankLink(options.room, name, is_again=options.is_again)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
         print(f"rank {name} cannot reach its front-end: {error}", file=sys.stderr)
         return 1
     try:
-        facts = _facts(options.kind)
+        facts = _facts(options)
     except Exception as error:  # an MPI that cannot be loaded raises all kinds of errors
         link.wrapper.health.unable(name, f"{type(error).__name__}: {error}", sys.executable)
         return 1
@@ -60,20 +61,23 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     link.wait_for_go()
     link.wrapper.settings["failures"] = options.failures
     link.wrapper.settings["replicas"] = options.replicas
+    link.wrapper.settings["recovery"] = options.recovery, options.recovery_messages
     remember(link)
     return _run(options, link)
 
 
-def _facts(kind: str) -> dict[str, Any]:
+def _facts(options: RankOptions) -> dict[str, Any]:
     """Return what a rank says about itself; a native program starts its MPI itself."""
     facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
-    if kind == "executable":
+    if options.kind == "executable":
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
     from runtime.mpi.process.native import native_world
 
     world = native_world()
     facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
     facts["tags"] = world.tag_limit
+    if options.is_again:  # in a native world of its own
+        facts |= {"rank": options.rank, "size": None}
     segments = mapped_segments()
     # MPICH has started once all ranks of a host have mapped theirs: nobody needs its name any more,
     # and where everything is killed at once it would stay.

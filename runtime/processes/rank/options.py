@@ -15,8 +15,12 @@ class RankOptions:
         "comm_world",
         "failures",
         "goes_on",
+        "is_again",
         "kind",
         "path",
+        "rank",
+        "recovery",
+        "recovery_messages",
         "replicas",
         "room",
         "umask",
@@ -34,8 +38,13 @@ class RankOptions:
         self.application = named["--application"]
         self.comm_world = named["--comm-world"]
         self.failures = named.get("--failures", "abort")
+        self.recovery = named.get("--recovery", "")
+        self.recovery_messages = named.get("--recovery-messages", "")
         self.replicas = int(named.get("--replicas", "1"))
         self.goes_on = self.failures == "return" or self.replicas > 1
+        self.is_again = "--again" in named
+        """Whether it is started in place of one that was lost, without `mpiexec`."""
+        self.rank = int(named.get("--again", "-1"))
         self.room = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]

@@ -15,6 +15,7 @@ from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerUnreachable, Refused
 from runtime.peers.model import Address, Principal, Reason
+from runtime.transport.frames import Frame
 from tests.integration.peers.conftest import NOW
 
 HOST7 = Principal.parse("peer:host7")
@@ -153,3 +154,19 @@ def test_silent_strangers_do_not_keep_members_out(host7: Address, alice: MemberD
         for one in strangers:
             with suppress(OSError):
                 one.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [b"GET / HTTP/1.1\r\n\r\n", b"GF" + b"\xff" * 100, Frame(2, 1, [b"[]"]).head() + b"[]",
+     Frame(9, 1, [b"{}"]).head() + b"{}", Frame(1, 1, [b"x" * 9]).head()],
+)  # fmt: skip
+def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
+    host7: Address, alice: MemberDialler, words: bytes
+) -> None:
+    with alice.dial(host7, HOST7) as connection, alice.dial(host7, HOST7) as other:
+        stream = connection.detach()
+        stream.sendall(words)
+        stream.shutdown(socket.SHUT_WR)
+        assert stream.recv(1) == b""
+        other.stub(LabMembership).ping(alice.me)

@@ -34,6 +34,17 @@ def test_the_word_of_a_rank_counts_and_not_how_its_process_was_ended_then() -> N
     assert ends.saw(A, seen(signal=9, at=2.0), is_connected=True) is None
 
 
+def test_the_end_of_a_rank_that_was_started_again_is_told_like_its_first_one() -> None:
+    ends = JobEnds("0:0")
+    ends.left(A)
+    assert brief(ends.saw(A, seen(code=7), is_connected=False)) == (A, 7, 0, "")
+    before = ends.are_some_lost, ends.told
+    ends.again(A)
+    assert (before, ends.are_some_lost, ends.told) == ((True, {A}), False, set())
+    ends.left(A)
+    assert brief(ends.saw(A, seen(signal=9), is_connected=False)) == (A, 137, 9, "")
+
+
 @pytest.mark.parametrize("first", ["left", "saw"])
 def test_a_rank_that_dies_without_a_word_ended_as_its_parent_saw(first: str) -> None:
     ends = JobEnds("0:0")

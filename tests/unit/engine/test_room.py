@@ -44,6 +44,18 @@ def test_each_rank_gets_tickets_in_its_own_name_and_for_whom_it_has_to_do_with(
         assert keys.tickets == known
 
 
+def test_a_rank_that_is_started_again_reads_what_is_left_for_it_alone(tmp_path: Path) -> None:
+    write_key(str(tmp_path), RANKS, entrance())
+    write_key(str(tmp_path), RANKS[2:], Entrance("unix:/late", "nowhere", 5, KEYS), alone=RANKS[2])
+    told = read_key(str(tmp_path), RANKS[2], is_alone=True)
+    assert (told.address, told.incarnation) == ("unix:/late", 5)
+    assert told.keys.tickets["front-end 0:0"] == KEYS.ticket("0:0:2#5", "front-end 0:0")
+    assert read_key(str(tmp_path), RANKS[2]).incarnation == 4
+    remove_key(str(tmp_path), alone=RANKS[2])
+    remove_key(str(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_key_that_cannot_be_written_is_an_error_that_says_where_and_what_to_do(
     tmp_path: Path,
 ) -> None:

@@ -13,6 +13,8 @@ from runtime.exit_codes import LOST
 from runtime.run import events
 from runtime.run.events import (
     Begin,
+    Condemn,
+    Discard,
     Effect,
     Event,
     Explain,
@@ -74,10 +76,14 @@ def write(effect: Effect) -> str:
             return f"{path} is {state} {detail}".rstrip()
         case Start(step):
             return f"start {step}"
+        case Discard(step):
+            return f"discard {step}"
         case Finish(code):
             return f"finish {code}"
         case TellEnd(rank, code, why):
             return f"tell all that {rank} {why} ({code})"
+        case Condemn(cluster, why):
+            return f"condemn {cluster} {why}"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
             return type(effect).__name__.lower()
 
@@ -699,6 +705,42 @@ def test_ranks_that_go_on_are_told_of_one_that_is_lost_and_the_run_ends_well(
     assert said(surviving) == []
 
 
+def test_the_job_of_a_lost_rank_is_kept_for_another_one_and_the_run_ends_with_the_last_rank(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > RankReady 0:0:1
+        /0:0:1 is running
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 0
+        """,
+    )
+    assert said(surviving) == []
+
+
 def test_a_front_end_that_is_lost_takes_only_its_own_ranks_along_where_others_go_on(
     surviving: RunState,
 ) -> None:
@@ -733,3 +775,148 @@ def test_the_run_has_failed_if_nobody_is_left_to_bring_it_to_its_end(surviving: 
         """.replace("202", str(LOST)),
     )
     assert any("0:0:1" in line for line in said(surviving))
+
+
+def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_whoever_tells(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > Suspected 0:0:1 1:0:0 "the link is cut"
+        condemn 1:0 the link is cut
+        > Suspected 1:0:0 0:0:1 "the link is cut"
+        condemn 1:0 the link is cut
+        """,
+    )
+
+
+def test_of_two_clusters_that_cannot_reach_each_other_the_one_with_fewer_living_ranks_is_lost(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > Suspected 1:0:0 0:0:1 "the link is cut"
+        condemn 0:0 the link is cut
+        """,
+    )
+
+
+def test_a_suspicion_of_a_rank_that_has_ended_is_answered_with_its_end_and_harms_nobody(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > Suspected 1:0:0 0:0:0 "the connection ended"
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > Suspected 0:0:0 1:0:0 "the connection ended"
+        """,
+    )
+
+
+def test_where_losses_end_the_run_a_suspicion_changes_nothing(started: RunState) -> None:
+    assert started.handle(events.Suspected("0:0:0", "1:0:0", "cut"), 1.0) == []
+
+
+@pytest.fixture
+def replicated() -> RunState:
+    """Two ranks, each with a replica in either cluster."""
+    plan = dataclasses.replace(
+        outline("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")),
+        survivors=frozenset({"0:0", "1:0"}),
+        replicas={"0:0:0": 0, "0:0:1": 1, "1:0:0": 0, "1:0:1": 1},
+    )
+    machine = RunState(plan, PATIENCE)
+    play(machine, UP)
+    return machine
+
+
+def test_a_run_is_good_if_a_replica_of_each_rank_ended_well_and_has_results_of_whole_clusters(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > JobEnded 0:0 7
+        /0:0 is failed exit code 7
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        discard fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 0
+        """,
+    )
+    assert said(replicated) == []
+
+
+def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > at 10 RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        > at 20 RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > at 24 Tick
+        > at 25 Tick
+        stop
+        """,
+    )
+
+
+def test_a_rank_is_lost_with_its_last_replica_and_then_the_others_are_given_a_while(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > PlaceLost 0:0 "power failure"
+        /0:0 is lost
+        tell all that 0:0:0 was lost with its front-end (202)
+        tell all that 0:0:1 was lost with its front-end (202)
+        > at 50 Tick
+        > at 60 RankEnded 1:0:1 9
+        /1:0:1 is failed exit code 9
+        tell all that 1:0:1 ended with exit code 9 (9)
+        > at 65 Tick
+        stop
+        > PlaceClosed 1:0
+        /1:0 is ended
+        start fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 202
+        """.replace("202", str(LOST)),
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.membership.doorstep import NOT_FOUND, Found
-from runtime.membership.whereabouts import Whereabouts, report
+from runtime.membership.whereabouts import Whereabouts, replacement, report
 
 FORWARDER: Found = ("machine", ("host:1",))
 
@@ -53,3 +53,18 @@ def test_the_first_rank_of_a_cluster_tells_which_tags_its_mpi_has() -> None:
     told = {**facts(5), "tags": 32767}
     assert report("0:1:0", told)["tags"] == 32767
     assert "tags" not in report("0:1:1", told)
+
+
+def test_those_that_take_the_places_of_lost_ones_come_behind_all_others() -> None:
+    known = Whereabouts()
+    known.told([report("0:0:0", facts(1)), report("0:1:0", facts(2))])
+    known.moved([replacement(2, "0:0:0", 3, facts(7))])
+    known.moved([replacement(3, "0:1:0", 3, None)])
+    found = [(one["rank"], one["incarnation"], one["doors"]) for one in known.everybody]
+    assert found == [
+        ("0:0:0", 2, ("machine", ("far:1",))),
+        ("0:1:0", 2, ("machine", ("far:2",))),
+        ("0:0:0", 3, ("machine", ("far:7",))),
+        ("0:1:0", 3, NOT_FOUND),
+    ]
+    assert known.epoch == 2

@@ -61,7 +61,7 @@ class Side:
     """One rank of the pair, with what is around its lanes; `dial` says what comes of dialling."""
 
     silence, resume_timeout = 30.0, 20.0
-    ends_are_told = False
+    suspect: Callable[[int, PeerLost], None] | None = None
 
     def __init__(self, me: int) -> None:
         self.me = me

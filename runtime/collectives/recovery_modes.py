@@ -1,0 +1,212 @@
+"""How a communicator gets over losses: FT-MPI's modes and states, as tables.
+
+A communicator is in one of five states, which losses and recoveries change. Its recovery mode says
+what a recovery makes of it, its message mode which calls are admitted until then.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class RecoveryMode(StrEnum):
+    """What `Dup`, `Split` and `Create` make of a communicator that has lost members."""
+
+    NONE = "none"
+    """What they always make: it is up to the program."""
+    SHRINK = "shrink"
+    """One of those that are left, who have new ranks without gaps."""
+    BLANK = "blank"
+    """One of the same size: the ranks of the lost are gaps."""
+    REBUILD = "rebuild"
+    """One of the same size: lost ranks are started again."""
+    ABORT = "abort"
+    """Nothing: a loss ends the run."""
+
+
+class MessageMode(StrEnum):
+    """Which calls are admitted on a communicator between a loss and its recovery."""
+
+    NOP = "nop"
+    """None: all of them raise an error, so that all members come to the recovery soon."""
+    CONT = "cont"
+    """All that do not need the lost."""
+
+
+class CommunicatorState(StrEnum):
+    """Where a communicator is between a loss and its recovery, in the words of FT-MPI."""
+
+    OK = "FT_OK"
+    DETECTED = "FT_DETECTED"
+    RECOVER = "FT_RECOVER"
+    RECOVERED = "FT_RECOVERED"
+    FAILED = "FT_FAILED"
+
+
+class ProcessState(StrEnum):
+    """What is known of a process that has a rank, in the words of FT-MPI."""
+
+    OK = "OK"
+    UNAVAILABLE = "Unavailable"
+    """It cannot be reached, and it is not known to have ended."""
+    JOINING = "Joining"
+    """Another one is being started in its place, or has taken it."""
+    FAILED = "Failed"
+
+
+class CommunicatorEvent(StrEnum):
+    """What happens to a communicator."""
+
+    LOSS = "a member is lost"
+    RECOVERY = "a recovery begins"
+    NOTHING_LOST = "all members agree that nobody is lost"
+    RECOVERED = "another communicator has taken its place"
+    NOT_RECOVERED = "the recovery came to nothing"
+
+
+_S, _E = CommunicatorState, CommunicatorEvent
+TRANSITIONS: dict[tuple[CommunicatorState, CommunicatorEvent], CommunicatorState] = {
+    (_S.OK, _E.LOSS): _S.DETECTED,
+    (_S.OK, _E.RECOVERY): _S.RECOVER,
+    (_S.DETECTED, _E.LOSS): _S.DETECTED,
+    (_S.DETECTED, _E.RECOVERY): _S.RECOVER,
+    (_S.RECOVER, _E.LOSS): _S.RECOVER,
+    (_S.RECOVER, _E.NOTHING_LOST): _S.OK,
+    (_S.RECOVER, _E.RECOVERED): _S.RECOVERED,
+    (_S.RECOVER, _E.NOT_RECOVERED): _S.FAILED,
+    (_S.RECOVERED, _E.LOSS): _S.RECOVERED,
+    (_S.RECOVERED, _E.RECOVERY): _S.RECOVER,
+    (_S.FAILED, _E.LOSS): _S.FAILED,
+    (_S.FAILED, _E.RECOVERY): _S.RECOVER,
+}
+"""The state to which an event leads; a pair that is not here cannot happen."""
+
+_ADMITTED = {
+    (state, mode): state is CommunicatorState.OK or mode is MessageMode.CONT
+    for state in CommunicatorState
+    for mode in MessageMode
+}
+
+RECOVERY_KEY, MESSAGES_KEY, STRICT_KEY = "gcm_recovery", "gcm_recovery_messages", "gcm_strict"
+"""The keys of an `MPI.Info` that name the modes of a communicator."""
+
+_YES_NO = {"true": True, "false": False, "yes": True, "no": False}
+
+
+class IllegalTransition(Exception):
+    """An event that cannot happen to a communicator in its state, which stays as it is."""
+
+
+class Modes:
+    """The modes of a communicator; `is_strict` says that its collectives end with an agreement.
+
+    >>> str(Modes.of({"gcm_recovery": "blank", "gcm_recovery_messages": "cont"}))
+    'blank, cont'
+    >>> Modes.of({"gcm_recovery": "heal"})
+    Traceback (most recent call last):
+    ...
+    ValueError: gcm_recovery is 'heal', and not one of none, shrink, blank, rebuild, abort
+    """
+
+    __slots__ = ("is_strict", "messages", "recovery")
+
+    def __init__(
+        self,
+        recovery: RecoveryMode = RecoveryMode.NONE,
+        messages: MessageMode | None = None,
+        *,
+        is_strict: bool = False,
+    ) -> None:
+        """Take modes; without a message mode it is NOP where there is a recovery, else CONT."""
+        usual = MessageMode.CONT if recovery is RecoveryMode.NONE else MessageMode.NOP
+        self.recovery = recovery
+        self.messages = messages or usual
+        self.is_strict = is_strict
+
+    @classmethod
+    def of(cls, info: Mapping[str, str], before: Modes | None = None) -> Modes:
+        """Return what an info says, and for what it does not say what was `before`.
+
+        Raises:
+            ValueError: there is no such mode.
+        """
+        told = dict(before.told()) if before is not None else {}
+        if RECOVERY_KEY in info:
+            told.pop(MESSAGES_KEY, None)
+        told.update((key, info[key]) for key in KEYS if key in info)
+        recovery = _one(RECOVERY_KEY, told.get(RECOVERY_KEY, "none"), RecoveryMode)
+        messages = told.get(MESSAGES_KEY)
+        strict = told.get(STRICT_KEY, "false")
+        if strict not in _YES_NO:
+            raise ValueError(f"{STRICT_KEY} is {strict!r}, and not one of {', '.join(_YES_NO)}")
+        return cls(
+            RecoveryMode(recovery),
+            None if messages is None else MessageMode(_one(MESSAGES_KEY, messages, MessageMode)),
+            is_strict=_YES_NO[strict],
+        )
+
+    def told(self) -> dict[str, str]:
+        """Return them as an info says them."""
+        return {
+            RECOVERY_KEY: self.recovery.value,
+            MESSAGES_KEY: self.messages.value,
+            STRICT_KEY: "true" if self.is_strict else "false",
+        }
+
+    def __str__(self) -> str:
+        """Return them in words."""
+        return f"{self.recovery}, {self.messages}{', strict' if self.is_strict else ''}"
+
+
+KEYS = (RECOVERY_KEY, MESSAGES_KEY, STRICT_KEY)
+
+
+class CommunicatorLife:
+    """The modes and the state of one communicator.
+
+    >>> life = CommunicatorLife(Modes(RecoveryMode.REBUILD))
+    >>> life.happens(CommunicatorEvent.LOSS)
+    >>> str(life.state), life.admits_messages
+    ('FT_DETECTED', False)
+    """
+
+    __slots__ = ("modes", "state")
+
+    def __init__(self, modes: Modes | None = None) -> None:
+        self.modes = modes or Modes()
+        self.state = CommunicatorState.OK
+
+    def happens(self, event: CommunicatorEvent) -> None:
+        """Go to the next state; raises IllegalTransition."""
+        found = TRANSITIONS.get((self.state, event))
+        if found is None:
+            raise IllegalTransition(f"{event} cannot happen in {self.state}")
+        self.state = found
+
+    @property
+    def admits_messages(self) -> bool:
+        """Whether calls that do not need the lost are admitted now."""
+        return _ADMITTED[self.state, self.modes.messages]
+
+
+def with_places_taken(
+    group: Iterable[int], failed: Iterable[int], newest: Mapping[int, int]
+) -> tuple[int, ...]:
+    """Return a group in which those that have failed are replaced, in their places.
+
+    >>> with_places_taken((0, 1, 2), {1}, {1: 3})
+    (0, 3, 2)
+    """
+    gone = set(failed)
+    return tuple(newest[one] if one in gone else one for one in group)
+
+
+def _one(key: str, value: str, kind: type[StrEnum]) -> str:
+    known = [one.value for one in kind]
+    if value not in known:
+        raise ValueError(f"{key} is {value!r}, and not one of {', '.join(known)}")
+    return value

@@ -1,0 +1,157 @@
+"""Ranks that are started again in place of lost ones: the process states of FT-MPI, as a table.
+
+Each place in the machine is taken by one process at a time, which is known by its incarnation. A
+pure machine: what happens goes in, what has to be done about it comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.collectives.recovery_modes import ProcessState
+from runtime.membership.whereabouts import Report, replacement
+from runtime.transport.keys import parsed
+
+FIRST = 1
+"""The incarnation of ranks that are started with all others."""
+
+
+class ProcessEvent(StrEnum):
+    """What happens to a process."""
+
+    READY = "is ready"
+    WANTED = "another one is wanted in its place"
+    ENDED = "has ended"
+
+
+class Deed(StrEnum):
+    """What has to be done."""
+
+    NOTHING = "nothing"
+    END = "end it"
+    START = "start another one"
+    TELL_WHERE = "tell all where it is"
+    TELL_NOT = "tell all that it did not come"
+
+
+_S, _E, _D = ProcessState, ProcessEvent, Deed
+TRANSITIONS: dict[tuple[ProcessState, ProcessEvent], tuple[ProcessState, Deed]] = {
+    (_S.OK, _E.WANTED): (_S.UNAVAILABLE, _D.END),
+    (_S.OK, _E.ENDED): (_S.FAILED, _D.NOTHING),
+    (_S.UNAVAILABLE, _E.WANTED): (_S.UNAVAILABLE, _D.NOTHING),
+    (_S.UNAVAILABLE, _E.ENDED): (_S.JOINING, _D.START),
+    (_S.FAILED, _E.WANTED): (_S.JOINING, _D.START),
+    (_S.FAILED, _E.ENDED): (_S.FAILED, _D.NOTHING),
+    (_S.JOINING, _E.WANTED): (_S.JOINING, _D.NOTHING),
+    (_S.JOINING, _E.READY): (_S.OK, _D.TELL_WHERE),
+    (_S.JOINING, _E.ENDED): (_S.FAILED, _D.TELL_NOT),
+}
+"""What each event leads to in each state: the next state, and what has to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartAgain:
+    """Start a rank in an incarnation."""
+
+    rank: str
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class EndRank:
+    """End the process of a rank."""
+
+    rank: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellMoved:
+    """Tell all front-ends who has taken the place of a lost rank."""
+
+    report: Report
+
+
+ReplacementEffect = StartAgain | EndRank | TellMoved
+
+
+class _Process:
+    __slots__ = ("incarnation", "state")
+
+    def __init__(self) -> None:
+        self.incarnation = FIRST
+        self.state = ProcessState.OK
+
+
+def _is_in(rank: str, cluster: str) -> bool:
+    return rank.rpartition(":")[0] == cluster
+
+
+class Replacements:
+    """Who has which rank now, of so many ranks at the start.
+
+    >>> ranks = Replacements(4)
+    >>> ranks.ended("0:1:0")
+    []
+    >>> ranks.wanted(["0:1:0#1"]), ranks.wanted(["0:1:0#1"])
+    ([StartAgain(rank='0:1:0', incarnation=2)], [])
+    """
+
+    def __init__(self, size: int) -> None:
+        self._processes: dict[str, _Process] = {}
+        self._next = size
+
+    def incarnation(self, rank: str) -> int:
+        """Return which incarnation of a rank is the present one."""
+        return self._of(rank).incarnation
+
+    def state(self, rank: str) -> ProcessState:
+        """Return the state of the process that has a rank."""
+        return self._of(rank).state
+
+    def joining(self, cluster: str) -> list[str]:
+        """Return the ranks of a cluster that are being started again."""
+        known = ((rank, one) for rank, one in self._processes.items() if _is_in(rank, cluster))
+        return [rank for rank, one in known if one.state is ProcessState.JOINING]
+
+    def wanted(self, lost: Iterable[str]) -> list[ReplacementEffect]:
+        """Take the wish for other processes in place of lost ones, such as `0:1:0#2`.
+
+        What is past is passed over: another one has taken that place already.
+        """
+        found = []
+        for member in lost:
+            rank, incarnation = parsed(member)
+            if incarnation == self._of(rank).incarnation:
+                found += self._happens(rank, ProcessEvent.WANTED)
+        return found
+
+    def ready(self, rank: str, facts: Mapping[str, Any]) -> list[ReplacementEffect]:
+        """Know what a rank says of itself that was started again."""
+        if self._of(rank).state is not ProcessState.JOINING:
+            return []
+        return self._happens(rank, ProcessEvent.READY, facts)
+
+    def ended(self, rank: str) -> list[ReplacementEffect]:
+        """Know that the present process of a rank has ended."""
+        return self._happens(rank, ProcessEvent.ENDED)
+
+    def _of(self, rank: str) -> _Process:
+        return self._processes.setdefault(rank, _Process())
+
+    def _happens(
+        self, rank: str, event: ProcessEvent, facts: Mapping[str, Any] | None = None
+    ) -> list[ReplacementEffect]:
+        one = self._of(rank)
+        one.state, deed = TRANSITIONS[one.state, event]
+        if deed is Deed.END:
+            return [EndRank(rank)]
+        if deed is Deed.START:
+            one.incarnation += 1
+            return [StartAgain(rank, one.incarnation)]
+        if deed in (Deed.TELL_WHERE, Deed.TELL_NOT):
+            index, self._next = self._next, self._next + 1
+            return [TellMoved(replacement(index, rank, one.incarnation, facts))]
+        return []
