@@ -51,8 +51,9 @@ class Lab:
         return far + self._own[one] + self._own[other]
 
     def sample(self, one: int, other: int) -> float:
-        """Return a measured round trip: some are late, as hosts and lines are busy."""
+        """Return what a daemon measures, the least of three; some are late, as hosts are busy."""
+        return self.rtt(one, other) + min(self._late() for _ in range(3))
+
+    def _late(self) -> float:
         late = self.random.expovariate(1 / 0.0002)
-        if self.random.random() < 0.05:
-            late += self.random.uniform(0, 0.020)
-        return self.rtt(one, other) + late
+        return late + (self.random.random() < 0.05) * self.random.uniform(0, 0.020)

@@ -97,9 +97,15 @@ class RttTable:
         return self._networks.get(target.network, UNKNOWN) if own == UNKNOWN else own
 
     def is_fresh(self, peer: str, now: float) -> bool:
-        """Tell whether a peer was measured lately."""
+        """Tell whether a peer was measured lately.
+
+        One with few samples is measured again sooner: they may all have been late.
+        """
         samples = self._samples.get(peer)
-        return samples is not None and samples[-1][0] > now - self.settings.fresh
+        if samples is None:
+            return False
+        share = len(samples) / self.settings.samples
+        return samples[-1][0] > now - self.settings.fresh * share**2
 
     def ranked(self, targets: Iterable[RttTarget], now: float) -> list[RttTarget]:
         """Return all by their round trips; those that are expected only behind equal ones."""

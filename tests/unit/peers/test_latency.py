@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import math
 from collections import Counter
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -103,7 +104,7 @@ def test_networks_of_which_nothing_is_known_are_explored_first() -> None:
 
 
 def test_the_nearest_are_kept_fresh_and_the_farther_are_not() -> None:
-    rtts = RttTable(RttSettings(nearest=4, refreshed=2, explored=0, fresh=60.0))
+    rtts = RttTable(RttSettings(nearest=4, refreshed=2, explored=0, fresh=60.0, samples=1))
     for number in range(20):
         rtts.record(RttTarget(f"h{number:02}"), number / 1000, 0.0)
     assert rtts.next_targets([], 30.0, Random(1).random) == []
@@ -112,6 +113,17 @@ def test_the_nearest_are_kept_fresh_and_the_farther_are_not() -> None:
     for one in asked:
         rtts.record(one, 0.0, 61.0)
     assert [one.peer for one in rtts.next_targets([], 62.0, Random(1).random)] == ["h02", "h03"]
+
+
+def test_a_near_peer_with_few_samples_is_measured_again_soon() -> None:
+    rtts = RttTable(RttSettings(fresh=120.0, samples=4, explored=0))
+    measured = []
+    for second in range(600):
+        if not second or rtts.next_targets([], float(second), Random(1).random):
+            rtts.record(RttTarget("a"), 0.001, float(second))
+            measured.append(second)
+    pauses = [later - earlier for earlier, later in pairwise(measured)]
+    assert pauses[:6] == [8, 30, 68, 120, 120, 120]
 
 
 def test_before_a_booking_only_those_are_measured_that_may_be_nearest() -> None:
