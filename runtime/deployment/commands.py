@@ -73,6 +73,7 @@ def ranks_command(
         "--application", application.name,
         "--comm-world", application.comm_world,
         *_failures(application),
+        *(("--replicas", str(application.replicas)) if application.replicas > 1 else ()),
         "--umask", f"{umask:03o}",
         f"--{application.kind}", program,
         "--", *application.arguments,
@@ -149,4 +150,4 @@ def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
 
 
 def _is_front_end(cluster: DeployedCluster, host: str) -> bool:
-    return host in _THIS_MACHINE or (bool(cluster.hops) and host == cluster.hops[-1].host)
+    return host in _THIS_MACHINE or host == cluster.host

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
-from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
+from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -40,6 +40,7 @@ all clusters are emulated on this machine; a <grid> in the place of this names r
          </site>
        </grid>"""
 _GRID = "each host is a cluster; those of one site are near each other"
+_PEERS = "machines of the lab that have places when the run starts"
 _HERE = "this machine"
 
 
@@ -52,7 +53,7 @@ class OneLineRequest:
     it has without being told. `python` starts front-ends on other machines. `variables`
     are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
     bring home. `failures` and what begins with `recovery` say what the loss of a
-    rank means, if it is said.
+    rank means, if it is said, `replicas` how many processes each rank is.
     """
 
     name: str
@@ -67,6 +68,7 @@ class OneLineRequest:
     failures: str = ""
     recovery: str = ""
     recovery_messages: str = ""
+    replicas: int = 1
 
 
 def compose(request: OneLineRequest) -> str:
@@ -93,6 +95,7 @@ def _application(request: OneLineRequest) -> Iterator[str]:
         ("failures", request.failures),
         ("recovery", request.recovery),
         ("recovery-messages", request.recovery_messages),
+        ("replicas", str(request.replicas) if request.replicas > 1 else ""),
     )
     head = f"<application {_pairs(*said, *losses)}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
@@ -114,6 +117,12 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
         yield from _comment(_EMULATION)
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
         yield f"<emulate {_pairs(*((name, str(number)) for name, number in numbers.items()))}/>"
+        return
+    if isinstance(machine, PeersArgument):
+        yield from _comment(_PEERS)
+        said = ("strategy", machine.strategy), ("wait", machine.wait)
+        words = _pairs(("ranks", str(machine.ranks)), *said, ("credential", machine.credential))
+        yield f"<peers {words}/>"
         return
     yield from _comment(_GRID)
     led = [_first_elsewhere(hosts) for hosts in machine]

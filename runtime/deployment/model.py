@@ -10,6 +10,7 @@ from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
+from runtime.replicas.table import ReplicaTable, replica_table
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
@@ -120,7 +121,11 @@ class FrontEnd:
 
 @dataclass(frozen=True, slots=True)
 class DeployedCluster:
-    """A cluster with the way to it and the code it runs; `application` is empty without one."""
+    """A cluster with the way to it and the code it runs; `application` is empty without one.
+
+    The way is that of ssh over `hops`, the daemon of the peer of that name, or none for a cluster
+    of the launcher's machine.
+    """
 
     name: str
     position: Position
@@ -132,6 +137,7 @@ class DeployedCluster:
     reachability: Reachability
     location: Location
     application: str = ""
+    peer: str = ""
 
     @property
     def identifier(self) -> str:
@@ -141,7 +147,12 @@ class DeployedCluster:
     @property
     def is_local(self) -> bool:
         """Tell whether it is emulated on the launcher's machine."""
-        return not self.hops
+        return not self.hops and not self.peer
+
+    @property
+    def host(self) -> str:
+        """Return the machine of its front-end, as the way there calls it."""
+        return self.hops[-1].host if self.hops else self.peer or "localhost"
 
     @property
     def ranks(self) -> int:
@@ -166,7 +177,8 @@ class Application:
     `path` is the script or executable as the launcher's machine sees it, or the module's name, and
     `folder` the program folder, in which or in copies of which ranks start; `staged` says whether
     it is copied to other machines, `stage_limit` how many MB without a question. `environment` is
-    for every rank, `travelling` what those on other machines get beside it.
+    for every rank, `travelling` what those on other machines get beside it. Each rank of its
+    COMM_WORLD is so many `replicas`.
     """
 
     name: str
@@ -184,6 +196,12 @@ class Application:
     failures: FailureMode = FailureMode.ABORT
     recovery: str = ""
     recovery_messages: str = ""
+    replicas: int = 1
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the other ranks go on when one is lost, at least for a while."""
+        return self.failures is FailureMode.RETURN or self.replicas > 1
 
     @property
     def is_file(self) -> bool:
@@ -293,6 +311,26 @@ class NamedClass:
 
 
 @dataclass(frozen=True, slots=True)
+class PeersRequest:
+    """Places to be booked at peers, for so many ranks; `wait` is in seconds."""
+
+    ranks: int
+    strategy: str
+    wait: float
+    credential: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class BookedPeer:
+    """A peer that is booked: its name, the address where others reach it, and its ranks."""
+
+    name: str
+    address: str
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -318,6 +356,8 @@ class Deployment:
     """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
     run_timeout: float = 0.0
     """For how many seconds the application may run; 0 means for ever."""
+    peers: PeersRequest | None = None
+    """What has to be booked before there is a machine; the sites stand for it until then."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""
@@ -331,6 +371,29 @@ class Deployment:
     def application_of(self, cluster: DeployedCluster) -> Application | None:
         """Return the code that runs in a cluster, or None."""
         return next((one for one in self.applications if one.name == cluster.application), None)
+
+    @property
+    def replica_table(self) -> ReplicaTable | None:
+        """The replicas of the ranks, or None where each rank is one process.
+
+        Raises:
+            TooFewHosts: two replicas of a rank would be on one host.
+        """
+        replicas = max((one.replicas for one in self.applications), default=1)
+        if replicas == 1:
+            return None
+        return replica_table([size for _, size in self.hosts_of_replicas()], replicas)
+
+    def hosts_of_replicas(self) -> Iterator[tuple[str, int]]:
+        """Yield what counts as one host, by its path, and how many processes it has.
+
+        That is a node, or a cluster on this machine: there it stands for other hosts.
+        """
+        for cluster in self.clusters():
+            if cluster.is_local:
+                yield cluster.path, cluster.ranks
+            else:
+                yield from ((f"{cluster.path}/{one.name}", one.ranks) for one in cluster.nodes)
 
     def grid(self) -> Grid:
         """Return the topology, without how it is deployed."""

@@ -19,8 +19,10 @@ from runtime.deployment.read_applications import (
 from runtime.deployment.read_detection import read_detection
 from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_named_classes import check_named_classes, read_named_classes
+from runtime.deployment.read_peers import read_peers
 from runtime.deployment.read_processes import read_dependencies, read_processes
 from runtime.deployment.read_program import check_copies, check_programs
+from runtime.deployment.read_replicas import check_replicas
 from runtime.deployment.read_transfers import check_results, read_transfers
 from runtime.deployment.structure import CheckedElement, check_structure
 from runtime.deployment.surroundings import DescriptorContext, Reading
@@ -64,6 +66,7 @@ def read_descriptor(
     if len(diagnostics.errors) == errors_before:
         check_results(deployment, reading)
         check_named_classes(deployment, reading)
+        check_replicas(deployment, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 
@@ -100,6 +103,7 @@ def _deployment(
         named_classes=read_named_classes(entry, reading),
         explain_waits=entry.seconds("explain-waits"),
         run_timeout=entry.seconds("run-timeout"),
+        peers=read_peers(entry, reading),
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

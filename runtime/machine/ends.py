@@ -25,4 +25,5 @@ def end_of(
 
 def in_words(report: dict[str, Any]) -> str:
     """Return a report as people say it."""
-    return f"{report['rank']} on {report['host']} {report['why']} at {report['when']}"
+    where = f" on {report['host']}" if report["host"] else ""
+    return f"{report['rank']}{where} {report['why']} at {report['when']}"

@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
     from runtime.machine.composition import Composition
     from runtime.matching import Envelope
+    from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.operations import Steps
-    from runtime.mpi.progress.replacements import Replacements
+    from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing, PeerLost
     from runtime.wire.peer_connections import PeerConnections
@@ -78,7 +80,7 @@ class Engine:
         self.is_alone = last - first == 1
         """Whether there is nobody else in this cluster."""
         self.lock = threading.RLock()
-        self.connections: PeerConnections | None = None
+        self.connections: PeerConnections | ReplicatedConnections | None = None
         self.wake_ups: WakeUps | None = None
         """What wakes members of this cluster for which native MPI has something."""
         self.composition: Composition | None = None
@@ -91,10 +93,14 @@ class Engine:
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
-        self.replacements: Replacements | None = None
+        self.newcomers: Newcomers | None = None
         """How others take the places of lost ones, where losses are survived."""
+        self.decisions: DecisionPoints | None = None
+        """What the replicas of this rank agree on, where it has several."""
 
-    def attach(self, connections: PeerConnections, wake_ups: WakeUps | None = None) -> None:
+    def attach(
+        self, connections: PeerConnections | ReplicatedConnections, wake_ups: WakeUps | None = None
+    ) -> None:
         """Use connections whose sink is this engine; a thread looks after them from now on."""
         self.connections, self.wake_ups = connections, wake_ups
         politeness.use(self)
@@ -203,6 +209,8 @@ class Engine:
             # Under the lock: what is posted after everything pending was ended would wait for ever.
             if m.recovery.is_closed:
                 return Failed(m.recovery.error)
+            if self.decisions is not None and not inner:
+                return self.decisions.receive(m, source, tag, landing)
             box = self._box(m.context, inner)
             if landing.sized and source in m.near and not box.matcher.queue:
                 request = box.native.Irecv(landing.native(0), m.near[source], tag)
@@ -214,12 +222,25 @@ class Engine:
                 near=bool(m.rank_from) if any_source else source in m.near,
                 far=not m.all_near if any_source else source not in m.near,
             )
-            box.post(receive)
-            if receive.comes_from is not None:
-                self._landing.add(receive)
-            if not receive.done:
-                self._fail_if_hopeless(receive)
+            self.post(receive)
             return receive
+
+    def receive_again(self, m: CommunicatorMembers, failed: Receive) -> Operation:
+        """Ask once more for what a loss had ended, because others may still send it."""
+        with self.lock:
+            if m.recovery.is_closed:
+                return Failed(m.recovery.error)
+            receive = failed.again()
+            self.post(receive)
+            return receive
+
+    def post(self, receive: Receive) -> None:
+        """Ask for a message; the lock is held."""
+        receive.post()
+        if receive.comes_from is not None:
+            self._landing.add(receive)
+        if not receive.done:
+            self._fail_if_hopeless(receive)
 
     def send_word(self, m: CommunicatorMembers, to: int, tag: int, words: bytes) -> None:
         """Tell a member something about collectives, in this cluster too; nobody waits for it."""
@@ -422,9 +443,9 @@ class Engine:
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
         context, inner, rank, tag = HEAD.unpack(incoming.head)
-        if tag == INVITED and self.replacements is not None:
+        if tag == INVITED and self.newcomers is not None:
             incoming.take()
-            self.replacements.invited(bytes(incoming.payload or b""))
+            self.newcomers.invited(bytes(incoming.payload or b""))
             return
         box = self._boxes.get((context, inner)) or self._past.get(context)
         box = box or self._box(context, inner)
@@ -520,6 +541,8 @@ class Engine:
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""
         if self.losses.gone and receive.asked.far and receive.comes_from is None:
-            error = self.losses.among(receive.awaited(), near=receive.asked.near)
+            senders = receive.awaited()
+            error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
+                receive.may_go_on = any(one not in self.losses.gone for one in senders)
                 receive.finish(error)

@@ -236,7 +236,7 @@ class RanksLife:
         if self._gate is not None:
             self._gate.expect_no_more(rank, self._again[rank])
         text = f"could not be started again: {why}"
-        self._pass_on(self._ends.said(rank, 1, text, RankExit()))
+        self._pass_on(self._ends.said(rank, 1, "", RankExit(exception=text)))
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost; its parent tells how."""

@@ -52,7 +52,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.place import Ears, Place, Reach, RemotePlace, ssh_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
@@ -61,6 +61,7 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
     Condemn,
+    Discard,
     Effect,
     Explain,
     Explained,
@@ -80,6 +81,7 @@ from runtime.run.events import (
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.outline import replica_ranks
 from runtime.run.rank_exit import RankExit
 from runtime.run.replacements import (
     EndRank,
@@ -143,18 +145,19 @@ class Executor:
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
+        reach: Reach = ssh_launcher,
     ) -> None:
         self._plan = plan
         self._local = local
         self._post = post
         self._reactor = reactor
         self._crew = Crew()
-        self._output = OutputSpreader(listener, post)
+        self._output = OutputSpreader(listener, post, replica_ranks(plan))
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: (RemotePlace if cluster.hops else Place)(
+            cluster.identifier: (Place if cluster.is_local else partial(RemotePlace, reach=reach))(
                 cluster,
                 local,
                 partial(self._onward, cluster.identifier),
@@ -171,7 +174,8 @@ class Executor:
             name: Room(size, place.input.output_taken) for name, place in self._places.items()
         }
         self._input = None
-        if stdin is not None and FIRST_CLUSTER in self._places:
+        # Replicas would have to read the same; each finds the end of the input.
+        if stdin is not None and FIRST_CLUSTER in self._places and not replica_ranks(plan):
             self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
@@ -233,6 +237,7 @@ class Executor:
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
         self._crew.join()
         self._host.close()
+        self._output.finish()
         if self._assembly is not None and self._assembly.result is not None:
             self._output.say(ASSEMBLY, "stdout", self._assembly.result)
 
@@ -244,7 +249,7 @@ class Executor:
             if rank.rpartition(":")[0] == place.identifier
             for path in facts["segments"]
         }
-        if not place.cluster.hops and place.was_lost:
+        if place.cluster.is_local and place.was_lost:
             remove_segments(paths)
         elif paths and place.was_lost:
             with suppress(LaunchError):
@@ -256,6 +261,8 @@ class Executor:
         match effect:
             case Start(step):
                 self._start(self._steps[step])
+            case Discard(step):
+                self._homecoming.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():
@@ -316,9 +323,9 @@ class Executor:
         cluster = rank.rpartition(":")[0]
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankEnded(rank, LOST, text, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
         elif cluster in self._lost_places:
-            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         else:
             self._places[cluster].control.start_again(rank, incarnation)
 
@@ -449,7 +456,7 @@ class Executor:
             place.expel()  # what is not heard of any more must not come back
         self._lost_places.add(place.identifier)
         for rank in self._replacements.joining(place.identifier):
-            self._post(RankEnded(rank, LOST, _HOMELESS, RankExit()))
+            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
             self._post(PlaceClosed(place.identifier))
         else:

@@ -17,7 +17,7 @@ from runtime.deployment.commands import (
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.model import DeployedCluster, FailureMode
+from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
@@ -32,6 +32,7 @@ from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
 from runtime.run.hierarchy import node_path
+from runtime.run.outline import replica_ranks
 from runtime.topology import Cluster, Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 
@@ -76,12 +77,12 @@ def supply(
     step = plan.step(f"front-end:{cluster.identifier}")
     at = workplace_of(plan.deployment, cluster)
     work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
-    if cluster.hops:
-        folder = work or find_path(launcher, there, at.folder)
-    else:
+    if cluster.is_local:
         folder = work or str(Path(at.folder).expanduser())
+    else:
+        folder = work or find_path(launcher, there, at.folder)
     # the Python over there is the one that the descriptor names, as a full path
-    python = there if cluster.hops else _full_path(cluster.front_end.python)
+    python = _full_path(cluster.front_end.python) if cluster.is_local else there
     library = _library(cluster, launcher, python, room)
     levels = levels_at(plan.deployment, cluster.position)
     plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
@@ -116,7 +117,8 @@ def supply(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in plan.deployment.named_classes
         ),
-        explain_waits=plan.deployment.explain_waits,
+        # Of replicas it cannot be said who waits in vain: another one may do what is waited for.
+        explain_waits=0.0 if replica_ranks(plan) else plan.deployment.explain_waits,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -156,9 +158,9 @@ def _full_path(python: str) -> str:
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
     """Return the folder or archive that has to be on the Python path, or nothing."""
-    if not cluster.hops and is_checkout():
+    if cluster.is_local and is_checkout():
         return HOME
-    if not cluster.hops and python == sys.executable:
+    if cluster.is_local and python == sys.executable:
         return ""
     from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
 
@@ -171,7 +173,7 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
     """Return the environment in which a Python finds the package."""
     if not library:
         return {}
-    found = "" if cluster.hops else os.environ.get("PYTHONPATH", "")
+    found = os.environ.get("PYTHONPATH", "") if cluster.is_local else ""
     return {"PYTHONPATH": f"{library}:{found}" if found else library}
 
 
@@ -266,8 +268,7 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
 def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
     """Tell whether the ranks of a cluster go on when others are lost."""
     return any(
-        one.name == cluster.application and one.failures is FailureMode.RETURN
-        for one in plan.deployment.applications
+        one.name == cluster.application and one.goes_on for one in plan.deployment.applications
     )
 
 

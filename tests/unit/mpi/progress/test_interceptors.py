@@ -223,7 +223,7 @@ def test_a_head_grows_by_eight_bytes_for_each_that_changes_payloads() -> None:
     ends.send(PAYLOAD)
     head, _ = ends.on_the_way[0]
     assert len(head) == HEAD.size + 16
-    assert struct.unpack_from("<2q", head) == (1600, len(zlib.compress(PAYLOAD)))
+    assert struct.unpack_from("<2q", head, HEAD.size) == (1600, len(zlib.compress(PAYLOAD)))
 
 
 def test_classes_that_cannot_be_used_are_found_before_the_first_message() -> None:

@@ -1,0 +1,217 @@
+"""Processes that take the places of lost ones: who they are, how they are asked for, and invited.
+
+A rank that is started again gets an index of its own, so that a communicator which had the lost
+one never means the new one.
+"""
+
+from __future__ import annotations
+
+from runtime.mpi.errors import ProcessGone
+from runtime.mpi.progress.operations import Operation
+from runtime.mpi.progress.recovery import INVITED
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from runtime.membership.rank_link import RankLink
+    from runtime.mpi.process.place import Place
+    from runtime.mpi.progress.engine import Engine
+
+
+class Invitation:
+    """What those that have taken places of lost ones are told of the communicator they join."""
+
+    __slots__ = ("context", "members", "modes", "name")
+
+    def __init__(
+        self, context: bytes, members: tuple[int, ...], modes: dict[str, str], name: str
+    ) -> None:
+        self.context, self.members, self.modes, self.name = context, members, modes, name
+
+
+class Newcomers:
+    """What a process knows of that; `hear_of...` may be called by any thread."""
+
+    def __init__(self, place: Place, engine: Engine, link: RankLink) -> None:
+        self._place, self._engine, self._link = place, engine, link
+        self._invitations: dict[bytes, Invitation | None] = {}  # None: it was accepted
+
+    @property
+    def is_newcomer(self) -> bool:
+        """Whether this process has taken the place of a lost one."""
+        return self._link.is_again
+
+    # --- what the front-end tells -----------------------------------------------------------------
+
+    def hear_of_view(self, table: bytes) -> None:
+        """Know who has taken the place of whom."""
+        from runtime.machine.table import decoded
+        from runtime.membership.everybody import replacing
+        from runtime.wire import PeerConnections
+        from runtime.wire.directory import Party
+
+        reports, place, engine = decoded(table), self._place, self._engine
+        with engine.lock:
+            for one in replacing(reports, len(place.everybody)):
+                place.replace(one.identifier, one.incarnation, one.host)
+            connections = engine.connections
+            if not isinstance(connections, PeerConnections):
+                return
+            for one in replacing(reports, connections.size):
+                site = place.grid.sites[one.identifier.site]
+                name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
+                party = Party(
+                    str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
+                )
+                connections.add(party)
+            engine.wake()
+            connections.wake()
+
+    def hear_of_ends(self, reports: list[dict[str, Any]]) -> None:
+        """Know which processes have ended."""
+        from runtime.machine.ends import in_words
+        from runtime.topology import Identifier
+        from runtime.wire import PeerLeft, PeerLost
+
+        for one in reports:
+            kind = PeerLost if one["code"] else PeerLeft
+            index = self._place.index_in(Identifier.parse(one["rank"]), one["incarnation"])
+            if index is not None and index != self._place.index:
+                self._engine.explain(index, kind(in_words(one)))
+
+    # --- members that have lost others ------------------------------------------------------------
+
+    def ask_for(self, lost: Iterable[int]) -> None:
+        """Ask for processes in place of lost ones, unless others have taken their places."""
+        place = self._place
+        wanted = [place.newest(one) for one in lost]
+        names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in wanted
+                 if one in self._engine.losses.gone]  # fmt: skip
+        if names:
+            self._link.wrapper.health.replace(self._link.name, names)
+
+    def await_all(self, lost: Sequence[int]) -> NewcomerArrival:
+        """Return what is done when all places of lost ones are taken, or were not to be taken."""
+        return NewcomerArrival(self, self._engine, {one: self._place.newest(one) for one in lost})
+
+    def newest(self, index: int) -> int:
+        """Return the index of the process that has the place of another one now."""
+        return self._place.newest(index)
+
+    def name_of(self, index: int) -> str:
+        """Return who a process is."""
+        return self._place.name_of(index)
+
+    def invite(self, newcomers: Iterable[int], invitation: Invitation) -> None:
+        """Tell those that have taken places which communicator they join."""
+        from runtime.machine.table import encoded
+
+        one = invitation
+        said = {"context": one.context, "members": list(one.members), "modes": one.modes,
+                "name": one.name}  # fmt: skip
+        data = encoded([said])
+        with self._engine.lock:
+            for index in newcomers:
+                if index not in self._engine.losses.gone:
+                    self._engine.send_recovery(one.context, index, INVITED, data)
+
+    # --- those that have taken places -------------------------------------------------------------
+
+    def invited(self, data: bytes) -> None:
+        """Know of a communicator to join; all others say the same. The engine's lock is held."""
+        from runtime.machine.table import decoded
+
+        (said,) = decoded(data)
+        one = Invitation(said["context"], tuple(said["members"]), said["modes"], said["name"])
+        self._invitations.setdefault(one.context, one)
+        self._engine.wake()
+
+    def await_invitation(self) -> Welcome:
+        """Return what is done when this process is invited."""
+        return Welcome(self, self._engine)
+
+    def next_invitation(self) -> Invitation | None:
+        """Return an invitation that was not accepted yet, and accept it."""
+        for context, one in self._invitations.items():
+            if one is not None:
+                self._invitations[context] = None
+                return one
+        return None
+
+    def nobody_left(self) -> bool:
+        """Tell whether all others have ended."""
+        place, gone = self._place, self._engine.losses.gone
+        others = (one for one in range(len(place.everybody)) if one != place.index)
+        return all(one in gone for one in others)
+
+    def others(self) -> list[int]:
+        """Return those that have not ended."""
+        place, gone = self._place, self._engine.losses.gone
+        found = (one for one in range(len(place.everybody)) if one != place.index)
+        return [one for one in found if one not in gone]
+
+
+class NewcomerArrival(Operation):
+    """The arrival of processes in place of lost ones; `lost` are the last known ones there."""
+
+    __slots__ = ("_engine", "_lost", "_newcomers")
+
+    def __init__(self, newcomers: Newcomers, engine: Engine, lost: dict[int, int]) -> None:
+        super().__init__()
+        self._newcomers, self._engine, self._lost = newcomers, engine, lost
+
+    def test(self) -> bool:
+        """Look whether all have come."""
+        gone = self._engine.losses.gone
+        newest = self._newcomers.newest
+        if not self.done and all(
+            last not in gone or newest(last) != last for last in self._lost.values()
+        ):
+            self.finish()
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        names = ", ".join(map(self._newcomers.name_of, self._lost))
+        return f"the start of ranks in place of {names}"
+
+    def awaited(self) -> Sequence[int]:
+        """Return nobody: who is waited for is not there yet."""
+        return ()
+
+
+class Welcome(Operation):
+    """An invitation that is waited for; `invitation` is there when it is done."""
+
+    __slots__ = ("_engine", "_newcomers", "invitation")
+
+    def __init__(self, newcomers: Newcomers, engine: Engine) -> None:
+        super().__init__()
+        self._newcomers, self._engine = newcomers, engine
+        self.invitation: Invitation | None = None
+
+    def test(self) -> bool:
+        """Look whether it has come, or nobody is left who could send one."""
+        if self.done:
+            return True
+        self.invitation = self._newcomers.next_invitation()
+        if self.invitation is not None:
+            self.finish()
+        elif self._newcomers.nobody_left():
+            self.finish(
+                ProcessGone(
+                    "nobody is left whom this process could join",
+                    cause="all others have ended since it was started again",
+                )
+            )
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "an invitation of those who have lost a rank to join them (Dup at all of them)"
+
+    def awaited(self) -> Sequence[int]:
+        """Return those that may send it."""
+        return self._newcomers.others()
