@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
