@@ -110,8 +110,7 @@ OPEN_MPI = Path(
 @pytest.mark.needs_sshd
 def test_a_rank_that_is_killed_behind_ssh_is_survived_too(bench: Bench, tmp_path: Path) -> None:
     program = PROGRAM.replace("try:", DEATH + "try:", 1)
-    settings = {"GCM_TEST_RUN": bench.mark, "TMPDIR": str(bench.temporary)}
-    with running_sshd(tmp_path, **settings) as sshd:
+    with running_sshd(tmp_path, GCM_TEST_RUN=bench.mark, TMPDIR=bench.temporary) as sshd:
         far = f'{sshd.hop}<front-end python="{sys.executable}"/>'
         grid = TWO.replace('<cluster name="b">', f'<cluster name="b">{far}')
         outcome = bench.deploy(bench.plan(program, grid=grid, failures="return"))
