@@ -27,6 +27,8 @@ from runtime.peers.errors import PeerError
 from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
 
+FEW_DAYS = 30
+"""A credential that is good for less than that is shown as something to mend."""
 NOT_RUNNING = 3
 """The exit code where no daemon runs here."""
 
@@ -119,6 +121,9 @@ def _status_text(told: dict[str, Any]) -> str:
             for run in share["runs"]
         ]
     lines += [f"wrong: {fault}" for fault in known.get("faults", ())]
+    if told["days_left"] < FEW_DAYS:
+        left = f"{told['days_left']:.0f} days"
+        lines += [f"wrong: its credential is good for {left} only; ask who keeps the lab"]
     return "\n".join(lines) + "\n"
 
 

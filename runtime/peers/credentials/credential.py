@@ -83,6 +83,14 @@ class Credential:
         shown = ssl.PEM_cert_to_DER_cert(self.authority.strip())
         return hashlib.sha256(b"knock" + shown).hexdigest()[:40]
 
+    @property
+    def days_left(self) -> float:
+        """For how many days it is still good."""
+        _, until = certified_by(
+            ssl.PEM_cert_to_DER_cert(self.own[self.own.index(_BEGIN) :].strip())
+        )
+        return (until - datetime.datetime.now(datetime.UTC)) / datetime.timedelta(days=1)
+
     def __repr__(self) -> str:
         """Return whose it is, without the key."""
         return f"<credential of {self.principal} in {self.header.lab}>"

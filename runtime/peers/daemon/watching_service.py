@@ -44,6 +44,7 @@ class WatchingService:
             "name": str(self._surroundings.me),
             "lab": self._surroundings.dialler.credential.header.lab,
             "version": self._surroundings.version,
+            "days_left": round(self._surroundings.dialler.credential.days_left, 1),
             "seconds": round(clock() - self._began, 1),
             "clock": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             **{name: part.facts() for name, part in parts.items() if part is not None},

@@ -94,3 +94,8 @@ def test_a_clock_that_is_an_hour_behind_accepts_what_was_just_made(lab: Authorit
     later = NOW + datetime.timedelta(hours=1)
     made = lab.invite(Principal.parse("user:carol"), later)
     Credential.parse(f"{made.header}{made.pem}")
+
+
+def test_a_credential_knows_for_how_long_it_is_good(lab: Authority) -> None:
+    made = lab.invite(Principal.parse("user:dave"), NOW, days=10)
+    assert 9.9 < made.days_left < 10

@@ -146,7 +146,7 @@ def test_the_hosts_that_were_known_last_are_shown_when_no_daemon_runs(
 def test_the_status_says_what_runs_and_what_is_wrong() -> None:
     told = _status_text(
         {
-            "name": "peer:desk7", "lab": "ourlab", "seconds": 7200,
+            "name": "peer:desk7", "lab": "ourlab", "seconds": 7200, "days_left": 9.2,
             "membership": {
                 "addresses": ["10.0.0.7:7701"], "supernode": "", "state": "no supernode answers",
                 "hosts": [], "faults": ["10.0.0.1:7700: it cannot be reached"],
@@ -166,6 +166,7 @@ def test_the_status_says_what_runs_and_what_is_wrong() -> None:
         "its owner comes first",
         "confirmed: a of ana, 2 processes",
         "wrong: 10.0.0.1:7700: it cannot be reached",
+        "wrong: its credential is good for 9 days only; ask who keeps the lab",
     ]
 
 
