@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.launchers import bootstrap, wire
-from runtime.launchers.errors import LauncherClosed, LaunchError, StagingFailed
+from runtime.launchers.errors import LauncherClosed, LaunchError, PythonMissing, StagingFailed
 from runtime.launchers.guard import GRACE
 from runtime.launchers.session import GuardSession, Marked, broken
 
@@ -107,14 +107,25 @@ class PeerLauncher(GuardSession):
         except LaunchError as fault:
             self._let_go(fault)
             return
-        cause = ""
+        cause, marked = "", Marked(marker)
         with connection:
             keep_alive(connection, self._lease)
             try:
-                self._pump(connection, Marked(marker), received)
+                self._pump(connection, marked, received)
             except OSError as fault:
                 cause = fault.strerror or str(fault)
-        self._let_go(broken(self.place, "the connection to the peer ended", cause))
+        if marked.is_behind:
+            self._let_go(broken(self.place, "the connection to the peer ended", cause))
+            return
+        self._let_go(
+            PythonMissing(
+                "the connection to the peer ended before its Python could run anything",
+                place=self.place,
+                cause=marked.before.decode(errors="replace") or cause,
+                cure="If the peer is there, its Python is too old: it has to be 3.11 or newer, and "
+                "the owner can name another one, `python` in the configuration of the peer",
+            )
+        )
 
     def _pump(self, connection: socket.socket, marked: Marked, received: bytes) -> None:
         """Carry bytes both ways until the far end has gone."""

@@ -40,14 +40,15 @@ class Marked:
         self._marker = f"\n{''.join(marker)}\n".encode()
         self.before = b""
         """What was said until now without the marker."""
-        self._is_behind = False
+        self.is_behind = False
+        """Whether the marker has come."""
 
     def take(self, data: bytes) -> bytes:
         """Return what of the next bytes is behind the marker."""
-        if self._is_behind:
+        if self.is_behind:
             return data
         self.before, found, behind = (self.before + data).partition(self._marker)
-        self._is_behind = bool(found)
+        self.is_behind = bool(found)
         return behind
 
 

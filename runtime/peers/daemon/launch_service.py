@@ -15,6 +15,7 @@ from typing import Annotated
 from gcm import provides, requires
 from runtime.launchers import bootstrap
 from runtime.launchers.local import LAST_PATIENCE
+from runtime.launchers.peer import keep_alive
 from runtime.peers.connections import TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import Launch
@@ -85,6 +86,8 @@ class LaunchService:
     def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
         try:
+            # A user's machine that loses its power says nothing; its programs end all the same.
+            keep_alive(taken, self._surroundings.configuration.seconds("lease"))
             guard.join(taken)
             self.places.disconnected(key)
             guard.finish()
