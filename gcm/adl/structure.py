@@ -17,14 +17,16 @@ _MARK = "__stands_in_for__"
 class MissingClasses:
     """The classes that were asked for and are not there, each with the class that stands for it.
 
-    Interceptors are noted as well; controllers of controller files, each with its interface; and
-    these files, each with its name in the documents.
+    Interceptors are noted as well; controllers of controller files, each with its interface;
+    these files, each with its name in the documents; and descriptions of membranes, each with the
+    ready-made membrane that its components would have without it.
     """
 
     stand_ins: dict[str, type[Any]] = field(default_factory=dict)
     interceptors: set[str] = field(default_factory=set)
     controllers: dict[str, str] = field(default_factory=dict)
     controller_files: dict[str, str] = field(default_factory=dict)
+    membranes: dict[str, str] = field(default_factory=dict)
 
     def noted_by(self, load_class: LoadClass) -> LoadClass:
         """Return a loader that does the same and takes a note of every class that is missing."""

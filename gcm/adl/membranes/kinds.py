@@ -49,7 +49,7 @@ class MembraneReader:
                 desc, described(implied.value), controller.location, self.path
             )
         if "." in desc or ":" in desc:
-            return implied, self._description(desc, controller.location)
+            return implied, self._description(desc, implied, controller.location)
         if (named := _kind_named(desc)) is not None:
             return self._filled(named), None
         words = [str(kind) for kind in MembraneKind]
@@ -98,8 +98,11 @@ class MembraneReader:
             self._report("unknown-controller", message, template.location, hint)
         return True
 
-    def _description(self, dotted: str, location: Location) -> object:
+    def _description(self, dotted: str, implied: MembraneKind, location: Location) -> object:
         found = self.load(dotted, location)
+        missing = self.findings.missing
+        if found is None and missing is not None and dotted in missing.stand_ins:
+            missing.membranes[dotted] = implied.value
         if found is None or isinstance(found, MembraneDescription):
             return found
         hint = "name a gcm.MembraneDescription at the top of a module"

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 _QUOTED = r"""("[^"]*"|'[^']*')"""
 _ATTRIBUTE = re.compile(
-    rf"\b(class|signature|interceptors|arguments|definition|extends)(\s*=\s*){_QUOTED}"
+    rf"\b(class|signature|interceptors|desc|arguments|definition|extends)(\s*=\s*){_QUOTED}"
 )
 _IMPLEMENTATION = re.compile(r"(<implementation>\s*)([^<]*?)(\s*</implementation>)")
 _ENCODING = re.compile(rf"(<\?xml[^>]*\bencoding\s*=\s*){_QUOTED}")
@@ -25,7 +25,7 @@ def renamed(
     """Return a document that names other classes; all the rest of its text stays as it is.
 
     Classes are also named by defaults of arguments and by values given to them. Those of `around`
-    are interceptors.
+    are interceptors and descriptions of membranes.
     """
     classes = {**signatures, **contents}
 
@@ -34,6 +34,8 @@ def renamed(
         if name in ("definition", "extends"):
             before, bracket, call = quoted.partition("(")
             new = before + bracket + _each(call, classes)
+        elif name == "desc":
+            new = f"{quoted[0]}{around.get(quoted[1:-1], quoted[1:-1])}{quoted[0]}"
         elif name in ("arguments", "interceptors"):
             new = _each(quoted, classes if name == "arguments" else around)
         else:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from gcm.adl.port.skeletons import Skeleton
 
 _FUTURE = "from __future__ import annotations"
-_NAMED = re.compile(r"^class (\w+).*: +# (\S+)$", re.MULTILINE)
+_NAMED = re.compile(r"^(?:class )?(\w+)(?:.*:| = .*\)) +# (\S+)$", re.MULTILINE)
 
 
 def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
@@ -19,9 +19,9 @@ def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
 
 
 def names_kept(text: str) -> dict[str, str]:
-    """Return the classes of a module that are skeletons, by the dotted names they stand for.
+    """Return what is a skeleton in a module, by the dotted name that it stands for.
 
-    That name is in the comment behind the name of the class.
+    That name is in the comment behind the name of the class, or behind what a membrane is made of.
 
     Raises:
         SyntaxError: the module is no Python.
@@ -31,8 +31,11 @@ def names_kept(text: str) -> dict[str, str]:
 
 
 def lacking(text: str, skeletons: Iterable[Skeleton]) -> list[Skeleton]:
-    """Return the skeletons of classes that a module does not have."""
-    known = {one.name for one in ast.parse(text).body if isinstance(one, ast.ClassDef)}
+    """Return the skeletons of classes and membranes that a module does not have."""
+    body = ast.parse(text).body
+    known = {one.name for one in body if isinstance(one, ast.ClassDef)}
+    targets = (target for one in body if isinstance(one, ast.Assign) for target in one.targets)
+    known |= {one.id for one in targets if isinstance(one, ast.Name)}
     return [one for one in skeletons if one.name not in known]
 
 

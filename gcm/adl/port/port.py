@@ -18,6 +18,7 @@ from gcm.adl.port.skeletons import (
     content_skeleton,
     controller_skeleton,
     interceptor_skeleton,
+    membrane_skeleton,
     signature_skeleton,
 )
 from gcm.adl.port.wanted import Wanted, can_be_attribute, class_names
@@ -27,7 +28,7 @@ from gcm.records import dataclass
 
 _INTERFACES = "What can be called: the interfaces of the components."
 _COMPONENTS = "What does the work: the contents of the components."
-_MEMBRANES = "What stands around the contents: controllers and interceptors."
+_MEMBRANES = "What stands around the contents: controllers, interceptors and membranes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def port_files(
         class_names(signatures, _kept(folder / "interfaces.py", diagnostics)),
         class_names(wanted.contents, _kept(folder / "components.py", diagnostics)),
         class_names(
-            [*missing.controllers, *missing.interceptors],
+            [*missing.controllers, *missing.interceptors, *missing.membranes],
             _kept(folder / "membranes.py", diagnostics),
         ),
     )
@@ -91,7 +92,8 @@ def port_files(
     ]
     for stem, about, skeletons in modules:
         found += _module(folder / f"{stem}.py", about, skeletons)
-    around = {one: names.around_contents(one) for one in missing.interceptors}
+    inside = (*missing.interceptors, *missing.membranes)
+    around = {one: names.around_contents(one) for one in inside}
     found += _documents(documents, output, names, wanted, around)
     found += _controller_files(missing, output, names)
     return found
@@ -132,6 +134,8 @@ def _around(missing: MissingClasses, wanted: Wanted, names: Names) -> Iterator[S
         yield controller_skeleton(dotted, interface, wanted, names)
     for dotted in sorted(missing.interceptors):
         yield interceptor_skeleton(dotted, names)
+    for dotted, kind in sorted(missing.membranes.items()):
+        yield membrane_skeleton(dotted, kind, names)
 
 
 def _packages(package: str) -> Iterator[Sequence[str]]:

@@ -11,10 +11,13 @@ from gcm.adl.port.counterparts import counterpart, public_name
 from gcm.adl.port.operations import operation_text
 from gcm.adl.port.wanted import Content, Operations, Wanted, WantedSignature
 from gcm.adl.structure import stands_in_for
+from gcm.factory import described
 from gcm.interfaces import Cardinality, InterfaceType
+from gcm.membranes import descriptions
 from gcm.records import dataclass
 
 _INDENT = "    "
+_MEMBRANES = ("PRIMITIVE", "COMPOSITE", "PARAMETRIC_COMPOSITE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,17 @@ def interceptor_skeleton(dotted: str, names: Names) -> Skeleton:
     told = f'{_INDENT}"""{dotted}, an interceptor."""'
     lines = [f"class {name}:  # {dotted}", told, *_hooks(dotted)]
     return Skeleton(name, "\n".join(lines), frozenset({"from gcm import Invocation"}))
+
+
+def membrane_skeleton(dotted: str, kind: str, names: Names) -> Skeleton:
+    """Return the description of a membrane, with the controllers of a ready-made one."""
+    name = names.around[dotted]
+    (known,) = (one for one in _MEMBRANES if described(kind) is getattr(descriptions, one))
+    lines = [
+        f'{name} = {known}.including(name="{name}")  # {dotted}',
+        f'"""{dotted}: name the classes of its further controllers before its name."""',
+    ]
+    return Skeleton(name, "\n".join(lines), frozenset({f"from gcm import {known}"}))
 
 
 def _hooks(dotted: str) -> Iterator[str]:

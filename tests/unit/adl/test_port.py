@@ -410,6 +410,40 @@ def test_what_stands_around_contents_is_written_as_well_and_can_be_checked(tmp_p
     assert [str(one) for one in check_files([output / "Around.fractal"])] == []
 
 
+OWN_MEMBRANES = """
+<definition name="Own">
+  <component name="part">
+    <interface name="run" role="server" signature="java.lang.Runnable"/>
+    <content class="org.foo.Part"/>
+    <controller desc="org.foo.Guarded"/>
+  </component>
+  <controller desc="org.foo.Outer"/>
+</definition>
+"""
+
+
+def test_descriptions_of_membranes_are_written_by_what_they_are_around(tmp_path: Path) -> None:
+    file = tmp_path / "Own.fractal"
+    file.write_text(OWN_MEMBRANES.strip(), "utf-8")
+    output, package = tmp_path / "out", f"own_{abs(hash(tmp_path))}"
+
+    def ported() -> list[str]:
+        made = port_files([file], package=package, output=output, diagnostics=Diagnostics())
+        for one in made:
+            one.file.parent.mkdir(parents=True, exist_ok=True)
+            one.file.write_text(one.text, "utf-8")
+        return [one.news for one in made]
+
+    assert "Guarded, Outer" in ported()
+    membranes = (output / package / "membranes.py").read_text("utf-8")
+    assert 'Guarded = PRIMITIVE.including(name="Guarded")  # org.foo.Guarded' in membranes
+    assert 'Outer = COMPOSITE.including(name="Outer")  # org.foo.Outer' in membranes
+    assert names_kept(membranes) == {"org.foo.Guarded": "Guarded", "org.foo.Outer": "Outer"}
+    assert f'desc="{package}.membranes.Outer"' in (output / "Own.fractal").read_text("utf-8")
+    assert [str(one) for one in check_files([output / "Own.fractal"])] == []
+    assert set(ported()) == {""}  # nothing is written a second time
+
+
 def test_every_counterpart_of_a_signature_of_java_is_a_public_name() -> None:
     words = [name.title() for name in _CONTROLLERS if "-" not in name]
     known = [*_KNOWN, *(f"org.objectweb.{word}Controller" for word in words)]
