@@ -63,6 +63,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.health": set(),
     "runtime.routing": set(),
     "runtime.matching": set(),
+    "runtime.replicas": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
     "runtime.doctor": {"asking", "examination", "probe"},

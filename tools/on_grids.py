@@ -45,6 +45,7 @@ def descriptor(
     *,
     way: str = "",
     failures: str = "abort",
+    replicas: int = 1,
 ) -> str:
     """Return the descriptor that runs a script on a grid with this layout.
 
@@ -58,7 +59,7 @@ def descriptor(
     sites = sites.replace("<cluster>", f"<cluster>{way}", 1)
     return (
         f'<deployment name="try"><application script={quoteattr(script)} comm-world="{comm_world}"'
-        f' failures="{failures}">'
+        f' failures="{failures}" replicas="{replicas}">'
         f"{words}</application><grid>{sites}</grid></deployment>"
     )
 

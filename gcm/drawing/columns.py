@@ -23,8 +23,12 @@ class Cell(NamedTuple):
     band: int
 
 
-def arrange(layers: Sequence[int], sizes: Sequence[Size]) -> list[Cell]:
-    """Return the cell of each box, given the layer each one is in."""
+def arrange(layers: Sequence[int], sizes: Sequence[Size], *, in_bands: bool = True) -> list[Cell]:
+    """Return the cell of each box, given the layer each one is in.
+
+    Low rows are broken into bands where they are wide; with `in_bands` not set, only where they are
+    too wide for any picture.
+    """
     if not layers:
         return []
     area = sum(
@@ -40,7 +44,8 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size]) -> list[Cell]:
     )
     columns = [part for layer in members for part in _parts(layer, sizes, tall)]
     ideal = int(metrics.BROAD * math.sqrt(area * metrics.ASPECT))
-    wide = max(metrics.CHAIN_WIDTH if _is_chain(columns, sizes) else metrics.ROW_WIDTH, ideal)
+    chain = in_bands and _is_chain(columns, sizes)
+    wide = max(metrics.CHAIN_WIDTH if chain else metrics.ROW_WIDTH, ideal)
     cells: dict[int, Cell] = {}
     for band, row in enumerate(_rows(columns, sizes, wide)):
         for column, boxes in enumerate(row):

@@ -11,6 +11,8 @@ from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink
 
 LEAST = 3
 """Fewer than this are drawn one by one."""
+LEAST_BOUND = 12
+"""Fewer than this are drawn one by one where they are bound to each other, or each to another."""
 
 
 class _Use(NamedTuple):
@@ -24,8 +26,9 @@ class _Use(NamedTuple):
 def folded(box: Box) -> Box:
     """Return the box with its alike children folded, those of the children and so on.
 
-    Children are alike when only their names tell them apart, they are bound to the same
-    interfaces, and not to each other. The folded one keeps the name of the first.
+    Children are alike when only their names tell them apart and they are bound to the same
+    interfaces; many are also alike when what they are bound to looks alike, as in a ring, or in
+    pairs of a client and a server. The folded one keeps the name of the first.
 
     >>> ranks = tuple(Box(f"rank{number}") for number in range(12))
     >>> folded(Box("cluster", children=ranks, kind="composite")).children[0].title
@@ -34,15 +37,13 @@ def folded(box: Box) -> Box:
     children = tuple(folded(child) for child in box.children)
     membrane = folded(box.membrane) if box.membrane is not None else None
     uses = _uses(box)
-    groups: dict[object, list[Box]] = defaultdict(list)
-    for child in children:
-        groups[replace(child, name=""), uses.get(child.name, frozenset())].append(child)
-    first_of = {
-        member.name: group[0].name
-        for group in groups.values()
-        if len(group) >= LEAST
-        for member in group
+    numbers: dict[Box, int] = {}
+    looks = {
+        child.name: numbers.setdefault(replace(child, name=""), len(numbers)) for child in children
     }
+    same = _grouped({name: (look, uses.get(name)) for name, look in looks.items()}, LEAST)
+    alike = _grouped(_roles(looks, uses), LEAST_BOUND)
+    first_of = same | alike
     names: dict[str, list[str]] = defaultdict(list)
     for name, first in first_of.items():
         names[first].append(name)
@@ -56,6 +57,32 @@ def folded(box: Box) -> Box:
         links=tuple(_merged(box.links, first_of, _finders(box))),
         membrane=membrane,
     )
+
+
+def _grouped(marks: Mapping[str, object], least: int) -> dict[str, str]:
+    """Return the first of its group for each child in a group of at least so many of one mark."""
+    groups: dict[object, list[str]] = defaultdict(list)
+    for name, mark in marks.items():
+        groups[mark].append(name)
+    return {name: group[0] for group in groups.values() if len(group) >= least for name in group}
+
+
+def _roles(
+    looks: Mapping[str, object], uses: Mapping[str, frozenset[tuple[_Use, int]]]
+) -> dict[str, object]:
+    """Return a mark for each child: how it looks, and the looks of what it is bound to.
+
+    A neighbour that is drawn by itself counts by its name.
+    """
+    many = _grouped(looks, LEAST_BOUND)
+    marks: dict[str, object] = {}
+    for name, look in looks.items():
+        around: Counter[tuple[object, ...]] = Counter()
+        for use, count in uses.get(name, ()):
+            owner, interface = use.other
+            around[use.port, use.is_client, many.get(owner, owner), interface] += count
+        marks[name] = look, frozenset(around.items())
+    return marks
 
 
 def _finders(box: Box) -> dict[str, PortFinder]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from random import Random
 
+ATTEMPTS = 8
+"""How many walks choose the edges that lead back in a graph with cycles."""
 PASSES = 20
 """How often at most all nodes are looked at again for shorter edges."""
 
@@ -25,23 +28,59 @@ def layers_of(
     >>> layers_of(3, [(0, 1), (1, 2), (2, 0)])
     [0, 1, 2]
     """
-    onward: list[list[int]] = [[] for _ in range(count)]
-    for start, end in dict.fromkeys(edges):
-        if start != end:
-            onward[start].append(end)
-    _drop_cycles(onward, first)
-    layers = _longest_paths(onward)
-    _tighten(onward, layers, first, last)
-    return layers
+    return next(layerings(count, edges, first=first, last=last))
 
 
-def _drop_cycles(onward: list[list[int]], first: Collection[int]) -> None:
-    """Remove the edges by which a depth-first walk comes back to where it already is."""
+def layerings(
+    count: int,
+    edges: Iterable[tuple[int, int]],
+    *,
+    first: Collection[int] = (),
+    last: Collection[int] = (),
+) -> Iterator[list[int]]:
+    """Yield different layers for the same nodes, those of `layers_of` first, always the same ones.
+
+    Where edges close cycles, it is a matter of choice which of them lead back; without cycles
+    there is one way only.
+
+    >>> list(layerings(2, [(0, 1), (1, 0)]))
+    [[0, 1], [1, 0]]
+    """
+    given = list(dict.fromkeys(edges))
+    made: list[list[int]] = []
+    for attempt in range(ATTEMPTS):
+        onward: list[list[int]] = [[] for _ in range(count)]
+        for start, end in given:
+            if start != end:
+                onward[start].append(end)
+        nodes = list(range(count))
+        if attempt:
+            chance = Random(attempt)
+            chance.shuffle(nodes)
+            for ends in onward:
+                chance.shuffle(ends)
+        dropped = _drop_cycles(onward, nodes, first)
+        layers = _longest_paths(onward)
+        _tighten(onward, layers, first, last)
+        if layers not in made:
+            made.append(layers)
+            yield layers
+        if not dropped:
+            return
+
+
+def _drop_cycles(onward: list[list[int]], nodes: Sequence[int], first: Collection[int]) -> int:
+    """Remove the edges by which a depth-first walk comes back to where it already is.
+
+    The walk begins at the nodes that nothing leads to, then at those in `first`, each in the order
+    of `nodes`. Return the number of the edges removed.
+    """
     fed = set(first)
     reached = {end for ends in onward for end in ends}
-    starts = sorted(range(len(onward)), key=lambda node: (node in reached, node not in fed, node))
+    starts = sorted(nodes, key=lambda node: (node in reached, node not in fed))
     untouched, open_, done = 0, 1, 2
     state = [untouched] * len(onward)
+    dropped = 0
     for start in starts:
         if state[start] != untouched:
             continue
@@ -52,6 +91,7 @@ def _drop_cycles(onward: list[list[int]], first: Collection[int]) -> None:
             ends = onward[node]
             while position < len(ends) and state[ends[position]] == open_:
                 del ends[position]
+                dropped += 1
             if position == len(ends):
                 state[node] = done
                 continue
@@ -59,6 +99,7 @@ def _drop_cycles(onward: list[list[int]], first: Collection[int]) -> None:
             if state[ends[position]] == untouched:
                 state[ends[position]] = open_
                 walk.append((ends[position], 0))
+    return dropped
 
 
 def _longest_paths(onward: list[list[int]]) -> list[int]:
@@ -85,26 +126,55 @@ def _tighten(
     first: Collection[int],
     last: Collection[int],
 ) -> None:
-    """Move nodes to where their edges become shorter, one at a time, until none gains anything.
+    """Move blocks of nodes to where their edges become shorter, until none gains anything.
 
-    The borders count as neighbours: before the first layer, and behind the last one.
+    A block is a node with all that it would push ahead of it. The borders count as neighbours:
+    before the first layer, and behind the last one.
     """
     before: list[list[int]] = [[] for _ in onward]
     for node, ends in enumerate(onward):
         for end in ends:
             before[end].append(node)
-    behind = max(layers, default=0) + 1
     fed, leaving = set(first), set(last)
+    pull = [
+        len(onward[node]) + (node in leaving) - len(before[node]) - (node in fed)
+        for node in range(len(onward))
+    ]
+    highest = max(layers, default=0)
     for _ in range(PASSES):
         moved = False
-        for node in range(len(onward)):
-            sources = [layers[one] for one in before[node]] + [-1] * (node in fed)
-            targets = [layers[one] for one in onward[node]] + [behind] * (node in leaving)
-            if len(sources) == len(targets):
+        for node, gain in enumerate(pull):
+            step = 1 if gain > 0 else -1
+            ahead = onward if gain > 0 else before
+            if not gain:
                 continue
-            ahead = min(targets, default=behind) - 1
-            layer = max(sources, default=-1) + 1 if len(sources) > len(targets) else ahead
-            moved |= layers[node] != layer
-            layers[node] = layer
+            block = _block(node, ahead, layers, step)
+            if step * sum(map(pull.__getitem__, block)) <= 0:
+                continue
+            room = [
+                step * (layers[other] - layers[one]) - 1
+                for one in block
+                for other in ahead[one]
+                if other not in block
+            ]
+            room += [highest - layers[one] if step > 0 else layers[one] for one in block]
+            for one in block:
+                layers[one] += step * min(room)
+            moved |= min(room) > 0
         if not moved:
-            return
+            break
+    place = {layer: number for number, layer in enumerate(sorted(set(layers)))}
+    layers[:] = [place[layer] for layer in layers]
+
+
+def _block(node: int, ahead: Sequence[Sequence[int]], layers: Sequence[int], step: int) -> set[int]:
+    """Return a node with all that is in its way, and in the way of that, for one step."""
+    block = {node}
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        for other in ahead[one]:
+            if other not in block and layers[other] == layers[one] + step:
+                block.add(other)
+                waiting.append(other)
+    return block

@@ -50,12 +50,14 @@ CORNER = 6
 FRAME = 28
 COLUMN_HEIGHT = 900
 """A column that is no taller than this is never broken into several."""
-ROW_WIDTH = 4000
-"""A row of columns that is no wider than this is never broken into several."""
+ROW_WIDTH = 5000
+"""A row of columns that is no wider than this is not broken into several."""
 CHAIN_ASPECT = 5.0
 """A row that is more times broader than high is a chain, ..."""
 CHAIN_WIDTH = 2600
-"""... and broken into bands where it is wider than this."""
+"""... and broken into bands where it is wider than this, ..."""
+BOXES_PER_CROSSING = 10
+"""... unless that costs more than one crossing for this many boxes."""
 ASPECT = 1.6
 SLENDER = 2.0
 """How many times taller than the ideal shape a column may be: breaking one costs clarity."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from random import Random
 
 from gcm.drawing.board import Board, Pin, Strand
+from gcm.drawing.crossings import crossings
 
-SWEEPS = 8
-EFFORT = 24_000
-"""Items times sweeps, beyond which there are fewer sweeps: a picture is worth a second or two."""
+SWEEPS = 4
+SHUFFLES = 5
+"""How many of the first orders are shuffled ones."""
+EFFORT = 4_000
+"""Items times sweeps, beyond which there is one sweep: a picture is worth a second or two."""
 BUS = 3
 """The pins on one side of a channel that make a net a bus."""
 
@@ -48,8 +52,8 @@ def order(board: Board) -> None:
 def _first_orders(board: Board) -> list[dict[int, int]]:
     """Return the orders to begin with, as a key for each item.
 
-    That of the document, and those in which a walk along the wires meets the items, from either
-    side: connected parts come out beside each other.
+    That of the document, those in which a walk along the wires meets the items, from either side,
+    so that connected parts come out beside each other, and some that are shuffled, always alike.
     """
     met = []
     for backwards in (False, True):
@@ -61,7 +65,12 @@ def _first_orders(board: Board) -> list[dict[int, int]]:
                     onward.setdefault(near.item, {}).update((far.item, None) for far in pair[1])
         met.append(_walk(board, onward, backwards=backwards))
     given = {item: item for column in board.columns for item in column}
-    return [given, *met]
+    shuffled = []
+    for seed in range(SHUFFLES):
+        items = list(given)
+        Random(seed).shuffle(items)
+        shuffled.append({item: place for place, item in enumerate(items)})
+    return [given, *met, *shuffled]
 
 
 def _walk(board: Board, onward: Mapping[int, Iterable[int]], *, backwards: bool) -> dict[int, int]:
@@ -177,38 +186,6 @@ def _by_class(pins: Sequence[Pin], board: Board) -> tuple[tuple[Pin, ...], tuple
     boxes = tuple(pin for pin in pins if board.items[pin.item].height)
     passing = tuple(pin for pin in pins if not board.items[pin.item].height)
     return boxes, passing
-
-
-def crossings(board: Board) -> int:
-    """Count the crossings of the straight lines that the wires would be."""
-    total = 0
-    for strands in board.channels:
-        lines = sorted(
-            (board.y(left), board.y(right))
-            for strand in strands
-            for left in strand.left
-            for right in strand.right
-        )
-        passed: list[int] = []
-        for _, end in lines:
-            total += len(passed) - bisect_right(passed, end)
-            insort(passed, end)
-        total += _around(strands, board, of_right=True) + _around(strands, board, of_right=False)
-    return total
-
-
-def _around(strands: Sequence[Strand], board: Board, *, of_right: bool) -> int:
-    """Count the wires that those cross which turn back on one side of a channel."""
-    sides = [strand.right if of_right else strand.left for strand in strands]
-    far = [strand.left if of_right else strand.right for strand in strands]
-    heights = sorted(board.y(pin) for pins in sides for pin in pins)
-    total = 0
-    for pins, others in zip(sides, far, strict=True):
-        if pins and not others:
-            ends = [board.y(pin) for pin in pins]
-            within = bisect_left(heights, max(ends)) - bisect_right(heights, min(ends))
-            total += max(0, within - max(0, len(pins) - 2))
-    return total
 
 
 def _snapshot(board: Board) -> list[list[int]]:

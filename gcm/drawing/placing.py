@@ -46,6 +46,12 @@ def _children(box: Box, own: Sequence[ScenePort] = (), *, controls: bool) -> lis
 def _bound_to_membranes(box: Box, own: Sequence[ScenePort] = ()) -> dict[str, set[str]]:
     """Return by component what is bound to an interface of a membrane, which is always drawn."""
     membranes = {child.name: child.membrane.ports for child in box.children if child.membrane}
+    # The second home of a shared component has no membrane of its own in the picture.
+    membranes |= {
+        child.name: tuple(port for port in child.ports if not port.control)
+        for child in box.children
+        if child.shared and not child.membrane
+    }
     offered = {(name, port.name) for name, ports in membranes.items() for port in ports}
     offered |= {(THIS, port.name) for port in own}
     bound = defaultdict[str, set[str]](set)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gcm.drawing import metrics
 from gcm.drawing.alignment import align
 from gcm.drawing.board import Board, End, Item, Pin, connect
 from gcm.drawing.columns import Cell, Size, arrange
+from gcm.drawing.crossings import crossings
 from gcm.drawing.geometry import PlacedBox
-from gcm.drawing.layering import layers_of
+from gcm.drawing.layering import layerings
 from gcm.drawing.ordering import order
 from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink, ScenePort
 from gcm.drawing.shortcuts import is_shortcut
+from gcm.drawing.sifting import improve
 from gcm.records import dataclass
+
+TRIED = 2_000
+"""The items of all boards together after which no other board is tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,25 +48,40 @@ class CompositeLayout:
         return widths
 
 
+class _Try(NamedTuple):
+    """Cells for the children, and the board and the pins of the border made of them."""
+
+    cells: tuple[Cell, ...]
+    board: Board
+    border: dict[str, Pin]
+
+
 def plan(box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox]) -> CompositeLayout:
-    """Return the plan of a composite with these visible ports and already sized children."""
+    """Return the plan of a composite with these visible ports and already sized children.
+
+    Several arrangements in columns are ordered, and the one with the fewest crossings is improved.
+    """
     meanings = _meanings(box, ports, children)
     links = [link for link in box.links if link.client in meanings and link.server in meanings]
     kept = {end for link in links for end in (link.client, link.server)}
     meanings = {end: port for end, port in meanings.items() if end in kept}
     names = {component for component, _ in kept}
     wired = tuple(child for child in children if child.box.name in names)
-    cells = tuple(_cells(wired, links))
-    board = Board()
-    board.columns = [[] for _ in range(max((cell.column + 1 for cell in cells), default=0) + 2)]
-    for child, cell in zip(wired, cells, strict=True):
-        board.columns[cell.column + 1].append(len(board.items))
-        weight = max(1, child.height // metrics.HEIGHT_PER_WEIGHT)
-        board.items.append(Item(child.height, metrics.BOX_MARGIN, weight, cell.band))
-    border = _add_border(board, ports)
     routed = [link for link in links if not is_shortcut(link, meanings)]
-    connect(board, routed, _ends(meanings, wired, cells, board, border))
-    order(board)
+    best: tuple[int, _Try] | None = None
+    tried = 0
+    for cells, price in _arrangements(wired, links):
+        made = _board(wired, cells, ports, routed, meanings)
+        order(made.board)
+        found = crossings(made.board) + price
+        if best is None or found < best[0]:
+            best = found, made
+        tried += len(made.board.items)
+        if not found or tried > TRIED:
+            break
+    assert best is not None, "there is always one arrangement"
+    cells, board, border = best[1]
+    improve(board)
     return CompositeLayout(
         wired,
         tuple(child for child in children if child.box.name not in names),
@@ -71,6 +92,25 @@ def plan(box: Box, ports: Sequence[ScenePort], children: Sequence[PlacedBox]) ->
         meanings,
         align(board),
     )
+
+
+def _board(
+    wired: Sequence[PlacedBox],
+    cells: tuple[Cell, ...],
+    ports: Sequence[ScenePort],
+    links: Sequence[SceneLink],
+    meanings: dict[tuple[str, str], ScenePort],
+) -> _Try:
+    """Return a board with the children in these cells, and with the links."""
+    board = Board()
+    board.columns = [[] for _ in range(max((cell.column + 1 for cell in cells), default=0) + 2)]
+    for child, cell in zip(wired, cells, strict=True):
+        board.columns[cell.column + 1].append(len(board.items))
+        weight = max(1, child.height // metrics.HEIGHT_PER_WEIGHT)
+        board.items.append(Item(child.height, metrics.BOX_MARGIN, weight, cell.band))
+    border = _add_border(board, ports)
+    connect(board, links, _ends(meanings, wired, cells, board, border))
+    return _Try(cells, board, border)
 
 
 def _meanings(
@@ -89,7 +129,10 @@ def _meanings(
     return found
 
 
-def _cells(wired: Sequence[PlacedBox], links: Sequence[SceneLink]) -> list[Cell]:
+def _arrangements(
+    wired: Sequence[PlacedBox], links: Sequence[SceneLink]
+) -> Iterator[tuple[tuple[Cell, ...], int]]:
+    """Yield different cells for the children, and how many crossings they have to save."""
     number = {child.box.name: item for item, child in enumerate(wired)}
     edges = []
     first = set()
@@ -102,8 +145,13 @@ def _cells(wired: Sequence[PlacedBox], links: Sequence[SceneLink]) -> list[Cell]
             first.add(end)
         elif start is not None:
             last.add(start)
-    layers = layers_of(len(wired), edges, first=first, last=last)
-    return arrange(layers, [Size(child.width, child.height) for child in wired])
+    sizes = [Size(child.width, child.height) for child in wired]
+    for layers in layerings(len(wired), edges, first=first, last=last):
+        broken = arrange(layers, sizes)
+        whole = arrange(layers, sizes, in_bands=False)
+        yield tuple(broken), 0
+        if whole != broken:
+            yield tuple(whole), len(wired) // metrics.BOXES_PER_CROSSING
 
 
 def _add_border(board: Board, ports: Sequence[ScenePort]) -> dict[str, Pin]:

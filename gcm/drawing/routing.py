@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gcm.drawing.board import Board, DrawnRoute, Pin, Strand
-from gcm.records import dataclass
+from gcm.drawing.board import Board, DrawnRoute, Strand
+from gcm.drawing.crossings import Span, crossed, spans_of
 
 CLEARANCE = 8
 """How far two wires on the same track stay apart."""
@@ -23,27 +22,16 @@ class Point(NamedTuple):
     y: int
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One net inside one channel: the heights it connects on both sides, each sorted."""
-
-    net: int
-    top: int
-    bottom: int
-    left: tuple[int, ...]
-    right: tuple[int, ...]
-
-
 def tracks_of(board: Board, strands: Iterable[Strand]) -> dict[int, int]:
     """Return the track, counted from the left, of each net that moves up or down in a channel."""
-    spans = [_span(board, strand) for strand in strands]
-    moving = [span for span in spans if span.top < span.bottom]
-    turns = [span for span in moving if not (span.left and span.right)]
-    through = _fewest_crossings([span for span in moving if span.left and span.right])
+    moving = [span for span in spans_of(board, strands) if span.top < span.bottom]
     # A wire that turns back hugs the side that it comes from.
-    ordered = [span for span in turns if span.left] + through
-    ordered += [span for span in turns if span.right]
-    return _pack(ordered)
+    sides = (
+        [span for span in moving if not span.right],
+        [span for span in moving if span.left and span.right],
+        [span for span in moving if not span.left],
+    )
+    return _pack([span for side in sides for span in _fewest_crossings(side)])
 
 
 def corners(
@@ -78,32 +66,21 @@ def _straight(first: Point, second: Point, third: Point) -> bool:
     return first.x == second.x == third.x or first.y == second.y == third.y
 
 
-def _span(board: Board, strand: Strand) -> Span:
-    def heights(pins: tuple[Pin, ...]) -> tuple[int, ...]:
-        return tuple(sorted(board.y(pin) for pin in pins))
-
-    left, right = heights(strand.left), heights(strand.right)
-    return Span(strand.net, min(left[:1] + right[:1]), max(left[-1:] + right[-1:]), left, right)
-
-
 def _cost(first: Span, second: Span) -> int:
     """Return how bad it is that the first net's track is left of the second's."""
-    crossed = _between(first.right, second.top, second.bottom)
-    crossed += _between(second.left, first.top, first.bottom)
-    return crossed + OVERLAP_COST * len(set(first.right) & set(second.left))
+    return crossed(first, second) + OVERLAP_COST * len(set(first.right) & set(second.left))
 
 
-def _between(heights: tuple[int, ...], top: int, bottom: int) -> int:
-    return bisect_right(heights, bottom) - bisect_left(heights, top)
+def _nesting(span: Span) -> int:
+    """Order wires so that those that go down nest from right to left, and up from left to right."""
+    if span.left and span.right:
+        return span.left[0] if span.left[0] > span.right[0] else -span.left[0]
+    return span.bottom - span.top if span.left else span.top - span.bottom
 
 
 def _fewest_crossings(spans: list[Span]) -> list[Span]:
     """Order nets by swapping neighbours for as long as that saves crossings."""
-    # Wires that go down nest from right to left, wires that go up from left to right.
-    spans = sorted(
-        spans,
-        key=lambda span: span.left[0] if span.left[0] > span.right[0] else -span.left[0],
-    )
+    spans = sorted(spans, key=_nesting)
     for _ in range(PASSES):
         swapped = False
         for here in range(len(spans) - 1):

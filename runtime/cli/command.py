@@ -91,7 +91,7 @@ def _dispatch(options: Options) -> int:
     if options.draw:
         from runtime.cli.show import draw_machine
 
-        return draw_machine(deployment, options.draw)
+        return draw_machine(deployment, options.draw, options.colours)
     if options.show_variables:
         from runtime.cli.show import show_variables
 

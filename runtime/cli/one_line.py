@@ -21,7 +21,8 @@ class OneLine:
     """A program, which may be a module, and the machine to run it on, if that is known yet.
 
     `python` is that of the machine's hosts, `options` are the words before the program, `failures`
-    and what begins with `recovery` say what the loss of a rank means.
+    and what begins with `recovery` say what the loss of a rank means, `replicas` how many processes
+    each rank is, 0 if unsaid.
     """
 
     program: str
@@ -32,6 +33,7 @@ class OneLine:
     failures: str = ""
     recovery: str = ""
     recovery_messages: str = ""
+    replicas: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,11 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         help="what the loss of a rank means: abort ends the run (the default); with return, calls"
         " that need the lost rank raise an MPI error, and the others go on",
     )  # fmt: skip
+    group.add_argument(
+        "--replicas", metavar="R", type=_told(_replicas), default=0,
+        help="each rank is R processes on different hosts or clusters, and goes on while one of"
+        " them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
+    )  # fmt: skip
     _add_recovery(group)
 
 
@@ -137,7 +144,7 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
         return None
     machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
     words = pieces.options
-    losses = found.failures, found.recovery, found.recovery_messages
+    losses = found.failures, found.recovery, found.recovery_messages, found.replicas
     return OneLine(program, bool(found.module), machine, found.python, words, *losses)
 
 
@@ -175,7 +182,7 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
         )
-    for name in ("failures", "recovery", "recovery_messages"):
+    for name in ("failures", "recovery", "recovery_messages", "replicas"):
         if getattr(found, name) and not program:
             option = name.replace("_", "-")
             return (
@@ -195,6 +202,12 @@ def _ranks(text: str) -> Emulation:
     if not text.isascii() or not text.isdigit():
         raise ValueError(f"'{text}' is no number of ranks")
     return _shape(text)
+
+
+def _replicas(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ValueError(f"'{text}' is no number of replicas")
+    return int(text)
 
 
 # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.

@@ -69,6 +69,7 @@ def document_of(
                 variables=tuple(variables),
                 results=tuple(results),
                 failures=one_line.failures,
+                replicas=one_line.replicas or 1,
                 recovery=one_line.recovery,
                 recovery_messages=one_line.recovery_messages,
             )

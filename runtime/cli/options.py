@@ -84,6 +84,7 @@ class Options:
     show_variables: bool
     export_adl: str
     draw: str
+    colours: str
     write: str
     format: Format
     tag_output: bool
@@ -105,6 +106,8 @@ def read_options(words: Sequence[str]) -> Options:
         one_line = one_line_of(found, pieces)
     except ValueError as fault:
         parser.error(str(fault))
+    if found.colours and not found.draw:
+        parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
     return Options(
         descriptor=found.descriptor or "",
         one_line=one_line,
@@ -115,6 +118,7 @@ def read_options(words: Sequence[str]) -> Options:
         show_variables=found.show_variables,
         export_adl=found.export_adl or "",
         draw=found.draw,
+        colours=found.colours or "auto",
         write=found.write,
         format=Format(found.format),
         tag_output=found.tag_output,
@@ -168,7 +172,8 @@ def build_parser() -> CommandParser:
 
 
 def _add_instead(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("instead of a run").add_mutually_exclusive_group()
+    titled = parser.add_argument_group("instead of a run")
+    group = titled.add_mutually_exclusive_group()
     group.add_argument(
         "--dry-run", action="store_true",
         help="show what would be started where, with the exact commands, and start nothing;"
@@ -190,6 +195,10 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--write", metavar="FILE", default="",
         help="write the descriptor that a program with -n, --emulate or -H means; '-': show it",
+    )  # fmt: skip
+    titled.add_argument(
+        "--colours", choices=("auto", "light", "dark"), default="",
+        help="the background that --draw is for; auto: what the reader of an SVG picture prefers",
     )  # fmt: skip
 
 

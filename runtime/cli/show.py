@@ -61,13 +61,13 @@ def export_machine(plan: DeploymentPlan, file: str) -> int:
     return 0
 
 
-def draw_machine(deployment: Deployment, file: str) -> int:
+def draw_machine(deployment: Deployment, file: str, colours: str) -> int:
     """Draw the machine of a deployment; raises `OutputFailed`."""
-    from gcm.drawing import OutputError, write_picture
+    from gcm.drawing import Colours, OutputError, write_picture
     from runtime.cli.machine_picture import machine_picture
 
     try:
-        write_picture(machine_picture(deployment), file)
+        write_picture(machine_picture(deployment), file, colours=Colours(colours))
     except OutputError as error:
         raise OutputFailed(error.what, cure=error.cure) from error
     except OSError as error:

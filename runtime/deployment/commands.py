@@ -73,6 +73,7 @@ def ranks_command(
         "--application", application.name,
         "--comm-world", application.comm_world,
         *_failures(application),
+        *(("--replicas", str(application.replicas)) if application.replicas > 1 else ()),
         "--umask", f"{umask:03o}",
         f"--{application.kind}", program,
         "--", *application.arguments,

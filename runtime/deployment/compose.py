@@ -52,7 +52,7 @@ class OneLineRequest:
     it has without being told. `python` starts front-ends on other machines. `variables`
     are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
     bring home. `failures` and what begins with `recovery` say what the loss of a
-    rank means, if it is said.
+    rank means, if it is said, `replicas` how many processes each rank is.
     """
 
     name: str
@@ -67,6 +67,7 @@ class OneLineRequest:
     failures: str = ""
     recovery: str = ""
     recovery_messages: str = ""
+    replicas: int = 1
 
 
 def compose(request: OneLineRequest) -> str:
@@ -93,6 +94,7 @@ def _application(request: OneLineRequest) -> Iterator[str]:
         ("failures", request.failures),
         ("recovery", request.recovery),
         ("recovery-messages", request.recovery_messages),
+        ("replicas", str(request.replicas) if request.replicas > 1 else ""),
     )
     head = f"<application {_pairs(*said, *losses)}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]

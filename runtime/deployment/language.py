@@ -94,6 +94,15 @@ _APPLICATION = ElementType(
             choices=("abort", "return"),
         ),
         Attribute(
+            "replicas",
+            ValueKind.NUMBER,
+            "How many processes on different hosts run the Python program for each rank, so that "
+            "it goes on while one of them lives; the clusters have as many times more places.",
+            default="1",
+            least=1,
+            most=16,
+        ),
+        Attribute(
             "recovery",
             ValueKind.CHOICE,
             "What `Dup`, `Split` and `Create` make of a communicator that has lost ranks: one of "

@@ -10,6 +10,7 @@ from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
+from runtime.replicas.table import ReplicaTable, replica_table
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
@@ -166,7 +167,8 @@ class Application:
     `path` is the script or executable as the launcher's machine sees it, or the module's name, and
     `folder` the program folder, in which or in copies of which ranks start; `staged` says whether
     it is copied to other machines, `stage_limit` how many MB without a question. `environment` is
-    for every rank, `travelling` what those on other machines get beside it.
+    for every rank, `travelling` what those on other machines get beside it. Each rank of its
+    COMM_WORLD is so many `replicas`.
     """
 
     name: str
@@ -184,6 +186,12 @@ class Application:
     failures: FailureMode = FailureMode.ABORT
     recovery: str = ""
     recovery_messages: str = ""
+    replicas: int = 1
+
+    @property
+    def goes_on(self) -> bool:
+        """Tell whether the other ranks go on when one is lost, at least for a while."""
+        return self.failures is FailureMode.RETURN or self.replicas > 1
 
     @property
     def is_file(self) -> bool:
@@ -331,6 +339,29 @@ class Deployment:
     def application_of(self, cluster: DeployedCluster) -> Application | None:
         """Return the code that runs in a cluster, or None."""
         return next((one for one in self.applications if one.name == cluster.application), None)
+
+    @property
+    def replica_table(self) -> ReplicaTable | None:
+        """The replicas of the ranks, or None where each rank is one process.
+
+        Raises:
+            TooFewHosts: two replicas of a rank would be on one host.
+        """
+        replicas = max((one.replicas for one in self.applications), default=1)
+        if replicas == 1:
+            return None
+        return replica_table([size for _, size in self.hosts_of_replicas()], replicas)
+
+    def hosts_of_replicas(self) -> Iterator[tuple[str, int]]:
+        """Yield what counts as one host, by its path, and how many processes it has.
+
+        That is a node, or a cluster on this machine: there it stands for other hosts.
+        """
+        for cluster in self.clusters():
+            if cluster.is_local:
+                yield cluster.path, cluster.ranks
+            else:
+                yield from ((f"{cluster.path}/{one.name}", one.ranks) for one in cluster.nodes)
 
     def grid(self) -> Grid:
         """Return the topology, without how it is deployed."""

@@ -69,6 +69,7 @@ def _application(
         location=entry.location,
         travelling=travelling(reading.surroundings.environment),
         failures=_failures(entry, kind, name, reading),
+        replicas=entry.number("replicas") or 1,
         recovery=_recovery(entry),
         recovery_messages=_recovery_messages(entry, name, reading),
     )

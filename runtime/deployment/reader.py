@@ -21,6 +21,7 @@ from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_named_classes import check_named_classes, read_named_classes
 from runtime.deployment.read_processes import read_dependencies, read_processes
 from runtime.deployment.read_program import check_copies, check_programs
+from runtime.deployment.read_replicas import check_replicas
 from runtime.deployment.read_transfers import check_results, read_transfers
 from runtime.deployment.structure import CheckedElement, check_structure
 from runtime.deployment.surroundings import DescriptorContext, Reading
@@ -64,6 +65,7 @@ def read_descriptor(
     if len(diagnostics.errors) == errors_before:
         check_results(deployment, reading)
         check_named_classes(deployment, reading)
+        check_replicas(deployment, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 

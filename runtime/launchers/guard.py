@@ -155,9 +155,12 @@ class Guard:
         self.obey()
 
     def obey(self) -> None:
-        """Do what the launcher has asked."""
+        """Do what the launcher has asked; meanwhile it is not the launcher that is silent."""
         for kind, number, payload in wire.frames(self.buffer):
+            begun = time.monotonic()
             self.actions[kind](number, payload)
+            now = time.monotonic()
+            self.heard = min(now, self.heard + now - begun)
 
     def wake(self, descriptor: int) -> None:
         """A signal came: the end of a child is looked after anyway, any other ends the guard."""

@@ -84,6 +84,17 @@ class Fetcher:
         """Fetch nothing more while the run goes on."""
         self._ended.set()
 
+    def discard(self) -> None:
+        """Fetch nothing, and remove the folder; what cannot be removed is told."""
+        self.end()
+        self.folder.await_end(self.given_up)
+        try:
+            self.folder.remove()
+        except LaunchError as fault:
+            where = self.folder.kept(self._target).where
+            self._warn(f"its replicas brought the results, but {where} stays: {fault}")
+        self.results = replace(self.results, warnings=tuple(self._warnings))
+
     # --- in the end ---------------------------------------------------------------------------
 
     def finish(self) -> None:

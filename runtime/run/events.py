@@ -228,10 +228,17 @@ class Condemn:
 
 
 @dataclass(frozen=True, slots=True)
+class Discard:
+    """Let go of the results of a cluster: the step that would fetch them is not needed."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """There is nothing left; the run ended with this code."""
 
     code: int
 
 
-Effect = Start | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish
+Effect = Start | Discard | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish

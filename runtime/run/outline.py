@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.deployment.assembly import Level
-from runtime.deployment.model import FailureMode
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 
@@ -18,7 +18,8 @@ class Outline:
     `steps` maps each opening step to what has to be up before, `places` each front-end step to its
     cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
     each rank to where it stands in the tree that users see. `survivors` are the clusters
-    whose ranks go on when others are lost.
+    whose ranks go on when others are lost. `replicas` says which rank of COMM_WORLD each process is
+    a replica of, and is empty where every rank is one process.
     """
 
     steps: Mapping[str, frozenset[str]]
@@ -30,6 +31,7 @@ class Outline:
     closing: tuple[str, ...] = ()
     survivors: frozenset[str] = frozenset()
     has_assembly: bool = False
+    replicas: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def all_ranks_steps(self) -> frozenset[str]:
@@ -42,9 +44,7 @@ def outline_of(plan: DeploymentPlan) -> Outline:
     parts = list(plan.components().walk())
     paths = {part.identifier: part.path for part in parts}
     clusters = [cluster for cluster in plan.deployment.clusters() if cluster.ranks]
-    surviving = {
-        one.name for one in plan.deployment.applications if one.failures is FailureMode.RETURN
-    }
+    surviving = {one.name for one in plan.deployment.applications if one.goes_on}
     return Outline(
         steps={step.name: frozenset(step.depends_on) for step in plan.steps},
         start=next(step.name for step in plan.steps if step.kind is StepKind.START),
@@ -64,7 +64,15 @@ def outline_of(plan: DeploymentPlan) -> Outline:
             cluster.identifier for cluster in clusters if cluster.application in surviving
         ),
         has_assembly=plan.deployment.assembly is not None,
+        replicas=replica_ranks(plan),
     )
+
+
+def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
+    """Return the rank of COMM_WORLD of each process; nothing where every rank is one process."""
+    table = plan.deployment.replica_table
+    processes = () if table is None else plan.grid.identifiers()
+    return {str(one): table.replica_at(at).rank for at, one in enumerate(processes) if table}
 
 
 def _path(step: Step, paths: Mapping[str, str]) -> str:

@@ -13,6 +13,7 @@ from runtime.run.events import (
     AssemblyEnded,
     Begin,
     Condemn,
+    Discard,
     Effect,
     Event,
     Explain,
@@ -221,16 +222,40 @@ class RunState:
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
         goes_on = event.rank.rpartition(":")[0] in self.outline.survivors
         if not self.steered:
-            is_lost = goes_on and not event.facts.is_said
+            is_lost = goes_on and (bool(self.outline.replicas) or not event.facts.is_said)
             self.failures.rank_ended(
                 event.rank, event.code, event.why, event.facts, goes_on=is_lost
             )
         yield from self._show_end(event)
         if goes_on:
             yield self._tell(TellEnd(event.rank, event.code, _how(event)))
+            self._look_after_replicas(event.rank)
             yield from self._end_if_none_is_left(event)
         else:
             self._let_others_end()
+
+    def _look_after_replicas(self, ended: str) -> None:
+        """Give the others a while to end once a rank has lost all replicas, or each has a result.
+
+        A replica that fails counts as lost, whatever the reason: its host may be to blame.
+        """
+        replicas = self.outline.replicas
+        if not replicas or self._settling:
+            return
+        rank = replicas[ended]
+        codes = [self.codes.get(one) for one, of in replicas.items() if of == rank]
+        if None not in codes and 0 not in codes:
+            self.failures.blame_what_was_lost()
+            self._let_others_end()
+        elif not self._ranks_without_result():
+            self._settling = True
+            self.deadline = self._now + self.patience.settle
+
+    def _ranks_without_result(self) -> set[int]:
+        """Return the ranks of which no replica has ended well."""
+        replicas = self.outline.replicas
+        done = {of for one, of in replicas.items() if self.codes.get(one) == 0}
+        return set(replicas.values()) - done
 
     def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
         """End the run with the last rank: where one was lost no job ends before."""
@@ -335,6 +360,7 @@ class RunState:
             if rank not in self.codes:
                 self.codes[rank] = LOST
                 yield self._tell(TellEnd(rank, LOST, "was lost with its front-end"))
+                self._look_after_replicas(rank)
             self._ended.add(rank)
         yield from self._end_if_all_ended()
 
@@ -463,21 +489,47 @@ class RunState:
         if self._open or self._fetching:
             return
         self.deadline = None
-        if self.failures.was_not_survived or 0 not in self.codes.values():
+        if self._was_not_survived():
             self.failures.blame_what_was_lost()
         code = self.failures.code if self._outcome is None else self._outcome
         self.state = RunPhase.DONE if code == 0 else RunPhase.FAILED
         yield Finish(code)
 
+    def _was_not_survived(self) -> bool:
+        """Tell whether what was lost keeps the run from being a good one."""
+        if self.outline.replicas:
+            return bool(self._ranks_without_result())
+        return self.failures.was_not_survived or 0 not in self.codes.values()
+
     def _fetch_what_can(self) -> Iterable[Effect]:
         """Bring home what was made by clusters in which nothing runs any more, however it ended."""
-        for step in self.outline.closing:
-            if step not in self._fetched and step.partition(":")[2] not in self._open:
+        needed = self._clusters_of_results()
+        for step in () if self._open and self.outline.replicas else self.outline.closing:
+            cluster = step.partition(":")[2]
+            if step not in self._fetched and cluster not in self._open:
                 self._fetched.add(step)
                 self._fetching.add(step)
-                yield Start(step)
+                yield Start(step) if cluster in needed else Discard(step)
         if not self._open:
             self.deadline = None
+
+    def _clusters_of_results(self) -> set[str]:
+        """Return the clusters whose results are needed: with replicas those of one of each rank.
+
+        Clusters that have lost nobody come first.
+        """
+        replicas, needed, done = self.outline.replicas, set[str](), set[int]()
+        if not replicas or self._ranks_without_result():
+            return {step.partition(":")[2] for step in self.outline.closing}
+        good = {
+            cluster: {replicas[one] for one in ranks if self.codes.get(one) == 0}
+            for cluster, ranks in self.outline.ranks.items()
+        }
+        for cluster in sorted(good, key=lambda one: len(self.outline.ranks[one]) - len(good[one])):
+            if good[cluster] - done:
+                needed.add(cluster)
+                done |= good[cluster]
+        return needed
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()

@@ -101,6 +101,25 @@ class Grid:
             for cluster_number, cluster in enumerate(site.clusters):
                 yield site_number, cluster_number, cluster
 
+    def first(self, ranks: int) -> Grid:
+        """Return the same sites, clusters and nodes with no more than the first so many ranks.
+
+        >>> cluster = Cluster("c", (Node("a", ranks=2), Node("b", ranks=2)))
+        >>> Grid((Site("s", (cluster,)),)).first(3).sites[0].clusters[0].nodes[1].ranks
+        1
+        """
+        sites = []
+        for site in self.sites:
+            clusters = []
+            for cluster in site.clusters:
+                nodes = []
+                for node in cluster.nodes:
+                    nodes.append(Node(node.name, node.host, min(node.ranks, ranks)))
+                    ranks -= nodes[-1].ranks
+                clusters.append(Cluster(cluster.name, tuple(nodes), cluster.reachability))
+            sites.append(Site(site.name, tuple(clusters)))
+        return Grid(tuple(sites))
+
     def identifiers(self) -> Iterator[Identifier]:
         """Yield every process of the grid, in the order of their grid ranks."""
         for site, cluster, found in self.clusters():

@@ -3,6 +3,7 @@
     python -m tests.conformance                          all modules on all grids
     python -m tests.conformance --grid 1+1 p2p_buf comm  some of them
     python -m tests.conformance --openmpi                with Open MPI in the first clusters
+    python -m tests.conformance --replicas 2 p2p_buf     each rank is two processes
 
 Each module runs by itself with a time limit. Exit code 0 means that every test passed that is not
 in `excluded.toml`, and that none skipped itself which does not do so under plain MPI too.
@@ -55,7 +56,9 @@ def main() -> int:
         everything |= set(plain.words)
         for grid in options.grid:
             excluded = excluded_on("openmpi" if way else "", grid, exclusions)
-            result = run(grid, module, tests, excluded, options.limit, way=way)
+            result = run(
+                grid, module, tests, excluded, options.limit, way=way, replicas=options.replicas
+            )
             complaints = _complaints(result, plain)
             failed |= bool(complaints)
             _print_row(module, grid, result, complaints, details=not options.brief)
@@ -66,11 +69,19 @@ def main() -> int:
 
 
 def run(
-    grid: str, module: str, tests: Path, excluded: list[str], limit: float, *, way: str = ""
+    grid: str,
+    module: str,
+    tests: Path,
+    excluded: list[str],
+    limit: float,
+    *,
+    way: str = "",
+    replicas: int = 1,
 ) -> Result:
     """Run one module on a grid, or on two processes of plain MPI.
 
     With a `way`, which is that to another MPI, a run in which all ranks had the same one is bad.
+    With several replicas there are as many times more sites, and all of them have to pass.
     """
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="conformance-") as name:
@@ -82,8 +93,11 @@ def run(
             ranks = 2
             command = ["mpiexec", "-n", "2", sys.executable, str(PROGRAM), *words]
         else:
-            ranks = len(identifiers(grid))
-            (folder / "grid.xml").write_text(descriptor(grid, str(PROGRAM), words, way=way))
+            layout = "|".join([grid] * replicas)
+            ranks = len(identifiers(layout))
+            (folder / "grid.xml").write_text(
+                descriptor(layout, str(PROGRAM), words, way=way, replicas=replicas)
+            )
             command = [*COMMAND, "--quiet", "--tag-output", str(folder / "grid.xml")]
         said, problem = _carry_out(command, limit)
         result = read_reports(reports, ranks)
@@ -153,6 +167,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--grid", action="append", help=f"such as {', '.join(GRIDS)}")
     parser.add_argument("--limit", type=float, default=900.0, help="seconds for one module")
     parser.add_argument("--openmpi", action="store_true", help="let the first cluster have it")
+    parser.add_argument("--replicas", type=int, default=1, help="how many processes a rank is")
     parser.add_argument("--brief", action="store_true", help="the table alone")
     options = parser.parse_args()
     options.grid = options.grid or list(GRIDS)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 import sys
 import traceback
 import unittest
@@ -105,7 +106,7 @@ def main() -> int:
     # The tests look for these libraries, which take long to load where they are installed.
     for library in ("cupy", "numba"):
         sys.modules[library] = None  # type: ignore[assignment]  # the way to forbid an import
-    report = Report(Path(reports) / f"{MPI.COMM_WORLD.Get_rank()}.jsonl")
+    report = Report(Path(reports) / f"{MPI.COMM_WORLD.Get_rank()}-{os.getpid()}.jsonl")
     chosen = unittest.TestSuite()
     for test in tests_in(unittest.defaultTestLoader.loadTestsFromName(module)):
         if any(fnmatch.fnmatchcase(test.id(), pattern) for pattern in excluded):

@@ -32,6 +32,7 @@ DOCUMENTS = [
     "docs/fractal.md",
     "docs/pictures.md",
     "docs/mpi.md",
+    "docs/replicas.md",
     "docs/surviving.md",
     "docs/surroundings.md",
     "docs/results.md",

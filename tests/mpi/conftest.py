@@ -35,10 +35,13 @@ def grid(tmp_path: Path, way: str) -> Grid:  # noqa: F811 - the fixture
         code: int | Collection[int] = 0,
         stderr: bool = False,
         failures: str = "abort",
+        replicas: int = 1,
     ) -> Lines:
         (tmp_path / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
         (tmp_path / "grid.xml").write_text(
-            descriptor(layout, "program.py", (), comm_world, way=way, failures=failures)
+            descriptor(
+                layout, "program.py", (), comm_world, way=way, failures=failures, replicas=replicas
+            )
         )
         done = subprocess.run(
             [*COMMAND, "--quiet", "--tag-output", "--all-tracebacks", str(tmp_path / "grid.xml")],

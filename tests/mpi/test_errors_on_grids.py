@@ -267,3 +267,25 @@ def test_who_makes_too_many_communicators_learns_what_to_do(grid: Grid) -> None:
     for lines in said.values():
         assert len(lines) == 1
         assert lines[0].endswith("free communicators that are not needed any more.")
+
+
+def test_nobody_waits_for_ever_for_who_gives_as_much_as_the_others_do_not(grid: Grid) -> None:
+    said = grid(
+        "2+2+2",
+        TRIED
+        + """
+    def tried(call):
+        try:
+            return call()
+        except MPI.OutOfStep as error:
+            return "32 bytes" in error.cause and "72000 bytes" in error.cause
+    one, two = world.Dup(), world.Dup()
+    mine = np.zeros(4 if me == 0 else 9000)
+    print(tried(lambda: one.Allgather(mine, np.zeros(len(mine) * size))))
+    mine = np.zeros(4 if me == 3 else 9000)  # whose cluster sends for it
+    print(tried(lambda: two.Gather(mine, np.zeros((size, len(mine))) if me == 0 else None)))
+    print(tried(two.Barrier))
+    world.Barrier()
+    """,
+    )
+    assert said == {rank: ["True", "True" if rank == 0 else "None", "True"] for rank in range(6)}

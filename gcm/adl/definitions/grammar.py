@@ -90,7 +90,10 @@ GRAMMAR: Mapping[str, Element] = {
 }
 
 # An empty text says something only here; everywhere else it is a value that was forgotten.
-_MAY_BE_EMPTY = frozenset({("attribute", "value"), ("definition", "arguments")})
+# Files of the Java implementation have an empty `desc` where they want the default membrane.
+_MAY_BE_EMPTY = frozenset(
+    {("attribute", "value"), ("definition", "arguments"), ("controller", "desc")}
+)
 
 
 def conform(root: XmlNode, diagnostics: Diagnostics) -> XmlNode | None:

@@ -38,6 +38,7 @@ KINDS = (
 plan that is not the usual one is a kind of its own, so that ranks with different plans notice."""
 
 _PLAN = re.compile(r" by \w+")
+_SIZE = re.compile(r" with \d+ bytes| \(little data\)")
 
 _NUMBER_OF = {name: number for number, name in enumerate(KINDS)}
 _KIND_BITS = 6
@@ -125,11 +126,14 @@ class MismatchDetector:
         m = self._members
         if m.recovery.is_closed:
             return
-        first, *others = sorted(rank for rank in m.near if rank >= 0)
+        first, *others = self._cluster()
         told = [first]
         if first == m.rank:
             told = [*others, *map(m.group.index, leaders)]
         self._tell(_WAITS, turn, call, told)
+
+    def _cluster(self) -> list[int]:
+        return sorted(rank for rank in self._members.near if rank >= 0)
 
     @property
     def is_troubled(self) -> bool:
@@ -221,6 +225,9 @@ class MismatchDetector:
                 here = f"{self._name(self._members.rank)} is in {mine} (call {turn})"
                 text = f"{here} while {self._name(rank)} waits for it in {theirs}"
                 self._break(turn, text + _differently(mine, theirs))
+            elif turn < self._count and rank not in self._members.near:
+                # who is behind this call asks nobody about it, so others of this cluster are asked
+                self._tell(_WAITS, turn, theirs, self._cluster())
 
     def _part(self, rank: int, came: int, wanted: int) -> None:
         """Tell the others that a member is in another call than this one waits for."""
@@ -272,14 +279,18 @@ class MismatchDetector:
 
 
 @lru_cache(_NAMED)
-def call_of(kind: str, root: int | None, *, is_little: bool = False) -> str:
+def call_of(kind: str, root: int | None, size: int | None, *, is_little: bool = False) -> str:
     """Return how a call is named, so that calls with one name fit; little data takes another way.
 
-    >>> call_of("Barrier", None), call_of("Bcast", 3), call_of("Bcast", 3, is_little=True)
-    ('Barrier', 'Bcast of rank 3', 'Bcast of rank 3 with little data')
+    >>> call_of("Barrier", None, None), call_of("Bcast", 3, 8, is_little=True)
+    ('Barrier', 'Bcast of rank 3 with 8 bytes (little data)')
+    >>> call_of("gather", 3, None)
+    'gather of rank 3'
     """
     said = kind if root is None else f"{kind} of rank {root}"
-    return f"{said} with little data" if is_little else said
+    if size is not None:
+        said = f"{said} with {size} bytes"
+    return f"{said} (little data)" if is_little else said
 
 
 def tag_of(kind: str, turn: int) -> int:
@@ -319,8 +330,13 @@ def _differently(one: str, other: str) -> str:
     '. The plan-choice has to answer alike at all ranks'
     >>> _differently("Bcast of rank 0", "Bcast of rank 1"), _differently("Bcast", "Barrier")
     ('', '')
+    >>> _differently("Gather with 8 bytes", "Gather with 9 bytes")
+    '. All ranks have to give as many bytes'
     """
-    plain = [_PLAN.sub("", call) for call in (one, other)]
+    sizeless = [_SIZE.sub("", call) for call in (one, other)]
+    if one != other and sizeless[0] == sizeless[1]:
+        return ". All ranks have to give as many bytes"
+    plain = [_PLAN.sub("", call) for call in sizeless]
     is_alike = one != other and plain[0] == plain[1]
     return ". The plan-choice has to answer alike at all ranks" if is_alike else ""
 

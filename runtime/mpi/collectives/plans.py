@@ -91,7 +91,13 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
             spec.unpack(found)
 
     brief = briefly if way == SHORT else None
-    return CollectivePlan(kind_of("Bcast", way), steps, root=call.common(root), brief=brief)
+    return CollectivePlan(
+        kind_of("Bcast", way),
+        steps,
+        root=call.common(root),
+        brief=brief,
+        size=call.common_size(spec.nbytes),
+    )
 
 
 @planned("Gather", vector="Gatherv")
@@ -130,7 +136,8 @@ def gather(
         if landing is not None:
             landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
 
-    return CollectivePlan(name, steps, root=call.common(root))
+    size = None if vector else _size_of_block(call, sent, parts)
+    return CollectivePlan(name, steps, root=call.common(root), size=size)
 
 
 @planned("Scatter", vector="Scatterv")
@@ -167,7 +174,16 @@ def scatter(
         if received is not None and view is None and room is not None:
             received.unpack(room)
 
-    return CollectivePlan(name, steps, root=call.common(root))
+    size = None if vector else _size_of_block(call, received, parts)
+    return CollectivePlan(name, steps, root=call.common(root), size=size)
+
+
+def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | None) -> int | None:
+    """Return the bytes of this process's own block, which has to be as large at all members."""
+    if call.is_inter:
+        return None
+    block = own if own is not None else parts[call.rank] if parts else None
+    return None if block is None else block.nbytes
 
 
 def _received(call: CollectiveCall, recvbuf: Any, vector: bool) -> list[Spec]:
@@ -210,7 +226,8 @@ def allgather(
             raise MPI.Exception(MPI.ERR_TRUNCATE)  # not before: the others wait for this block
         landing.unpack(but=call.rank if in_place else -1)
 
-    return CollectivePlan("Allgatherv" if vector else "Allgather", steps)
+    size = None if vector else _size_of_block(call, sent, parts)
+    return CollectivePlan("Allgatherv" if vector else "Allgather", steps, size=size)
 
 
 @planned("Alltoall", vector="Alltoallv")
@@ -249,7 +266,7 @@ def _alltoall(
             yield from alltoall_blocks(call.layout, port, blocks, landing.blocks, size)
         landing.unpack()
 
-    return CollectivePlan(name, steps)
+    return CollectivePlan(name, steps, size=call.common_size(size))
 
 
 def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:

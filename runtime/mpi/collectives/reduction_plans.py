@@ -180,7 +180,8 @@ def reduce(
     is_little = work.is_brief(call, sent)
     way = call.chosen("Reduce", work.size(sent), is_little=is_little)
     brief = briefly if way == SHORT else None
-    return CollectivePlan("Reduce", steps, work.reduction, call.common(root), brief)
+    size = call.common_size(work.size(sent))
+    return CollectivePlan("Reduce", steps, work.reduction, call.common(root), brief, size)
 
 
 @planned("Allreduce")
@@ -216,7 +217,8 @@ def allreduce(
         work.give(received, memoryview(result), call.size)
 
     brief = briefly if way == SHORT else None
-    return CollectivePlan(kind_of("Allreduce", way), steps, work.reduction, brief=brief)
+    size = call.common_size(work.size(sent))
+    return CollectivePlan(kind_of("Allreduce", way), steps, work.reduction, brief=brief, size=size)
 
 
 @planned("Reduce_scatter_block")
@@ -301,7 +303,8 @@ def _reduce_scatter(
             yield from reduce_scatter_data(call.layout, port, blocks, room, grain=work.width)
         work.give(received, room, call.size)
 
-    return CollectivePlan(name, steps, work.reduction)
+    size = call.common_size(work.size(sent))
+    return CollectivePlan(name, steps, work.reduction, size=size)
 
 
 @planned("Scan", exclusive="Exscan")
@@ -327,4 +330,5 @@ def scan(
         if result is not None:
             work.give(received, memoryview(result), covered)
 
-    return CollectivePlan("Exscan" if exclusive else "Scan", steps, work.reduction)
+    size = call.common_size(work.size(sent))
+    return CollectivePlan("Exscan" if exclusive else "Scan", steps, work.reduction, size=size)

@@ -51,6 +51,8 @@ class CollectivePlan(Generic[_T]):
     """That all members have to give alike, if they have."""
     brief: TalkOf | None = None
     """How it is carried out where little data can take the short way."""
+    size: int | None = None
+    """How many bytes each member gives or gets; None if they may differ."""
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -191,7 +193,9 @@ class Collecting:
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"
-        return self.mismatches.next_turn(call_of(plan.name, plan.root, is_little=is_little))
+        return self.mismatches.next_turn(
+            call_of(plan.name, plan.root, plan.size, is_little=is_little)
+        )
 
     def begin(self, plan: CollectivePlan[Any]) -> Task:
         """Begin a collective that nobody waits for at once."""
@@ -245,6 +249,10 @@ class CollectiveCall:
     def common(self, root: int) -> int | None:
         """Return a root if all members have to give the same one."""
         return None if self.is_inter else int(root)
+
+    def common_size(self, size: int | None) -> int | None:
+        """Return the size of what each member gives if all have to give as much."""
+        return None if self.is_inter else size
 
     def check_root(self, root: int) -> None:
         """Raise MPI's error for a root that is none."""

@@ -186,7 +186,11 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
     """Return a communicator of the same size, with new processes in the places of the lost."""
     _refuse_two_groups(m)
     newcomers = m.engine.newcomers
-    assert newcomers is not None, "losses are survived"
+    if newcomers is None:
+        raise NotOnTheGrid(
+            "ranks that have replicas are not started again",
+            cure='Choose another recovery, or replicas="1"',
+        )
     lost: list[int] = []
     for _try in range(MOST_TRIES):
         lost = [one for one in m.group if one in decision.failed]

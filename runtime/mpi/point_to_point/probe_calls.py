@@ -36,6 +36,7 @@ class ProbeCalls(MPI.Comm):
         check_status(status)
         there = checked_source(m, source, tag)
         if there is not None:
+            there = _agreed(m, *there, waits=True) or there
             _tell(_await(m, *there), status)
         return True
 
@@ -142,6 +143,27 @@ def _native(comm: MPI.Comm, m: CommunicatorMembers | None) -> MPI.Comm:
     return m.native if m is not None else _Native(comm)
 
 
+def _agreed(
+    m: CommunicatorMembers, source: int, tag: int, *, waits: bool
+) -> tuple[int, int] | None:
+    """Return where to look: what the master of this rank sees, if it has replicas."""
+    decisions = m.engine.decisions
+    if decisions is None:
+        return source, tag
+    looking = Looking(m, source, tag)
+
+    def look_now() -> tuple[int, int] | None:
+        if waits and looking.test() and looking.error is not None:
+            report(m.native, looking.error)
+        sight = look(m, looking.pattern)
+        return None if sight is None else (sight.envelope.rank, sight.envelope.tag)
+
+    there = decisions.sees(looking, look_now, waits=waits)
+    if there is not None:
+        _await(m, *there)
+    return there
+
+
 def _await(m: CommunicatorMembers, source: int, tag: int) -> Sight:
     looking = Looking(m, source, tag)
     m.engine.wait_until(looking.test, lambda: (looking,))
@@ -152,6 +174,7 @@ def _await(m: CommunicatorMembers, source: int, tag: int) -> Sight:
 
 def _look_once(m: CommunicatorMembers, source: int, tag: int) -> Sight | None:
     there = checked_source(m, source, tag)
+    there = None if there is None else _agreed(m, *there, waits=False)
     if there is None:
         return None
     with m.engine.lock:
@@ -163,6 +186,7 @@ def _await_match(
     m: CommunicatorMembers, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message:
     there = source_or_refusal(m, source, tag)
+    there = _agreed(m, *there, waits=True) or there
     while True:
         with m.engine.lock:  # nobody else of the grid may take what has been seen
             sight = look(m, pattern_of(*there))
@@ -177,6 +201,7 @@ def _match_once(
     m: CommunicatorMembers, source: int, tag: int, status: MPI.Status | None, *, lower: bool
 ) -> MPI.Message | None:
     there = checked_source(m, source, tag)
+    there = None if there is None else _agreed(m, *there, waits=False)
     if there is None:
         return None
     with m.engine.lock:

@@ -9,6 +9,7 @@ from mpi4py import MPI
 
 from runtime.membership.everybody import everybody
 from runtime.mpi.process.native import greatest_tag
+from runtime.replicas.table import ReplicaTable
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -24,6 +25,8 @@ class Place:
     Every process has an index, its rank in COMM_GRID. Those from `first` to before `last` share the
     native MPI of this process, where their ranks begin with 0. Where the program survives failures
     (`is_isolated`) each process has its native MPI to itself, since that would not survive them.
+
+    Where ranks have several replicas, all replicas of a rank have the place of the first one.
     """
 
     def __init__(
@@ -33,6 +36,7 @@ class Place:
         hosts: Sequence[str],
         *,
         is_isolated: bool = False,
+        has_replicas: bool = False,
         tag_limit: int | None = None,
         replacing: Sequence[tuple[Identifier, int]] = (),
     ) -> None:
@@ -47,6 +51,7 @@ class Place:
         self.hosts = list(hosts)
         self._replacing = list(replacing)
         self.is_isolated = is_isolated
+        self.has_replicas = has_replicas
         self._tag_limit = tag_limit
 
     @cached_property
@@ -146,14 +151,22 @@ def settle(place: Place) -> None:
 def place_of_rank(link: RankLink) -> Place:
     """Return the place of a rank that a front-end started."""
     known = everybody(link)
-    is_isolated = link.wrapper.settings.get("failures") == "return"
+    settings = link.wrapper.settings
+    replicas = settings.get("replicas", 1)
+    is_isolated = settings.get("failures") == "return" or replicas > 1
+    grid, me = known.grid, known.me
     hosts = [one.host for one in known.residents]
-    behind = known.residents[known.grid.size :]
+    behind = known.residents[grid.size :]
+    if replicas > 1:
+        table = ReplicaTable(grid.size // replicas, replicas)
+        me = known.residents[table.replica_at(known.index).rank].identifier
+        grid, hosts, behind = grid.first(table.ranks), hosts[: table.ranks], ()
     return Place(
-        known.grid,
-        known.me,
+        grid,
+        me,
         hosts,
         is_isolated=is_isolated,
+        has_replicas=replicas > 1,
         tag_limit=known.tag_limit,
         replacing=[(one.identifier, one.incarnation) for one in behind],
     )

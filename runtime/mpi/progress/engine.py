@@ -39,10 +39,12 @@ if TYPE_CHECKING:
 
     from runtime.machine.composition import Composition
     from runtime.matching import Envelope
+    from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.operations import Steps
+    from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing, PeerLost
     from runtime.wire.peer_connections import PeerConnections
@@ -78,7 +80,7 @@ class Engine:
         self.is_alone = last - first == 1
         """Whether there is nobody else in this cluster."""
         self.lock = threading.RLock()
-        self.connections: PeerConnections | None = None
+        self.connections: PeerConnections | ReplicatedConnections | None = None
         self.wake_ups: WakeUps | None = None
         """What wakes members of this cluster for which native MPI has something."""
         self.composition: Composition | None = None
@@ -93,8 +95,12 @@ class Engine:
         self.losses = Losses(name_of)
         self.newcomers: Newcomers | None = None
         """How others take the places of lost ones, where losses are survived."""
+        self.decisions: DecisionPoints | None = None
+        """What the replicas of this rank agree on, where it has several."""
 
-    def attach(self, connections: PeerConnections, wake_ups: WakeUps | None = None) -> None:
+    def attach(
+        self, connections: PeerConnections | ReplicatedConnections, wake_ups: WakeUps | None = None
+    ) -> None:
         """Use connections whose sink is this engine; a thread looks after them from now on."""
         self.connections, self.wake_ups = connections, wake_ups
         politeness.use(self)
@@ -203,6 +209,8 @@ class Engine:
             # Under the lock: what is posted after everything pending was ended would wait for ever.
             if m.recovery.is_closed:
                 return Failed(m.recovery.error)
+            if self.decisions is not None and not inner:
+                return self.decisions.receive(m, source, tag, landing)
             box = self._box(m.context, inner)
             if landing.sized and source in m.near and not box.matcher.queue:
                 request = box.native.Irecv(landing.native(0), m.near[source], tag)
@@ -214,7 +222,7 @@ class Engine:
                 near=bool(m.rank_from) if any_source else source in m.near,
                 far=not m.all_near if any_source else source not in m.near,
             )
-            self._post(receive)
+            self.post(receive)
             return receive
 
     def receive_again(self, m: CommunicatorMembers, failed: Receive) -> Operation:
@@ -223,11 +231,12 @@ class Engine:
             if m.recovery.is_closed:
                 return Failed(m.recovery.error)
             receive = failed.again()
-            self._post(receive)
+            self.post(receive)
             return receive
 
-    def _post(self, receive: Receive) -> None:
-        receive.box.post(receive)
+    def post(self, receive: Receive) -> None:
+        """Ask for a message; the lock is held."""
+        receive.post()
         if receive.comes_from is not None:
             self._landing.add(receive)
         if not receive.done:
@@ -535,5 +544,6 @@ class Engine:
             senders = receive.awaited()
             error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
-                receive.may_go_on = any(one not in self.losses.gone for one in senders)
+                are_left = any(one not in self.losses.gone for one in senders)
+                receive.may_go_on = are_left and self.decisions is None
                 receive.finish(error)

@@ -92,13 +92,19 @@ class Port:
         changing = [link for link in links if link.changes]
         self.changing_back = changing[::-1]
         self.sizes = struct.Struct(f"<{len(changing)}q")
-        """What a head begins with: the size of the payload before each that changes it."""
+        """What a head ends with: the size of the payload before each that changes it."""
 
     def send(
         self, head: bytes, payload: Sequence[memoryview], sync: bool, now: Callable[[], float]
     ) -> Outgoing:
-        """Send a message, or hold it, or drop it; raises what interceptors raise."""
-        _, inner, _, tag = HEAD.unpack(head)
+        """Send a message, or hold it, or drop it; raises what interceptors raise.
+
+        What members say of losses and of calls that do not fit is no message of the program: it
+        passes by, or calls that should end with an error would never end.
+        """
+        _, inner, _, tag = HEAD.unpack_from(head)
+        if tag < 0:
+            return self._forward(head, payload, sync)
         envelope = MessageEnvelope(self.me, self.peer, sum(map(len, payload)), tag, inner)
         sizes, delay, holding = [], 0.0, []
         for link in self.links:
@@ -117,7 +123,7 @@ class Port:
                     delay += answer
                     holding.append(link)
         if sizes:
-            head = self.sizes.pack(*sizes) + head
+            head += self.sizes.pack(*sizes)
         if not delay and not self.held:
             return self._forward(head, payload, sync)
         due = max(now() + delay, self.held[-1].due if self.held else 0.0)
@@ -142,10 +148,12 @@ class Port:
     def arrived(self, incoming: Incoming) -> Incoming:
         """Return a message as the receiver gets it; raises what interceptors raise."""
         own, head = self.sizes.size, incoming.head
+        _, inner, _, tag = HEAD.unpack_from(head)
+        if tag < 0:
+            return incoming
         sizes: list[int] = []
         if own:
-            sizes, head = list(self.sizes.unpack_from(head)), head[own:]
-        _, inner, _, tag = HEAD.unpack(head)
+            sizes, head = list(self.sizes.unpack_from(head, len(head) - own)), head[:-own]
         envelope = MessageEnvelope(self.peer, self.me, incoming.size, tag, inner)
         left = sizes[:] if own else sizes
         for link in self.back:

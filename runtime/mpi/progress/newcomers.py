@@ -49,6 +49,7 @@ class Newcomers:
         """Know who has taken the place of whom."""
         from runtime.machine.table import decoded
         from runtime.membership.everybody import replacing
+        from runtime.wire import PeerConnections
         from runtime.wire.directory import Party
 
         reports, place, engine = decoded(table), self._place, self._engine
@@ -56,7 +57,7 @@ class Newcomers:
             for one in replacing(reports, len(place.everybody)):
                 place.replace(one.identifier, one.incarnation, one.host)
             connections = engine.connections
-            if connections is None:
+            if not isinstance(connections, PeerConnections):
                 return
             for one in replacing(reports, connections.size):
                 site = place.grid.sites[one.identifier.site]

@@ -9,6 +9,7 @@ from runtime.later import logger
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire.peer_connections import PeerConnections
 
 REST, LONG_REST = 5e-3, 20e-3
@@ -27,7 +28,9 @@ class ProgressThread:
     more than that both are woken.
     """
 
-    def __init__(self, engine: Engine, connections: PeerConnections) -> None:
+    def __init__(
+        self, engine: Engine, connections: PeerConnections | ReplicatedConnections
+    ) -> None:
         self._engine = engine
         self._connections = connections
         self._ended = threading.Event()

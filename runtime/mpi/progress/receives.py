@@ -67,6 +67,10 @@ class Receive(Operation):
             self._end_natively(error)
         return self.done
 
+    def post(self) -> None:
+        """Ask the mailbox for it."""
+        self.box.post(self)
+
     def begin_natively(self, request: MPI.Request) -> None:
         """Leave it to native MPI."""
         self._request = request

@@ -130,6 +130,8 @@ def is_done(request: MPI.Request) -> bool:
         return True
     if engine is None:
         return operation.test()
+    if engine.decisions is not None:
+        return engine.decisions.is_done(operation)
     with engine.lock:
         if not operation.test():
             engine.ask()

@@ -154,7 +154,11 @@ class Request(SeveralCalls, metaclass=FaceType):
         if operation is None:
             MPI.Request.Cancel(self)
         elif self._members is not None:
-            with self._members.engine.lock:
+            engine = self._members.engine
+            if engine.decisions is not None:
+                engine.decisions.cancel(operation)
+                return
+            with engine.lock:
                 operation.cancel()
 
     cancel = Cancel

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
 
+    from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.operations import Operation
 
@@ -48,6 +49,8 @@ class Mix:
             else:
                 self.places.append(place)
                 self.natives.append(request)
+        self.chosen: tuple[int, ...] | None = None
+        """The places of those that may be completed; None if the replicas need not agree."""
         self.left: list[Operation] = []
         """What goes on, the last first; what is not there is done, or persistent and not begun."""
         for _, request in reversed(self.mine):
@@ -59,11 +62,30 @@ class Mix:
         """Yield those of the grid that are done."""
         for one in self.mine:
             operation = operation_of(one[1])
+            if self.chosen is not None and one[0] not in self.chosen:
+                continue
             if operation is not None and operation.test():
                 yield one
 
-    def are_done(self) -> bool:
+    def agree(self, *, most: int | None = None, waits: bool = False) -> None:
+        """Let replicas of a rank complete the same ones; where there are none do nothing."""
+        decisions = self._decisions()
+        if decisions is None:
+            return
+        going_on = [(place, operation_of(request)) for place, request in self.mine]
+        operations = [(place, one) for place, one in going_on if one is not None]
+        self.chosen = decisions.which_are_done(operations, most=most, waits=waits)
+
+    def _decisions(self) -> DecisionPoints | None:
+        """Return what replicas agree with; native requests are of a process with itself."""
+        engine = self.engine() if self.left and not any(self.natives) else None
+        return None if engine is None else engine.decisions
+
+    def are_done(self, *, waits: bool = False) -> bool:
         """Tell whether all of the grid are done; asks again only for the first that was not."""
+        decisions = None if waits else self._decisions()
+        if decisions is not None:
+            return decisions.are_all_done(self.left)
         left = self.left
         while left and left[-1].test():
             left.pop()
@@ -94,6 +116,7 @@ def test_any(
     """Complete one that is done; return which, whether there is one, and its object."""
     mix = Mix(requests, objects=objects)
     _move(mix)
+    mix.agree(most=1)
     return _any(mix, status)
 
 
@@ -102,6 +125,7 @@ def wait_any(
 ) -> tuple[int, Any]:
     """Wait until one is done and complete it; return which, and its object."""
     mix = Mix(requests, objects=objects)
+    mix.agree(most=1, waits=True)
     index, _, found = _until(mix, lambda: _any(mix, status), lambda found: found[1])
     return index, found
 
@@ -132,6 +156,7 @@ def test_some(
     """Complete those that are done; return which, and their objects."""
     mix = Mix(requests, objects=objects)
     _move(mix)
+    mix.agree()
     return _some(mix, statuses)
 
 
@@ -140,6 +165,7 @@ def wait_some(
 ) -> tuple[list[int] | None, list[Any] | None]:
     """Wait until some are done and complete them; return which, and their objects."""
     mix = Mix(requests, objects=objects)
+    mix.agree(waits=True)
     return _until(mix, lambda: _some(mix, statuses), lambda found: found[0] != [])
 
 
@@ -147,6 +173,7 @@ def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tu
     """Tell whether one is done, and which."""
     mix = Mix(requests)
     _move(mix)
+    mix.agree(most=1)
     for place, request in mix.done():
         describe(request, status)
         return place, True
@@ -178,6 +205,7 @@ def status_some(
     """Return which are done, or None if none can be waited for."""
     mix = Mix(requests)
     _move(mix)
+    mix.agree()
     found: list[MPI.Status] = []
     near = MPI.Request.Get_status_some(mix.natives, found)
     if near is None and not mix.left:
@@ -218,7 +246,7 @@ def _all(mix: Mix, statuses: Sequence[MPI.Status] | None, *, gives_up: bool) -> 
 
     What is not done then is ERR_PENDING in its status, and a request still.
     """
-    if not mix.are_done():
+    if not mix.are_done(waits=gives_up):
         return None
     found = [MPI.Status() for _ in range(mix.size)]
     near = [found[place] for place in mix.places]

@@ -56,6 +56,7 @@ from runtime.mpi.values import handles as _handles
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.mpi.surface.random_numbers import Random as Random
     from runtime.mpi.surface.topology_facts import ClusterInfo as ClusterInfo
     from runtime.mpi.surface.topology_facts import Gateways as Gateways
     from runtime.mpi.surface.topology_facts import Neighborhood as Neighborhood
@@ -79,9 +80,10 @@ _LATER = {
     "Neighborhood": "runtime.mpi.surface.topology_facts",
     "SiteInfo": "runtime.mpi.surface.topology_facts",
     "Neighbourhood": "runtime.topology",
+    "Random": "runtime.mpi.surface.random_numbers",
     "Reachability": "runtime.topology",
 }
-"""Types of answers, which few programs name."""
+"""Types that few programs name."""
 
 
 def __getattr__(name: str) -> object:
@@ -95,6 +97,7 @@ def __getattr__(name: str) -> object:
 def _begin() -> None:
     globals().update(_failure_classes())
     globals().update(_worlds.start().comms)
+    globals().update(_worlds.agreed_calls())
     _worlds.handle_errors()
 
 

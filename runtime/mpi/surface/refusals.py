@@ -6,6 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.process.error_handlers import hand_down, handle_as_asked
+from runtime.mpi.process.place import here
 from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import named_like
 
@@ -32,6 +33,11 @@ _INSTEAD = {
 
 def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:
     """Return the error for a call on a communicator with members in several clusters."""
+    if here().has_replicas:
+        return NotOnTheGrid(
+            f"{call} is not possible where ranks have replicas",
+            cure="Use messages and collectives, and open files at one rank",
+        )
     return NotOnTheGrid(f"{call} is not possible over several clusters", cure=instead)
 
 
@@ -44,7 +50,7 @@ class RefusedCalls:
 
 def _refusal(name: str, instead: str) -> Callable[..., Any]:
     def refuse(self: RefusedCalls, *args: Any, **kwargs: Any) -> Any:
-        if self._members is None:
+        if self._members is None and not here().has_replicas:
             made = getattr(super(RefusedCalls, self), name)(*args, **kwargs)
             return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)

@@ -6,6 +6,7 @@ from functools import partial
 
 from mpi4py import MPI
 
+from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, wrap
 from runtime.mpi.communicators.members import members_behind
@@ -20,11 +21,12 @@ from runtime.topology import Communicator, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from runtime.machine.composition import Composition
     from runtime.membership.rank_link import RankLink
+    from runtime.mpi.progress.replication import ReplicatedConnections
 
 _made: Predefined | None = None
 
@@ -65,6 +67,14 @@ def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
 def find(name: str) -> MPI.Comm:
     """Return a communicator that is there from the start by its name."""
     return start().comms[name]
+
+
+def agreed_calls() -> dict[str, Callable[..., object]]:
+    """Return what replicas of a rank have to call instead of the function of MPI of that name."""
+    engine = start().engine
+    if engine is None or engine.decisions is None:
+        return {}
+    return {"Wtime": engine.decisions.now}
 
 
 def handle_errors() -> None:
@@ -123,17 +133,38 @@ def _engine(place: Place, link: RankLink) -> Engine:
         make = partial(
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
-    if place.is_isolated:
+    replicas = link.wrapper.settings.get("replicas", 1)
+    replicated = _replicated(place, link, engine, replicas) if replicas > 1 else None
+    if place.is_isolated and replicated is None:
         from runtime.mpi.progress.newcomers import Newcomers
 
         engine.newcomers = Newcomers(place, engine, link)  # before anybody can say anything
-    connections = open_connections(link, engine, make, composition)
-    engine.attach(connections, connections.wake_ups)
+    connections = open_connections(link, replicated or engine, make, composition)
+    if replicated is not None:
+        from runtime.mpi.progress.decision_points import DecisionPoints
+
+        replicated.stand_on(connections)
+        engine.decisions = DecisionPoints(engine, replicated)
+    engine.attach(replicated or connections, connections.wake_ups)
+    if place.is_isolated:
+        connections.suspect = partial(_tell_suspicion, link)
     if engine.newcomers is not None:
-        connections.suspect = partial(_tell_suspicion, place, link)
         link.wrapper.hear_of_views(engine.newcomers.hear_of_view)
         link.wrapper.hear_of_ends(engine.newcomers.hear_of_ends)
+    elif replicated is not None:
+        link.wrapper.hear_of_ends(partial(_hear_of_ends, link, engine))
     return engine
+
+
+def _replicated(
+    place: Place, link: RankLink, engine: Engine, replicas: int
+) -> ReplicatedConnections:
+    # only where ranks have replicas
+    from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.replicas.table import ReplicaTable
+
+    table = ReplicaTable(place.grid.size, replicas)
+    return ReplicatedConnections(everybody(link).index, table, engine)
 
 
 def _composition(place: Place, link: RankLink) -> Composition | None:
@@ -149,5 +180,17 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     return Composition(told, path, (me.site, me.cluster))
 
 
-def _tell_suspicion(place: Place, link: RankLink, index: int, why: Exception) -> None:
-    link.wrapper.health.suspects(link.name, str(place.everybody[index]), str(why))
+def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]]) -> None:
+    from runtime.machine.ends import in_words
+    from runtime.wire import PeerLeft, PeerLost
+
+    indexes = {str(one.identifier): at for at, one in enumerate(everybody(link).residents)}
+    for one in reports:
+        kind = PeerLost if one["code"] else PeerLeft
+        if one["rank"] != link.name:
+            engine.explain(indexes[one["rank"]], kind(in_words(one)))
+
+
+def _tell_suspicion(link: RankLink, index: int, why: Exception) -> None:
+    name = str(everybody(link).residents[index].identifier)
+    link.wrapper.health.suspects(link.name, name, str(why))

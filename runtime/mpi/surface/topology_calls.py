@@ -131,8 +131,11 @@ def _hops_of_connection(first: int, second: int) -> int | None:
     me, engine = here().index, running_engine()
     if me not in (first, second) or engine is None or engine.connections is None:
         return None
+    from runtime.wire import PeerConnections
     from runtime.wire.opening import passed
 
+    if not isinstance(engine.connections, PeerConnections):
+        return None  # each replica has a connection of its own
     between = passed(engine.connections, second if me == first else first)
     return None if between is None else len(between) + 1
 

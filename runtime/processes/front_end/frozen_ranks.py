@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -39,6 +40,7 @@ class FrozenRanks:
         self._timeout = timeout
         self._is_lost = is_lost
         self._since: dict[str, float] = {}
+        self._handles: dict[tuple[str, int], int] = {}  # of processes; a number may be reused
         self._told: set[str] = set()
         self._host = os.uname().nodename
         self._is_over = False
@@ -60,7 +62,21 @@ class FrozenRanks:
                 self._look_at(rank, facts["pid"], now)
         self.begin()
 
+    def _handle_of(self, rank: str, pid: int) -> int | None:
+        """Return a handle of the process of a rank; None if that has ended."""
+        if (rank, pid) not in self._handles:
+            try:
+                self._handles[rank, pid] = os.pidfd_open(pid)
+            except OSError:
+                return None
+        handle, ended = self._handles[rank, pid], select.poll()
+        ended.register(handle, select.POLLIN)
+        return None if ended.poll(0) else handle
+
     def _look_at(self, rank: str, pid: int, now: float) -> None:
+        handle = self._handle_of(rank, pid)
+        if handle is None:
+            return
         if state_of(pid) not in _STOPPED:
             self._since.pop(rank, None)
             if rank in self._told:
@@ -74,7 +90,7 @@ class FrozenRanks:
         self._launcher.health.rank_frozen(self._launcher.name, rank, stopped)
         if self._is_lost:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 def state_of(pid: int) -> str:

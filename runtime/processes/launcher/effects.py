@@ -61,6 +61,7 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
     Condemn,
+    Discard,
     Effect,
     Explain,
     Explained,
@@ -80,6 +81,7 @@ from runtime.run.events import (
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.outline import replica_ranks
 from runtime.run.rank_exit import RankExit
 from runtime.run.replacements import (
     EndRank,
@@ -149,7 +151,7 @@ class Executor:
         self._post = post
         self._reactor = reactor
         self._crew = Crew()
-        self._output = OutputSpreader(listener, post)
+        self._output = OutputSpreader(listener, post, replica_ranks(plan))
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
@@ -171,7 +173,8 @@ class Executor:
             name: Room(size, place.input.output_taken) for name, place in self._places.items()
         }
         self._input = None
-        if stdin is not None and FIRST_CLUSTER in self._places:
+        # Replicas would have to read the same; each finds the end of the input.
+        if stdin is not None and FIRST_CLUSTER in self._places and not replica_ranks(plan):
             self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
@@ -233,6 +236,7 @@ class Executor:
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
         self._crew.join()
         self._host.close()
+        self._output.finish()
         if self._assembly is not None and self._assembly.result is not None:
             self._output.say(ASSEMBLY, "stdout", self._assembly.result)
 
@@ -256,6 +260,8 @@ class Executor:
         match effect:
             case Start(step):
                 self._start(self._steps[step])
+            case Discard(step):
+                self._homecoming.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():

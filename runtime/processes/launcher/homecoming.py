@@ -114,6 +114,20 @@ class Homecoming:
             step.name, finish, lambda fault: self._post(StepFailed(step.name, str(fault)))
         )
 
+    def discard(self, step: Step) -> None:
+        """Let go of what a cluster made, since the same comes from another one."""
+        fetcher = self._fetchers.get(step.name)
+        if fetcher is None:
+            self._discard(self._places[step.name.partition(":")[2]])
+            self._post(StepUp(step.name))
+            return
+
+        def finish() -> None:
+            fetcher.discard()
+            self._post(StepUp(step.name))
+
+        self._crew.do(step.name, finish, lambda _: self._post(StepUp(step.name)))
+
     def _discard(self, place: Place) -> None:
         """Remove a work folder in which no rank has ever run."""
         if place.work:

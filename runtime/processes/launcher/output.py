@@ -6,10 +6,11 @@ Each front-end may say so many bytes that the listener has not taken yet; then i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from runtime.launchers.blocks import Buffer
 from runtime.processes.launcher.listener import RunListener
+from runtime.replicas.lines import ReplicaLines
 
 MOST_WAITING = 64 << 20
 """About how many bytes of output may wait for the listener, in all."""
@@ -32,24 +33,47 @@ class ListenerRaised(Exception):
 
 
 class OutputSpreader:
-    """Passes output on. `post` lets the engine's thread do something, which alone may `say`."""
+    """Passes output on. `post` lets the engine's thread do something, which alone may `say`.
 
-    def __init__(self, listener: RunListener, post: Callable[[Callable[[], None]], object]) -> None:
+    `replicas` has the rank of each process, where ranks have several: each line is said once.
+    """
+
+    def __init__(
+        self,
+        listener: RunListener,
+        post: Callable[[Callable[[], None]], object],
+        replicas: Mapping[str, int],
+    ) -> None:
         self._listener = listener
         self._post = post
+        self._replicas = ReplicaLines(replicas) if replicas else None
 
     def ranks(
         self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]], room: Room
     ) -> None:
         """Say what came from a cluster, or its `mpiexec` if no rank; raises ListenerRaised."""
         for rank, stream, block in batch:
-            name = cluster if rank is None else f"{cluster}:{rank}"
-            self.block(name, stream, bytes(block), room)
+            name, said = cluster if rank is None else f"{cluster}:{rank}", bytes(block)
+            if self._replicas is not None and rank is not None:
+                name, said = self._replicas.written(name, stream, said)
+            self._block(name, stream, said, room, len(block))
+
+    def finish(self) -> None:
+        """Say what is left of lines that were never completed."""
+        for name, stream, rest in () if self._replicas is None else self._replicas.finish():
+            self._listener.output(name, stream, rest, lambda: None)
 
     def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
         """Say what came from a front-end; raises ListenerRaised."""
+        self._block(name, stream, block, room, len(block))
+
+    def _block(self, name: str, stream: str, block: bytes, room: Room, came: int) -> None:
+        """Say some of what came, or nothing of it."""
+        if not block:
+            room.taken(came)
+            return
         try:
-            self._listener.output(name, stream, block, lambda: room.taken(len(block)))
+            self._listener.output(name, stream, block, lambda: room.taken(came))
         except Exception as fault:
             raise ListenerRaised from fault
 

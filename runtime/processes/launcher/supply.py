@@ -17,7 +17,7 @@ from runtime.deployment.commands import (
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.model import DeployedCluster, FailureMode
+from runtime.deployment.model import DeployedCluster
 from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
@@ -32,6 +32,7 @@ from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
 from runtime.run.hierarchy import node_path
+from runtime.run.outline import replica_ranks
 from runtime.topology import Cluster, Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 
@@ -116,7 +117,8 @@ def supply(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in plan.deployment.named_classes
         ),
-        explain_waits=plan.deployment.explain_waits,
+        # Of replicas it cannot be said who waits in vain: another one may do what is waited for.
+        explain_waits=0.0 if replica_ranks(plan) else plan.deployment.explain_waits,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -266,8 +268,7 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
 def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
     """Tell whether the ranks of a cluster go on when others are lost."""
     return any(
-        one.name == cluster.application and one.failures is FailureMode.RETURN
-        for one in plan.deployment.applications
+        one.name == cluster.application and one.goes_on for one in plan.deployment.applications
     )
 
 

@@ -60,6 +60,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     link.wrapper.membership.ready(name, 0, [facts])
     link.wait_for_go()
     link.wrapper.settings["failures"] = options.failures
+    link.wrapper.settings["replicas"] = options.replicas
     link.wrapper.settings["recovery"] = options.recovery, options.recovery_messages
     remember(link)
     return _run(options, link)

@@ -21,6 +21,7 @@ class RankOptions:
         "rank",
         "recovery",
         "recovery_messages",
+        "replicas",
         "room",
         "umask",
     )
@@ -39,7 +40,8 @@ class RankOptions:
         self.failures = named.get("--failures", "abort")
         self.recovery = named.get("--recovery", "")
         self.recovery_messages = named.get("--recovery-messages", "")
-        self.goes_on = self.failures == "return"
+        self.replicas = int(named.get("--replicas", "1"))
+        self.goes_on = self.failures == "return" or self.replicas > 1
         self.is_again = "--again" in named
         """Whether it is started in place of one that was lost, without `mpiexec`."""
         self.rank = int(named.get("--again", "-1"))

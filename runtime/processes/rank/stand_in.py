@@ -70,7 +70,8 @@ def main(address: str, words: list[str]) -> NoReturn:
 def _stays(words: list[str]) -> bool:
     """Tell whether the other ranks go on without one that is lost; see `ranks.await_end`."""
     names = words[: words.index("--")] if "--" in words else words
-    return "--failures" in names and names[names.index("--failures") + 1] == "return"
+    returns = "--failures" in names and names[names.index("--failures") + 1] == "return"
+    return returns or "--replicas" in names
 
 
 def _stay(parent: int) -> None:

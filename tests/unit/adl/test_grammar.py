@@ -142,3 +142,11 @@ def test_every_child_of_the_grammar_is_an_element_of_it() -> None:
     for element in GRAMMAR.values():
         assert set(element.children) <= set(GRAMMAR)
         assert all(isinstance(occurs, Occurs) for occurs in element.children.values())
+
+
+def test_an_empty_description_of_a_membrane_is_none() -> None:
+    definition, faults = parse('<definition name="a"><controller desc=""/></definition>')
+    assert faults == []
+    assert definition is not None
+    assert definition.body.controller is not None
+    assert definition.body.controller.desc == ""

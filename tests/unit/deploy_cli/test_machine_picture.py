@@ -171,3 +171,16 @@ def test_the_command_writes_the_picture(capsys: pytest.CaptureFixture[str]) -> N
     assert "'.pdf' is no format of pictures. The ending has to be" in capsys.readouterr().err
     assert main(["--draw", "none/machine.svg", "labs.xml"]) != 0
     assert "cannot be drawn to 'none/machine.svg'" in capsys.readouterr().err
+
+
+def test_the_colours_of_the_picture_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {}
+    for colours in ("light", "dark", "auto"):
+        assert main(["--draw", "machine.svg", "--colours", colours, "labs.xml"]) == 0
+        found[colours] = Path("machine.svg").read_text("utf-8")
+    assert len(set(found.values())) == 3
+    assert "prefers-color-scheme" in found["auto"]
+    assert "prefers-color-scheme" not in found["light"] + found["dark"]
+    with pytest.raises(SystemExit):
+        main(["--colours", "dark", "labs.xml"])
+    assert "--colours is for the picture that --draw FILE makes" in capsys.readouterr().err

@@ -61,10 +61,49 @@ def test_components_with_another_class_stay_apart() -> None:
     assert [child.name for child in found.children] == ["main", "worker0", "odd"]
 
 
-def test_components_that_are_bound_to_each_other_stay_apart() -> None:
+def test_a_few_components_that_are_bound_to_each_other_stay_apart() -> None:
     ring = tuple(Box(f"r{n}", (WORK, ScenePort("next", "client"))) for n in range(4))
     links = tuple(SceneLink((f"r{n}", "next"), (f"r{(n + 1) % 4}", "work")) for n in range(4))
     assert len(folded(farm(*ring, links=links)).children) == 5
+
+
+def in_a_row(count: int, *, closed: bool) -> Box:
+    nodes = tuple(Box(f"r{n}", (WORK, ScenePort("next", "client"))) for n in range(count))
+    links = tuple(
+        SceneLink((f"r{n}", "next"), (f"r{(n + 1) % count}", "work"))
+        for n in range(count if closed else count - 1)
+    )
+    return Box("row", (), nodes, links, "composite")
+
+
+def test_a_ring_of_many_becomes_one_that_is_bound_to_itself() -> None:
+    found = folded(in_a_row(192, closed=True))
+    assert [child.title for child in found.children] == ["192 × r0 … r191"]
+    assert found.links == (SceneLink(("r0", "next"), ("r0", "work"), 192),)
+    assert "(192 bindings)" in draw(Scene(in_a_row(192, closed=True)))
+
+
+def test_a_line_of_many_keeps_its_two_ends() -> None:
+    found = folded(in_a_row(192, closed=False))
+    assert [child.title for child in found.children] == ["r0", "190 × r1 … r190", "r191"]
+    assert {link.count for link in found.links} == {1, 189}
+
+
+def test_many_pairs_become_one_pair() -> None:
+    clients = tuple(Box(f"c{n}", (ScenePort("work", "client"),)) for n in range(12))
+    links = tuple(SceneLink((f"c{n}", "work"), (f"worker{n}", "work")) for n in range(12))
+    found = folded(Box("pairs", (), (*clients, *workers(12)), links, "composite"))
+    assert [child.title for child in found.children] == ["12 × c0 … c11", "12 × worker0 … worker11"]
+    assert found.links == (SceneLink(("c0", "work"), ("worker0", "work"), 12),)
+
+
+def test_many_that_are_bound_to_two_that_are_drawn_apart_stay_apart() -> None:
+    logs = Box("log0", (WORK,)), Box("log1", (WORK,))
+    clients = tuple(Box(f"c{n}", (ScenePort("work", "client"),)) for n in range(24))
+    links = tuple(SceneLink((f"c{n}", "work"), (f"log{n % 2}", "work")) for n in range(24))
+    found = folded(Box("logged", (), (*logs, *clients), links, "composite"))
+    titles = [child.title for child in found.children]
+    assert titles == ["log0", "log1", "12 × c0 … c22", "12 × c1 … c23"]
 
 
 def test_composites_are_folded_after_what_is_in_them() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.drawing.layering import layers_of
+from gcm.drawing.layering import layerings, layers_of
 
 
 def test_no_nodes_have_no_layers() -> None:
@@ -32,6 +32,21 @@ def test_a_walk_begins_at_nodes_that_nothing_leads_to() -> None:
 
 def test_a_source_moves_next_to_what_it_leads_to() -> None:
     assert layers_of(4, [(0, 1), (1, 2), (3, 2)]) == [0, 1, 2, 1]
+
+
+def test_sources_that_serve_together_move_together() -> None:
+    edges = [(0, 1), (1, 2), (2, 3), (4, 6), (5, 6), (6, 3), (4, 3), (5, 3)]
+    assert layers_of(7, edges) == [0, 1, 2, 3, 1, 1, 2]
+
+
+def test_without_cycles_there_is_one_layering() -> None:
+    assert list(layerings(3, [(0, 1), (1, 2)])) == [[0, 1, 2]]
+
+
+def test_each_layering_of_a_cycle_has_another_edge_that_leads_back() -> None:
+    found = list(layerings(3, [(0, 1), (1, 2), (2, 0)]))
+    assert sorted(found) == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+    assert found == list(layerings(3, [(0, 1), (1, 2), (2, 0)]))
 
 
 def test_a_source_fed_from_the_border_stays_at_the_left() -> None:

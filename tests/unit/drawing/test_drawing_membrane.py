@@ -152,3 +152,18 @@ def test_bindings_along_a_border_keep_apart_and_pass_beside_other_ports() -> Non
     ports = [Point(12, y) for y in (10, 30, 50, 70)]
     ways = along_border([(ports[0], ports[2]), (ports[1], ports[3]), (ports[0], ports[1])], ports)
     assert [sorted({point.x for point in way})[0] for way in ways] == [9, 6, 12]
+
+
+def test_what_is_bound_to_the_membrane_of_a_shared_component_is_drawn_in_each_of_its_homes() -> (
+    None
+):
+    notes = ScenePort("notes-controller", "server")
+    user = Box("user", (ScenePort("notes", "client"),))
+    link = SceneLink(("user", "notes"), ("kept", "notes-controller"))
+    second_home = Box("kept", (STORE, notes), shared=True)
+    placed = place(Box("other", (), (second_home, user), (link,), "composite"))
+    assert [wire.link for wire in placed.wires] == [link]
+    own = ScenePort("name-controller", "server", control=True)
+    unbound = Box("other", (), (Box("kept", (STORE, notes, own), shared=True),), (), "composite")
+    (child,) = place(unbound).children
+    assert [one.port.name for one in child.ports] == ["store"]

@@ -14,6 +14,7 @@ from runtime.run import events
 from runtime.run.events import (
     Begin,
     Condemn,
+    Discard,
     Effect,
     Event,
     Explain,
@@ -75,6 +76,8 @@ def write(effect: Effect) -> str:
             return f"{path} is {state} {detail}".rstrip()
         case Start(step):
             return f"start {step}"
+        case Discard(step):
+            return f"discard {step}"
         case Finish(code):
             return f"finish {code}"
         case TellEnd(rank, code, why):
@@ -821,3 +824,99 @@ def test_a_suspicion_of_a_rank_that_has_ended_is_answered_with_its_end_and_harms
 
 def test_where_losses_end_the_run_a_suspicion_changes_nothing(started: RunState) -> None:
     assert started.handle(events.Suspected("0:0:0", "1:0:0", "cut"), 1.0) == []
+
+
+@pytest.fixture
+def replicated() -> RunState:
+    """Two ranks, each with a replica in either cluster."""
+    plan = dataclasses.replace(
+        outline("0:0", "1:0", closing=("fetch:0:0", "fetch:1:0")),
+        survivors=frozenset({"0:0", "1:0"}),
+        replicas={"0:0:0": 0, "0:0:1": 1, "1:0:0": 0, "1:0:1": 1},
+    )
+    machine = RunState(plan, PATIENCE)
+    play(machine, UP)
+    return machine
+
+
+def test_a_run_is_good_if_a_replica_of_each_rank_ended_well_and_has_results_of_whole_clusters(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > RankEnded 0:0:1 7
+        /0:0:1 is failed exit code 7
+        tell all that 0:0:1 ended with exit code 7 (7)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > JobEnded 0:0 7
+        /0:0 is failed exit code 7
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        discard fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 0
+        """,
+    )
+    assert said(replicated) == []
+
+
+def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > at 10 RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        > at 20 RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > at 24 Tick
+        > at 25 Tick
+        stop
+        """,
+    )
+
+
+def test_a_rank_is_lost_with_its_last_replica_and_then_the_others_are_given_a_while(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > PlaceLost 0:0 "power failure"
+        /0:0 is lost
+        tell all that 0:0:0 was lost with its front-end (202)
+        tell all that 0:0:1 was lost with its front-end (202)
+        > at 50 Tick
+        > at 60 RankEnded 1:0:1 9
+        /1:0:1 is failed exit code 9
+        tell all that 1:0:1 ended with exit code 9 (9)
+        > at 65 Tick
+        stop
+        > PlaceClosed 1:0
+        /1:0 is ended
+        start fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 202
+        """.replace("202", str(LOST)),
+    )

@@ -60,6 +60,31 @@ guard.end()
 print(child.pid in family.processes())
 """
 
+BUSY = """
+import os, select, time
+from runtime.launchers import wire
+from runtime.launchers.guard import Guard
+
+now = 0.0
+time.monotonic = lambda: now
+source, told = os.pipe()
+_, sink = os.pipe()
+guard = Guard(source, sink)
+
+def slow(number, payload):
+    global now
+    now += 100.0  # as for a folder with very many files
+
+guard.actions[wire.SEAL] = slow
+guard.watch(source, select.POLLIN, guard.receive)
+os.write(told, wire.frame(wire.PING, 0, b"30") + wire.frame(wire.SEAL, 1, b""))
+guard.step()
+print(guard.open)
+now += 31.0
+guard.check_lease()
+print(guard.open)
+"""
+
 
 def run(program: str) -> list[str]:
     command = [sys.executable, "-c", program.format(begin=BEGIN)]
@@ -78,6 +103,13 @@ def test_a_child_that_a_list_of_processes_has_missed_is_ended() -> None:
 
 def test_the_number_of_a_process_that_was_collected_is_not_looked_at() -> None:
     assert run(COLLECTED) == ["3", "0"]
+
+
+def test_what_a_guard_takes_long_for_is_no_silence_of_its_launcher() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", BUSY], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["True", "False"]
 
 
 def test_who_has_the_number_of_a_command_now_is_not_its_kin() -> None:

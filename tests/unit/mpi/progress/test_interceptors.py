@@ -13,6 +13,7 @@ from runtime.machine.composition import Composition, CompositionError, Named
 from runtime.machine.interceptors import DROP
 from runtime.mpi.progress.engine import HEAD
 from runtime.mpi.progress.interception import InterceptorInPort, Port, Ports, Restored
+from runtime.mpi.progress.recovery import REVOKED
 from runtime.topology import Identifier
 from runtime.wire import SENT, Incoming, Outgoing
 
@@ -183,6 +184,16 @@ def test_a_dropped_message_is_counted_and_one_that_has_to_be_matched_is_never_do
     assert ends.sender.links[0].describe() == "interceptor a.B0 (a.xml:0) has dropped 2 messages"
 
 
+def test_what_members_say_of_losses_passes_by_whatever_is_in_the_port() -> None:
+    for stands in ([Answer(DROP)], [Answer(1.0)], [Compress()], [Prefix(), Compress()]):
+        ends = Ends(*stands)
+        head = HEAD.pack(b"context!", True, 0, REVOKED)
+        ends.sender.send(head, [memoryview(b"said")], False, lambda: 0.0)
+        assert ends.on_the_way == [(head, b"said")]
+        incoming, message = ends.arriving()
+        assert message is incoming
+
+
 def test_what_cannot_be_changed_back_fails_the_port_and_is_not_done() -> None:
     class Cut(Compress):
         def received(self, _: Any, payload: memoryview) -> bytes:
@@ -212,7 +223,7 @@ def test_a_head_grows_by_eight_bytes_for_each_that_changes_payloads() -> None:
     ends.send(PAYLOAD)
     head, _ = ends.on_the_way[0]
     assert len(head) == HEAD.size + 16
-    assert struct.unpack_from("<2q", head) == (1600, len(zlib.compress(PAYLOAD)))
+    assert struct.unpack_from("<2q", head, HEAD.size) == (1600, len(zlib.compress(PAYLOAD)))
 
 
 def test_classes_that_cannot_be_used_are_found_before_the_first_message() -> None:

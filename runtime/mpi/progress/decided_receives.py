@@ -1,0 +1,172 @@
+"""Receives with wildcards of a replica: they get the message that the master's receive got.
+
+The master matches as ever, and tells the others the source and the tag of what each receive with a
+wildcard has got. At the others such a receive is not asked for before that is known; then it has
+no wildcard any more. A later receive that could take its message away waits behind it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mpi4py import MPI
+
+from runtime.matching import Asked, Envelope
+from runtime.mpi.progress.mailboxes import pattern_of
+from runtime.mpi.progress.operations import IDLE
+from runtime.mpi.progress.receives import Receive
+from runtime.replicas.decisions import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from runtime.matching import Pattern
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.mailboxes import Mailbox
+    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.replicas.core import Replication
+    from runtime.wire import Incoming
+
+Key = tuple["Hashable", int]
+Announce = "Callable[[Hashable, int, Any], None]"
+
+
+class DecidedReceive(Receive):
+    """A receive of a replica; `point` is the decision that it waits for or that is made of it."""
+
+    __slots__ = ("_all", "is_posted", "members", "point")
+
+    def __init__(
+        self,
+        everything: DecidedReceives,
+        members: CommunicatorMembers,
+        source: int,
+        tag: int,
+        landing: Landing,
+    ) -> None:
+        near, far = _sides(members, source)
+        super().__init__(members.box, pattern_of(source, tag), landing, near=near, far=far)
+        self._all = everything
+        self.members = members
+        self.point: Key | None = None
+        self.is_posted = False
+
+    @property
+    def urgency(self) -> int:
+        """Native MPI is asked once it knows of it."""
+        return super().urgency if self.is_posted else IDLE
+
+    def narrow(self, source: int, tag: int) -> None:
+        """Receive from this source with this tag and nothing else."""
+        near, far = _sides(self.members, source)
+        sought = not self.landing.sized
+        self.point = None
+        self.asked = Asked(pattern_of(source, tag), self, near=near, far=far, sought=sought)
+
+    def post(self) -> None:
+        """Ask the mailbox for it."""
+        self.is_posted = True
+        super().post()
+
+    def begin_far(self, envelope: Envelope, incoming: Incoming) -> None:
+        """Let a message land; which one it is may be news for the other replicas."""
+        self._all.matched(self, envelope.rank, envelope.tag)
+        super().begin_far(envelope, incoming)
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Be done; a message of this very process is known by then."""
+        if error is None and not self.cancelled:
+            self._all.matched(self, self.source, self.tag)
+        super().finish(error)
+
+    def forget(self) -> bool:
+        """Leave the mailbox, or the line before it."""
+        return self._all.forget(self) or super().forget()
+
+
+class DecidedReceives:
+    """The receives of a replica that wait for decisions of the master, in program order."""
+
+    def __init__(self, engine: Engine, core: Replication, announce: Any) -> None:
+        self._engine = engine
+        self._core = core
+        self._announce = announce
+        self._by_point: dict[Key, DecidedReceive] = {}
+        self._lines: dict[Mailbox, list[DecidedReceive]] = {}
+
+    def begin(
+        self, m: CommunicatorMembers, source: int, tag: int, landing: Landing
+    ) -> DecidedReceive:
+        """Begin a receive: ask for the message now, or once it is known which one is meant."""
+        point: Key | None = None
+        if source == MPI.ANY_SOURCE or tag == MPI.ANY_TAG:
+            sequence = "match", m.context
+            number, value = self._core.ask(sequence)
+            if value is UNKNOWN:
+                point = sequence, number
+            else:
+                source, tag = value
+        receive = DecidedReceive(self, m, source, tag, landing)
+        if point is not None:
+            receive.point = point
+            self._by_point[point] = receive
+        self._lines.setdefault(m.box, []).append(receive)
+        self._go_on(m.box)
+        return receive
+
+    def decided(self, point: Key, value: Any) -> bool:
+        """Let a receive have the message that the master's has got; False if there is none."""
+        receive = self._by_point.pop(point, None)
+        if receive is None or receive.point is None:
+            return receive is not None
+        receive.narrow(*value)
+        self._go_on(receive.members.box)
+        return True
+
+    def matched(self, receive: DecidedReceive, source: int, tag: int) -> None:
+        """Tell the others which message a receive has got here."""
+        point, receive.point = receive.point, None
+        if point is not None:
+            self._announce(*point, (source, tag))
+
+    def lead(self) -> None:
+        """Ask for all messages with wildcards from now on, as the master does."""
+        for box in list(self._lines):
+            self._go_on(box)
+
+    def forget(self, receive: DecidedReceive) -> bool:
+        """Forget a receive that is not asked for yet; False if it is."""
+        if receive.point is not None:
+            self._by_point.pop(receive.point, None)
+        box = receive.members.box
+        line = self._lines.get(box, [])
+        if receive not in line:
+            return False
+        line.remove(receive)
+        self._go_on(box)
+        return True
+
+    def _go_on(self, box: Mailbox) -> None:
+        """Ask for what nothing undecided stands in front of."""
+        line = self._lines.pop(box, [])
+        left: list[DecidedReceive] = []
+        undecided: list[Pattern] = []
+        for receive in line:
+            pattern = receive.asked.pattern
+            if receive.point is not None and not self._core.leads:
+                undecided.append(pattern)
+                left.append(receive)
+            elif undecided and any(one.fits(Envelope(*pattern.key)) for one in undecided):
+                left.append(receive)
+            else:
+                self._engine.post(receive)
+        if left:
+            self._lines[box] = left
+
+
+def _sides(m: CommunicatorMembers, source: int) -> tuple[bool, bool]:
+    """Tell whether a message can come from this cluster, and from elsewhere."""
+    if source == MPI.ANY_SOURCE:
+        return bool(m.rank_from), not m.all_near
+    return source in m.near, source not in m.near

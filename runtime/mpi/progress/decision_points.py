@@ -1,0 +1,214 @@
+"""What replicas of a rank have to agree on: the master decides, the others do as it did.
+
+Loaded only in runs whose ranks have replicas. Whatever depends on time, such as which of two
+messages comes first, goes through here: receives and probes with wildcards, tests of requests,
+waits for any of several, and clocks. All of it is protected by the lock of the engine.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mpi4py import MPI
+
+from runtime.mpi.progress.decided_receives import DecidedReceive, DecidedReceives
+from runtime.mpi.progress.operations import IDLE, Operation
+from runtime.replicas.decisions import UNKNOWN
+from runtime.replicas.effects import Decided, Lead
+from runtime.replicas.limits import ReplicationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.replicas.effects import Effect
+
+T = TypeVar("T")
+Key = tuple["Hashable", int]
+
+
+class DecisionPoints:
+    """The decisions of one process, which is a replica of a rank.
+
+    What is decided can be an integer, a float, a string, a truth value, or a tuple of such.
+    """
+
+    def __init__(self, engine: Engine, connections: ReplicatedConnections) -> None:
+        self._engine = engine
+        self._connections = connections
+        self._core = connections.core
+        self._results: dict[Key, Any] = {}
+        self._receives = DecidedReceives(engine, self._core, self._announce)
+        self._clock, self._shift = 0.0, 0.0
+        connections.heard = self._heard
+
+    # ------------------------------------------------------------------------------- deciding
+
+    def choose(
+        self,
+        kind: str,
+        attempt: Callable[[], T | None],
+        operations: Callable[[], Sequence[Operation]] = tuple,
+    ) -> T:
+        """Return what the master finds; `attempt` returns None as long as it finds nothing.
+
+        `operations` says what the attempt looks at.
+        """
+        engine, core = self._engine, self._core
+        with engine.lock:
+            number, value = core.ask(kind)
+        if value is not UNKNOWN:
+            decided: T = value
+            return decided
+        key = kind, number
+        waiting = _Undecided(kind)
+
+        def is_decided() -> bool:
+            if core.leads and core.is_open(kind, number):
+                found = attempt()
+                if found is not None:
+                    self._connections.carry_out(core.decide(kind, number, found))
+            return key in self._results
+
+        engine.wait_until(is_decided, lambda: operations() if core.leads else (waiting,))
+        with engine.lock:
+            made: T = self._results.pop(key)
+        return made
+
+    def _announce(self, sequence: Hashable, number: int, value: Any) -> None:
+        """Decide what has happened already."""
+        self._connections.carry_out(self._core.decide(sequence, number, value, at_once=True))
+
+    def _heard(self, effect: Effect) -> None:
+        self._connections.when_idle(partial(self._take_in, effect))
+
+    def _take_in(self, effect: Effect) -> None:
+        if isinstance(effect, Lead):
+            self._receives.lead()
+        elif isinstance(effect, Decided):
+            key = effect.sequence, effect.number
+            if not self._receives.decided(key, effect.value):
+                self._results[key] = effect.value
+
+    # ------------------------------------------------------------------- receives and requests
+
+    def receive(
+        self, m: CommunicatorMembers, source: int, tag: int, landing: Landing
+    ) -> DecidedReceive:
+        """Begin a receive of the program; the lock is held."""
+        return self._receives.begin(m, source, tag, landing)
+
+    def is_done(self, operation: Operation) -> bool:
+        """Tell whether an operation is done, as the master finds it; then it is done here too."""
+        self._engine.ask()
+        is_done = self.choose("test", operation.test)
+        if is_done:
+            self._await((operation,))
+        return is_done
+
+    def which_are_done(
+        self, operations: Sequence[tuple[int, Operation]], *, most: int | None, waits: bool
+    ) -> tuple[int, ...]:
+        """Return the places of those that are done, as the master finds it, at most so many.
+
+        With `waits` there is at least one. They are done here too then.
+        """
+
+        def find() -> tuple[int, ...] | None:
+            found = tuple(place for place, one in operations if one.test())[:most]
+            return found if found or not waits else None
+
+        self._engine.ask()
+        chosen = self.choose("which", find, lambda: [one for _, one in operations])
+        self._await([one for place, one in operations if place in chosen])
+        return chosen
+
+    def are_all_done(self, operations: Sequence[Operation]) -> bool:
+        """Tell whether all are done, as the master finds it; they are done here too then."""
+        self._engine.ask()
+        are_done = self.choose("all", lambda: all(one.test() for one in operations))
+        if are_done:
+            self._await(operations)
+        return are_done
+
+    def cancel(self, operation: Operation) -> None:
+        """Call an operation off if the master can.
+
+        Raises:
+            ReplicationError: the master could, but here its message has come.
+        """
+
+        def is_cancelled() -> bool:
+            operation.cancel()
+            return operation.cancelled
+
+        if self.choose("cancel", is_cancelled) and not operation.cancelled:
+            with self._engine.lock:
+                operation.cancel()
+                if not operation.cancelled:
+                    raise ReplicationError(
+                        "a receive was cancelled by the first replica of this rank before its "
+                        "message had come, and has it here",
+                        cure="Other replicas go on; only this one cannot do as they do",
+                    )
+
+    def _await(self, operations: Sequence[Operation]) -> None:
+        self._engine.wait_until(
+            lambda: all(one.test() for one in operations),
+            lambda: [one for one in operations if not one.done],
+        )
+
+    # ------------------------------------------------------------------------ probes and clocks
+
+    def sees(
+        self, looking: Operation, look: Callable[[], tuple[int, int] | None], *, waits: bool
+    ) -> tuple[int, int] | None:
+        """Return the source and the tag of the message that the master sees, None if it sees none.
+
+        With `waits` it waits for one, as `looking` says.
+        """
+
+        def find() -> tuple[int, ...] | None:
+            found = look()
+            return (() if not waits else None) if found is None else found
+
+        self._engine.ask()
+        seen = self.choose("probe", find, lambda: (looking,))
+        return (seen[0], seen[1]) if seen else None
+
+    def now(self) -> float:
+        """Return the master's clock; a new master goes on where the last one was."""
+
+        def read() -> float:
+            self._shift = max(self._shift, self._clock - MPI.Wtime())
+            return MPI.Wtime() + self._shift
+
+        self._clock = self.choose("clock", read)
+        return self._clock
+
+    def seed(self, make: Callable[[], str]) -> str:
+        """Return the random seed that the master makes."""
+        return self.choose("seed", make)
+
+
+class _Undecided(Operation):
+    """Waits for a decision of the master of this rank."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self._kind = kind
+
+    @property
+    def urgency(self) -> int:
+        """Native MPI has nothing to do with it."""
+        return IDLE
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return f"what the first replica of this rank decides ({self._kind})"

@@ -1,0 +1,193 @@
+"""Messages of ranks with replicas: one sent to several processes, one that comes from several."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from runtime.wire import Incoming, Outgoing
+
+if TYPE_CHECKING:
+    from runtime.replicas.effects import Stream
+
+
+class Sending(Outgoing):
+    """A message to all replicas of a rank."""
+
+    __slots__ = ("_is_transmitted", "_parts", "head", "payload", "size", "sync", "to")
+
+    def __init__(self, to: int, head: bytes, payload: Sequence[memoryview], sync: bool) -> None:
+        super().__init__()
+        self.to, self.head, self.payload, self.sync = to, head, payload, sync
+        self.size = sum(map(len, payload))
+        self._parts: list[Outgoing] = []
+        self._is_transmitted = False
+
+    def transmitted(self, part: Outgoing) -> None:
+        """Wait for the copy that goes to one of them, unless the program does not wait any more."""
+        self._is_transmitted = True
+        if not (part.done or self.done):
+            self._parts.append(part)
+
+    def keep(self) -> None:
+        """Have the payload in memory of its own; the program goes on, unless it waits for more."""
+        self.payload = [memoryview(b"".join(self.payload))]
+        self.done = not self.sync
+
+    def drop(self) -> None:
+        """Do without the payload: all receivers have it."""
+        self.payload = ()
+        self.done = True
+
+    def look(self) -> bool:
+        """Look whether all copies have gone, but those to processes that are lost."""
+        if self._is_transmitted and not self.done:
+            self._parts = [one for one in self._parts if not one.done]
+            self.done = not self._parts
+        return self.done
+
+
+class Landing(Incoming):
+    """A message that is not all here; if its sender is lost another replica sends it again."""
+
+    __slots__ = ("_buffer", "_flow", "_is_wanted", "_spare", "_when_here", "process")
+
+    def __init__(self, process: int, flow: Incoming, when_here: Callable[[], None]) -> None:
+        super().__init__(flow.source, flow.head, flow.size, flow.number, self, asks=flow.asks)
+        self.process = process
+        self._when_here = when_here
+        self._flow: Incoming | None = flow
+        self._spare: tuple[int, Incoming] | None = None
+        self._is_wanted = False
+        self._buffer: memoryview | None = None
+        flow.owner = self
+
+    def matched(self, incoming: Incoming) -> None:
+        """Let it land where the receiver wants it."""
+        self.done, self._is_wanted, self._buffer = False, True, incoming.payload
+        self._begin()
+
+    def _begin(self) -> None:
+        flow = self._flow
+        if flow is None or not self._is_wanted:
+            return
+        if self._buffer is None:
+            flow.take()
+        else:
+            flow.give(self._buffer)
+        self.land()
+
+    def land(self) -> bool:
+        """Be done once it is all here; return whether it is."""
+        flow = self._flow
+        if flow is not None and flow.done and not self.done:
+            flow.owner = None
+            self.payload = flow.payload if self._buffer is None else self._buffer
+            self.done = True
+            if self._spare is not None:
+                self._spare[1].take()
+            self._when_here()
+        return self.done
+
+    def again(self, process: int, flow: Incoming) -> bool:
+        """Have it from another process, too; return whether it is done with that."""
+        if self._flow is None:
+            self.process, self._flow = process, flow
+            flow.owner = self
+            self._begin()
+            return self.done
+        if self._spare is not None:
+            flow.take()
+        else:
+            self._spare = process, flow
+        return False
+
+    def lost(self, process: int) -> bool:
+        """Know that a process is lost; return whether it is done with what another one sends."""
+        if self._spare is not None and self._spare[0] == process:
+            self._spare = None
+        if self.process != process or self.done:
+            return False
+        if self._flow is not None:
+            self._flow.owner = None
+        self._flow, spare, self._spare = None, self._spare, None
+        return spare is not None and self.again(*spare)
+
+
+class _Entry:
+    """A message as one process has sent it; it is acknowledged once it is here, by whomever."""
+
+    __slots__ = ("is_here", "number", "stream")
+
+    def __init__(self, stream: Stream, number: int, is_here: bool) -> None:
+        self.stream, self.number, self.is_here = stream, number, is_here
+
+
+class Inbox:
+    """Delivers each message of a stream once, and acknowledges them in the order of their sender.
+
+    `complete` is called with what was delivered before it was all here, `acknowledge` with the
+    process, the stream and the number of each message that is here for good.
+    """
+
+    def __init__(
+        self,
+        deliver: Callable[[Incoming], None],
+        complete: Callable[[Incoming], None],
+        acknowledge: Callable[[int, Stream, int], None],
+    ) -> None:
+        self._deliver, self._complete, self._acknowledge = deliver, complete, acknowledge
+        self._next: dict[Stream, int] = {}
+        self._entries: dict[int, deque[_Entry]] = {}
+        self._landings: dict[tuple[Stream, int], Landing] = {}
+
+    def arrived(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
+        """Take a message that begins to come in from a process."""
+        expected = self._next.get(stream, 0)
+        if number > expected:
+            raise RuntimeError(f"message {number} of {stream} came before message {expected}")
+        if number < expected:
+            self._repeated(process, stream, number, incoming)
+            return
+        self._next[stream] = number + 1
+        is_here = incoming.came == incoming.size
+        entries = self._entries.setdefault(process, deque())
+        entries.append(_Entry(stream, number, is_here))
+        if is_here:
+            self._deliver(incoming)
+            self._say(process, entries)
+            return
+        landing = Landing(process, incoming, lambda: self._is_here(stream, number))
+        self._landings[stream, number] = landing
+        self._deliver(landing)
+
+    def _repeated(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
+        landing = self._landings.get((stream, number))
+        entries = self._entries.setdefault(process, deque())
+        entries.append(_Entry(stream, number, landing is None))
+        if landing is None:
+            incoming.take()
+        elif landing.again(process, incoming):
+            self._complete(landing)
+        self._say(process, entries)
+
+    def _is_here(self, stream: Stream, number: int) -> None:
+        self._landings.pop((stream, number), None)
+        for process, entries in list(self._entries.items()):
+            for entry in entries:
+                if entry.number == number and entry.stream == stream:
+                    entry.is_here = True
+            self._say(process, entries)
+
+    def _say(self, process: int, entries: deque[_Entry]) -> None:
+        while entries and entries[0].is_here:
+            first = entries.popleft()
+            self._acknowledge(process, first.stream, first.number)
+
+    def lost(self, process: int) -> None:
+        """Acknowledge nothing to a process any more, and have from others what comes from it."""
+        self._entries.pop(process, None)
+        for landing in list(self._landings.values()):
+            if landing.lost(process):
+                self._complete(landing)

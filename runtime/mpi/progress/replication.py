@@ -1,0 +1,276 @@
+"""Messages between ranks that have several replicas; loaded only in such a run.
+
+The engine sees ranks, the connections below see processes. What stands between them sends each
+message to all replicas of its receiver, or keeps it, as the core of the replication says, and gives
+the engine what comes from any replica of a sender once.
+"""
+
+from __future__ import annotations
+
+import marshal
+import struct
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from runtime.mpi.progress.engine import HEAD
+from runtime.mpi.progress.replicated_messages import Inbox, Landing, Sending
+from runtime.replicas.core import Replication
+from runtime.replicas.effects import Drop, Keep, Tell, Transmit
+from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
+
+if TYPE_CHECKING:
+    from runtime.replicas.effects import Effect, Stream
+    from runtime.replicas.table import ReplicaTable
+    from runtime.wire import MessageSink, PeerLost
+    from runtime.wire.peer_connections import PeerConnections
+
+TAIL = struct.Struct("<?q")
+"""What follows the head of a message: whether it has a number in its stream, and which."""
+
+_LOOK_AGAIN = 1.0
+"""After how many seconds to look whether the master has sent everything, if nothing comes."""
+
+_FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
+"""How words from core to core begin; no communicator has this context."""
+
+
+class ReplicatedConnections:
+    """Connections between ranks, over those of processes; the lock of the engine protects both.
+
+    `heard` is called with each effect of the core that concerns decisions.
+
+        connections = ReplicatedConnections(process, table, engine)
+        connections.stand_on(open_connections(link, connections))
+        engine.attach(connections)
+    """
+
+    below: PeerConnections
+
+    def __init__(self, process: int, table: ReplicaTable, sink: MessageSink) -> None:
+        """Be a process of the table; `sink` is told what concerns ranks."""
+        self.process, self.table = process, table
+        self.rank = table.replica_at(process).rank
+        self.core = Replication(process, [table.processes_of(rank) for rank in range(table.ranks)])
+        self.heard: Callable[[Effect], None] = lambda _: None
+        self._sink = sink
+        self._inbox = Inbox(sink.arrived, sink.completed, self._acknowledge)
+        self._open: list[Sending] = []
+        self._gone: dict[int, Exception] = {}
+        self._is_redundant = False
+        """Whether another replica of this rank has come to its end: all it had to say is said."""
+        self._is_busy = False
+        self._later: deque[Callable[[], None]] = deque()
+
+    def stand_on(self, below: PeerConnections) -> None:
+        """Use the connections of this process, whose sink this is."""
+        self.below = below
+
+    # --- what the engine calls --------------------------------------------------------------------
+
+    def send(
+        self, to: int, head: bytes, payload: Sequence[memoryview] = (), *, sync: bool = False
+    ) -> Outgoing:
+        """Start to send a message to a rank; see `PeerConnections.send`."""
+        context, inner, _, tag = HEAD.unpack(head)
+        if tag < 0:  # a remark about calls: its time and number differ from replica to replica
+            return self._remark(to, head, payload)
+        sending = Sending(to, head, payload, sync)
+        if not self.core.processes_of(to):
+            self._fail(sending)
+            return sending
+        stream = _stream(context, inner, self.rank, to, tag)
+        _, effects = self.core.send(stream, sending, sending.size)
+        self.carry_out(effects)
+        sending.look()
+        if not sending.done:
+            self._open.append(sending)
+        return sending
+
+    def _remark(self, to: int, head: bytes, payload: Sequence[memoryview]) -> Outgoing:
+        if self.core.leads:
+            head += TAIL.pack(False, 0)
+            copy = [memoryview(b"".join(payload))]
+            for process in self.core.processes_of(to):
+                self.below.send(process, head, copy)
+        return SENT
+
+    def progress(self) -> bool:
+        """Read and write what can be, without waiting; return whether anything happened."""
+        happened = self.below.progress()
+        if self._open:
+            self._open = [one for one in self._open if not one.look()]
+        if not happened:
+            self.carry_out(self.core.flush())
+        return happened
+
+    def ready(self, timeout: float | None) -> bool:
+        """Sleep until `progress` has something to do or `wake` is called; False after `timeout`."""
+        return self.below.ready(timeout)
+
+    def wake(self) -> None:
+        """Let all that sleep in `ready` return, or the next one; any thread may call it."""
+        self.below.wake()
+
+    def watch(self, rank: int) -> None:
+        """See to it that the loss of a rank is noticed."""
+        for process in self.core.processes_of(rank):
+            self.below.watch(process)
+
+    def explain(self, process: int, why: PeerLost) -> None:
+        """Know how a process, and no rank, has ended."""
+        self.below.explain(process, why)
+
+    def is_near(self, rank: int) -> bool:
+        """Tell whether a rank is on this machine: all its replicas would have to say the same."""
+        return rank == self.rank
+
+    def share_a_machine(self, ranks: Sequence[int]) -> bool:
+        """Tell whether some ranks are on one machine, as all their replicas would say."""
+        return len(set(ranks)) <= 1
+
+    def round_trip(self, rank: int) -> float:  # noqa: ARG002 - others know it
+        """Return 0: what depends on it would differ from replica to replica."""
+        return 0.0
+
+    def intercepted(self) -> list[str]:
+        """Return what interceptors hold back or have dropped of all messages."""
+        return self.below.intercepted()
+
+    def interceptors_of(self, rank: int) -> list[str]:
+        """Return what stands in the ports to the replicas of a rank."""
+        found = (self.below.interceptors_of(one) for one in self.core.processes_of(rank))
+        return [word for words in found for word in words]
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send what is to be sent, say goodbye, and hang up.
+
+        That is not before the master has sent all that this replica has, which would be lost if
+        both were gone.
+        """
+        self.carry_out(self.core.flush())
+        while self.core.owes:
+            if not self.progress():
+                self.below.ready(_LOOK_AGAIN)
+        self.below.close(timeout)
+
+    # --- what the connections below call back -----------------------------------------------------
+
+    def arrived(self, incoming: Incoming) -> None:
+        """Take a message from a process."""
+        if self._is_busy and incoming.is_lent:
+            incoming.keep()
+        self.when_idle(partial(self._arrived, incoming))
+
+    def completed(self, incoming: Incoming) -> None:
+        """Record that a message of a process is all there."""
+        self.when_idle(partial(self._completed, incoming))
+
+    def lost(self, process: int, why: Exception) -> None:
+        """Go on without a process."""
+        self.when_idle(partial(self._lost, process, why))
+
+    def _arrived(self, incoming: Incoming) -> None:
+        process, head = incoming.source, incoming.head
+        incoming.source, incoming.head = self.table.replica_at(process).rank, head[: HEAD.size]
+        if incoming.head == _FOR_CORE:
+            incoming.take()
+            incoming.owner = partial(self._hear, process)
+            if incoming.done:
+                self._completed(incoming)
+            return
+        has_number, number = TAIL.unpack_from(head, HEAD.size)
+        if not has_number:
+            self._sink.arrived(incoming)
+            return
+        context, inner, _, tag = HEAD.unpack(incoming.head)
+        stream = _stream(context, inner, incoming.source, self.rank, tag)
+        self._inbox.arrived(process, stream, number, incoming)
+
+    def _completed(self, incoming: Incoming) -> None:
+        owner = incoming.owner
+        if isinstance(owner, partial):
+            owner(marshal.loads(incoming.payload or b""))
+        elif isinstance(owner, Landing):
+            if owner.land():
+                self._sink.completed(owner)
+        else:
+            self._sink.completed(incoming)
+
+    def _hear(self, process: int, word: tuple[Any, ...]) -> None:
+        self.carry_out(self.core.hear(process, word))
+
+    def _acknowledge(self, process: int, stream: Stream, number: int) -> None:
+        """Let the core know that a message is here for good."""
+        self.carry_out(self.core.arrive(process, stream, number, None))
+
+    def _lost(self, process: int, why: Exception) -> None:
+        self._gone[process] = why
+        rank = self.table.replica_at(process).rank
+        self._is_redundant |= rank == self.rank and isinstance(why, PeerLeft)
+        self._inbox.lost(process)
+        self.carry_out(self.core.lost(process))
+        if not self.core.processes_of(rank):
+            for sending in self._open:
+                if sending.to == rank:
+                    self._fail(sending)
+            self._sink.lost(rank, self._why(rank))
+
+    def _fail(self, sending: Sending) -> None:
+        """End what nobody is left to receive; that is an error only of who would transmit it.
+
+        A replica that is behind may still send what its master has sent before the receiver ended.
+        """
+        sending.done = True
+        if self.core.leads and not self._is_redundant:
+            sending.error = self._why(sending.to)
+
+    def _why(self, rank: int) -> Exception:
+        """Return how a rank has ended: well if one of its replicas has."""
+        whys = [self._gone[one] for one in self.table.processes_of(rank)]
+        return next((one for one in whys if isinstance(one, PeerLeft)), whys[-1])
+
+    # --- the core ---------------------------------------------------------------------------------
+
+    def carry_out(self, effects: Iterable[Effect]) -> None:
+        """Carry effects out; what comes back meanwhile is for afterwards."""
+        was_busy, self._is_busy = self._is_busy, True
+        try:
+            for effect in effects:
+                self._carry_out_one(effect)
+        finally:
+            self._is_busy = was_busy
+        self._catch_up()
+
+    def _carry_out_one(self, effect: Effect) -> None:
+        match effect:
+            case Transmit(to, _, number, sending):
+                head = sending.head + TAIL.pack(True, number)
+                part = self.below.send(to, head, sending.payload, sync=sending.sync)
+                sending.transmitted(part)
+            case Tell(to, word):
+                self.below.send(to, _FOR_CORE, (memoryview(marshal.dumps(word)),))
+            case Keep(sending):
+                sending.keep()
+            case Drop(sending):
+                sending.drop()
+            case _:
+                self.heard(effect)
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """Call something now, or after the effects that are being carried out."""
+        if self._is_busy:
+            self._later.append(call)
+        else:
+            call()
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        while self._later and not self._is_busy:
+            self._later.popleft()()
+
+
+def _stream(context: bytes, inner: bool, source: int, dest: int, tag: int) -> Stream:
+    """Return what counts messages; those of collectives come one after the other, whatever tag."""
+    return (context, inner), source, dest, -1 if inner else tag

@@ -1,0 +1,44 @@
+"""Random numbers that are the same in all replicas of a rank."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING
+
+from runtime.mpi.process.predefined import running_engine
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Random(random.Random):
+    """A generator that differs between ranks, and from run to run, but not between replicas.
+
+    Each rank makes its own with `MPI.Random()`, and gets another one each time. With a seed it is
+    as any `random.Random`. Replicas of a rank get the seed from the first one of them that lives.
+
+        numbers = MPI.Random()
+        numbers.gauss(0, 1)
+        numbers.generator().normal(size=1000)  # the same for arrays
+    """
+
+    def __init__(self, seed: int | float | str | bytes | bytearray | None = None) -> None:
+        super().__init__(_new_seed() if seed is None else seed)
+
+    def generator(self) -> np.random.Generator:
+        """Return a generator of numpy, which goes its own way from here."""
+        from numpy.random import default_rng
+
+        return default_rng(self.getrandbits(128))
+
+
+def _new_seed() -> str:
+    engine = running_engine()
+    if engine is None or engine.decisions is None:
+        return _fresh()
+    return engine.decisions.seed(_fresh)
+
+
+def _fresh() -> str:
+    return os.urandom(16).hex()

@@ -1,0 +1,50 @@
+"""What has arrived: each message of a stream once, and how much of it its sender was told."""
+
+from __future__ import annotations
+
+from runtime.replicas.effects import Deliver, Tell
+from runtime.replicas.limits import ReplicationError
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from runtime.replicas.effects import Effect, Stream
+
+
+class Arrivals:
+    """The history of one receiver: a number for each stream, and one for each sender."""
+
+    def __init__(self) -> None:
+        self.history: dict[Stream, int] = {}
+        """How many messages of each stream were delivered."""
+        self._arrived: dict[int, int] = {}
+        self._unsaid: dict[int, int] = {}
+        self.unsaid = 0
+        """How many arrivals were not acknowledged yet."""
+
+    def arrive(self, process: int, stream: Stream, number: int, message: Any) -> list[Effect]:
+        """Deliver a message, or discard one that was delivered before."""
+        self._arrived[process] = self._unsaid[process] = self._arrived.get(process, 0) + 1
+        self.unsaid += 1
+        expected = self.history.get(stream, 0)
+        if number < expected:
+            return []
+        if number > expected:
+            raise ReplicationError(
+                f"message {number} of {stream} has come from process {process} before {expected}"
+            )
+        self.history[stream] = number + 1
+        return [Deliver(stream, number, message)]
+
+    def acknowledge(self, is_wanted: Callable[[int], bool]) -> list[Effect]:
+        """Tell senders how many of their messages have come, if they want to know that."""
+        said: list[Effect] = [
+            Tell(process, ("arrived", count))
+            for process, count in self._unsaid.items()
+            if is_wanted(process)
+        ]
+        self._unsaid.clear()
+        self.unsaid = 0
+        return said

@@ -1,0 +1,225 @@
+"""Replication of a rank as a machine without input, time or threads: events in, effects out."""
+
+from __future__ import annotations
+
+from runtime.replicas.arrivals import Arrivals
+from runtime.replicas.decisions import Decisions
+from runtime.replicas.effects import Deliver, Drop, Lead, Tell
+from runtime.replicas.limits import ReplicationError, ReplicationLimits
+from runtime.replicas.roster import Roster
+from runtime.replicas.sends import Sends
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from typing import Any
+
+    from runtime.replicas.effects import Effect, Stream, Word
+
+
+class Replication:
+    """What one process knows and does as one of the replicas of a rank. Not safe for threads.
+
+    All methods that return effects want them carried out in that order, and before the next call.
+    After `lost` nothing of that process may be given to `arrive` or `hear` any more.
+
+    >>> core = Replication(me=1, ranks=[(0, 2), (1, 3)])
+    >>> number, effects = core.send(("world", 1, 0, 7), "hello", size=5)
+    >>> [(effect.to, effect.number) for effect in effects]
+    [(0, 0), (2, 0)]
+    """
+
+    def __init__(
+        self, me: int, ranks: Sequence[Sequence[int]], limits: ReplicationLimits | None = None
+    ) -> None:
+        """Begin as process `me`; `ranks` has the processes of each rank, the first master first."""
+        self._limits = limits = limits or ReplicationLimits()
+        self._roster = Roster(me, ranks)
+        self._sends = Sends(self._roster, limits)
+        self._arrivals = Arrivals()
+        self._decisions = Decisions(self._roster, limits)
+        self._master = self._roster.master  # the last that was heard of
+        self._leads = self._master == me
+        self._unheard: set[int] = set()  # who has to answer before this process leads
+
+    # ------------------------------------------------------------------------------- who is who
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process is the master of its rank, and knows what the last one decided."""
+        return self._leads
+
+    @property
+    def made(self) -> int:
+        """How many decisions are known here."""
+        return self._decisions.made
+
+    @property
+    def settled(self) -> int:
+        """How many decisions all living replicas know, if this process leads.
+
+        Before the program has an effect outside of messages, such as a line of output, as many have
+        to be settled as are `made` at that moment: wait for `DecisionsSettled`.
+        """
+        return self._decisions.settled
+
+    @property
+    def kept_bytes(self) -> int:
+        """How many bytes the copies take that `Keep` asked for."""
+        return self._sends.kept
+
+    @property
+    def owes(self) -> bool:
+        """Whether messages of the program would be lost if all replicas left now.
+
+        A process whose program has come to its end may not leave before.
+        """
+        return bool(self._sends.backup)
+
+    def processes_of(self, rank: int) -> tuple[int, ...]:
+        """Return the living processes of a rank, its master first; none if the rank is lost."""
+        return self._roster.living[rank]
+
+    def lost(self, process: int) -> list[Effect]:
+        """Record that a process is dead for good. Nothing is transmitted to it any more."""
+        is_twin = process in self._roster.twins
+        if not self._roster.remove(process):
+            return []
+        self._sends.lost(process)
+        if not is_twin:
+            return self._say_much()
+        effects = self._decisions.lost(process, leads=self._leads)
+        if self._leads:
+            return effects + self._transmit()
+        if self._roster.master == self._roster.me:
+            effects += self._succeed(process)
+        return effects
+
+    def _succeed(self, dead: int) -> list[Effect]:
+        """Become the master; the others are asked first, for they may know more decisions."""
+        effects: list[Effect] = []
+        if self._master == self._roster.me:
+            self._unheard.discard(dead)
+        else:
+            self._master = self._roster.me
+            self._unheard = set(self._roster.twins)
+            word = ("succeeds", self._decisions.made)
+            effects += [Tell(twin, word) for twin in self._roster.twins]
+        return effects if self._unheard else effects + self._lead()
+
+    def _lead(self) -> list[Effect]:
+        """Begin to lead: all replicas get what the last master may have told some of them only."""
+        self._leads = True
+        self._sends.commit_all()
+        effects = self._decisions.teach() + self._sends.commit()
+        return [*effects, *self._transmit(), Lead()]
+
+    # --------------------------------------------------------------------------------- messages
+
+    def send(self, stream: Stream, message: Any, size: int) -> tuple[int, list[Effect]]:
+        """Send a message: `message` stands for it in effects. Return its number, and what to do.
+
+        If there is a `Transmit`, `Keep` or `Drop` with it among the effects now, that says when the
+        program may go on; else the program has to wait for a later `Transmit` or `Drop` with it (a
+        non-blocking send returns at once, and its request is done then). A message to the own rank
+        is delivered at once, by each replica to itself.
+        """
+        number = self._sends.count(stream)
+        if stream[2] == self._roster.rank:
+            return number, [Deliver(stream, number, message), Drop(message)]
+        if self._sends.is_committed(stream, number):
+            return number, [Drop(message)]
+        after = self._decisions.made
+        if self._leads and not self._sends.backup and after <= self._decisions.settled:
+            return number, self._sends.transmit_one(stream, number, message)
+        return number, self._sends.back_up(stream, number, message, size, after)
+
+    def arrive(self, process: int, stream: Stream, number: int, message: Any) -> list[Effect]:
+        """Record a message that a process has transmitted: it is delivered, or discarded.
+
+        Raises:
+            ReplicationError: an earlier message of the stream has not come.
+        """
+        return self._arrivals.arrive(process, stream, number, message) + self._say_much()
+
+    def _transmit(self) -> list[Effect]:
+        return self._sends.transmit(self._decisions.settled) + self._say_much()
+
+    # -------------------------------------------------------------------------------- decisions
+
+    def ask(self, sequence: Hashable) -> tuple[int, Any]:
+        """Come to the next decision of a sequence: return its number, and its value or UNKNOWN.
+
+        If it is unknown and this process leads, `decide` it, now or when there is something to
+        decide; else wait for `Decided`, or for `Lead` and decide it then.
+        """
+        return self._decisions.ask(sequence)
+
+    def is_open(self, sequence: Hashable, number: int) -> bool:
+        """Tell whether a decision was asked for, and neither made nor given to `decide`."""
+        return self._decisions.is_open(sequence, number)
+
+    def decide(
+        self, sequence: Hashable, number: int, value: Any, *, at_once: bool = False
+    ) -> list[Effect]:
+        """Decide what was asked for. Among the effects, now or later, is `Decided`: act then.
+
+        It is later if the slowest replica is too far behind. With `at_once` it is now even so:
+        for what has happened already, of which the program itself bounds how much there is.
+
+        Raises:
+            ReplicationError: this process does not lead, or it is decided already.
+        """
+        if not self._leads or not self.is_open(sequence, number):
+            raise ReplicationError(
+                f"decision {number} of {sequence} is not for process {self._roster.me} to make"
+            )
+        return self._decisions.decide((sequence, number, value), at_once=at_once)
+
+    # ---------------------------------------------------------------------------- between cores
+
+    def hear(self, process: int, word: Word) -> list[Effect]:
+        """Record what the core of another process has said with `Tell`."""
+        name, *facts = word
+        if name == "arrived":
+            self._sends.acknowledged(process, *facts)
+            return self._say_much()
+        if self._leads or process in self._unheard:
+            return self._hear_as_master(process, name, facts)
+        if name == "succeeds" and self._roster.is_before(self._master, process):
+            self._master = process
+            return [Tell(process, ("facts", *self._decisions.facts(*facts)))]
+        if process != self._master:
+            return []  # of a master that this process has been told is dead
+        if name == "committed":
+            return self._sends.committed(*facts)
+        place, settled, *made = facts
+        return self._decisions.heard(place, settled, (made[0], made[1], made[2]))
+
+    def _hear_as_master(self, process: int, name: str, facts: list[Any]) -> list[Effect]:
+        if self._leads:
+            return self._decisions.known(process, *facts) + self._transmit()
+        if name != "facts":
+            return []
+        self._unheard.remove(process)
+        effects = self._decisions.learn(process, *facts)
+        return effects if self._unheard else effects + self._lead()
+
+    def flush(self) -> list[Effect]:
+        """Say what was collected. Call it before waiting and when there is nothing else to do."""
+        effects = self._arrivals.acknowledge(self._wants_to_know)
+        if self._leads:
+            return effects + self._sends.commit()
+        if self._master in self._roster.twins:
+            effects += self._decisions.tell(self._master)
+        return effects
+
+    def _say_much(self) -> list[Effect]:
+        much = self._limits.batch
+        is_much = self._arrivals.unsaid >= much or self._sends.uncommitted >= much
+        return self.flush() if is_much else []
+
+    def _wants_to_know(self, process: int) -> bool:
+        """Tell whether a sender lives and has replicas to whom it commits."""
+        living = self._roster.living[self._roster.rank_of[process]]
+        return process in living and len(living) > 1

@@ -1,0 +1,45 @@
+"""What of the output of replicas is shown."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.replicas.lines import ReplicaLines
+
+RANKS = {"0:0:0": 0, "0:0:1": 1, "0:1:0": 0, "0:1:1": 1, "0:2:0": 0, "0:2:1": 1}
+
+
+@given(st.data())
+def test_each_line_is_shown_once_whoever_dies_and_wherever_blocks_are_cut(
+    data: st.DataObject,
+) -> None:
+    output = data.draw(st.binary(max_size=60).map(lambda raw: raw.replace(b"\0", b"\n")))
+    lines = ReplicaLines(RANKS)
+    positions = {"0:0:0": 0, "0:1:0": 0, "0:2:0": 0}
+    survivor = data.draw(st.sampled_from(sorted(positions)))
+    shown = b""
+    while positions[survivor] < len(output):
+        process = data.draw(st.sampled_from(sorted(positions)))
+        at = positions[process]
+        end = data.draw(st.integers(at, len(output)))
+        positions[process] = end
+        name, block = lines.written(process, "stdout", output[at:end])
+        assert name == "0:0:0"
+        assert block.endswith(b"\n") or not block
+        shown += block
+    shown += b"".join(block for _, _, block in lines.finish())
+    assert shown == output
+
+
+def test_ranks_and_streams_are_apart() -> None:
+    lines = ReplicaLines(RANKS)
+    assert lines.written("0:0:0", "stdout", b"a\n") == ("0:0:0", b"a\n")
+    assert lines.written("0:1:1", "stdout", b"a\n") == ("0:0:1", b"a\n")
+    assert lines.written("0:1:0", "stderr", b"a\n") == ("0:0:0", b"a\n")
+    assert lines.written("0:1:0", "stdout", b"a\n") == ("0:0:0", b"")
+
+
+def test_half_a_line_of_a_replica_that_died_is_not_shown() -> None:
+    lines = ReplicaLines(RANKS)
+    assert lines.written("0:0:0", "stdout", b"one\ntw") == ("0:0:0", b"one\n")
+    assert lines.written("0:1:0", "stdout", b"one\ntwo\nthr") == ("0:0:0", b"two\n")
+    assert list(lines.finish()) == [("0:0:0", "stdout", b"thr")]

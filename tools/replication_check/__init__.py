@@ -1,0 +1,1 @@
+"""Exhaustive check of `runtime.replicas`: the very code, every interleaving, every crash."""

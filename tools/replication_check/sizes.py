@@ -1,0 +1,87 @@
+"""The small runs that are explored."""
+
+from __future__ import annotations
+
+from runtime.replicas import ReplicationLimits
+from tools.replication_check.space import Size
+
+_ROOM_FOR_ONE = ReplicationLimits(kept_bytes=400, decisions=2, batch=1)
+
+SIZES = {
+    size.name: size
+    for size in (
+        Size(
+            "one message",
+            ((("send", 1, 0),), (("receive", 0, 0),)),
+            (3, 2),
+            1,
+        ),
+        Size(
+            "there and back",
+            (
+                (("send", 1, 0), ("receive", 1, 0)),
+                (("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 2),
+            1,
+        ),
+        Size(
+            "from any of two",
+            (
+                (("any", 0), ("any", 0), ("send", 1, 1)),
+                (("send", 0, 0), ("receive", 0, 1)),
+                (("send", 0, 0),),
+            ),
+            (2, 1, 1),
+            1,
+        ),
+        Size(
+            "a test before an answer",
+            (
+                (("test", 1, 0), ("send", 1, 1)),
+                (("send", 0, 0), ("receive", 0, 1)),
+            ),
+            (3, 1),
+            2,
+            is_quick=False,
+        ),
+        Size(
+            "one message, two deaths",
+            ((("send", 1, 0),), (("receive", 0, 0),)),
+            (3, 2),
+            2,
+            is_quick=False,
+        ),
+        Size(
+            "there and back, two deaths",
+            (
+                (("send", 1, 0), ("receive", 1, 0)),
+                (("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 2),
+            2,
+            is_quick=False,
+        ),
+        Size(
+            "any of two, who answer",
+            (
+                (("any", 0), ("any", 0), ("send", 1, 1)),
+                (("send", 0, 0), ("receive", 0, 1)),
+                (("send", 0, 0),),
+            ),
+            (2, 2, 1),
+            1,
+            is_quick=False,
+        ),
+        Size(
+            "room for one message",
+            (
+                (("send", 1, 0), ("send", 1, 1), ("send", 1, 0), ("receive", 1, 0)),
+                (("receive", 0, 0), ("receive", 0, 1), ("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 1),
+            1,
+            _ROOM_FOR_ONE,
+        ),
+    )
+}
