@@ -128,9 +128,9 @@ def _grid(
 
 def _short(size: int) -> str:
     for unit, factor in (("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
-        if size >= factor:
+        if size >= factor and not 4 * size % factor:
             return f"{size / factor:g}{unit}"
-    return str(size)
+    return f"{size:,}"
 
 
 def _line(points: Sequence[tuple[float, float]], attributes: str) -> str:

@@ -39,13 +39,13 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "gcm.documents": set(),
     "gcm.drawing": set(),
     "gcm.interfaces": {
-        "broadcast",
-        "future",
         "call_chain",
-        "gathercast",
+        "collective.broadcast",
+        "collective.gathercast",
+        "collective.multicast",
+        "future",
         "going_on",
         "interface",
-        "multicast",
         "stacks",
         "stub",
         "submission",
@@ -54,6 +54,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "assembling",
         "builder",
         "loading",
+        "membranes.acting",
         "opening",
         "picture",
         "port",
@@ -68,7 +69,16 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.deployment": set(),
     "runtime.doctor": {"asking", "examination", "probe"},
     "runtime.waits": set(),
+    "runtime.peers.advice": set(),
+    "runtime.peers.booking": {"named"},
+    "runtime.peers.contracts": set(),
+    "runtime.peers.latency": set(),
+    "runtime.peers.membership": set(),
+    "runtime.peers.model": set(),
 }
+
+FOLDERS = ("runtime.peers",)
+"""Packages whose parts count as packages of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,8 @@ def _modules(root: Path, top: str) -> Iterator[tuple[str, Path]]:
 
 
 def _package_of(module: str) -> str:
-    return ".".join(module.split(".")[:2])
+    parts = module.split(".")
+    return ".".join(parts[: 3 if ".".join(parts[:2]) in FOLDERS else 2])
 
 
 def _is_pure(module: str) -> bool:
@@ -116,7 +127,8 @@ def _is_pure(module: str) -> bool:
         return False
     if module == package:
         return not shells
-    return module.split(".")[2] not in shells
+    inside = module.removeprefix(f"{package}.")
+    return inside not in shells and inside.split(".")[0] not in shells
 
 
 def _imports(module: str, path: Path, known: frozenset[str]) -> Iterator[tuple[int, str]]:

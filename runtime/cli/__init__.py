@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["main", "run_main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,9 +18,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return run_command(arguments)
     except KeyboardInterrupt:
-        import sys
+        return _interrupted("gcm-deploy")
 
-        from runtime.exit_codes import INTERRUPTED
 
-        print("gcm-deploy: interrupted", file=sys.stderr)
-        return INTERRUPTED
+def run_main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line `gcm-run ...`; return its exit code, as `main` does."""
+    try:
+        from runtime.cli.gcm_run import run_program
+
+        return run_program(arguments)
+    except KeyboardInterrupt:
+        return _interrupted("gcm-run")
+
+
+def _interrupted(command: str) -> int:
+    import sys
+
+    from runtime.exit_codes import INTERRUPTED
+
+    print(f"{command}: interrupted", file=sys.stderr)
+    return INTERRUPTED

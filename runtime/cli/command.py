@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,20 +28,30 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     Raises:
         KeyboardInterrupt: somebody has interrupted it.
     """
+    words = sys.argv[1:] if arguments is None else arguments
+    return _guarded("gcm-deploy", lambda: _command(words))
+
+
+def dispatch(command: str, read: Callable[[], Options]) -> int:
+    """Do what the options of another command say; raises KeyboardInterrupt."""
+    return _guarded(command, lambda: _dispatch(read()))
+
+
+def _guarded(command: str, do: Callable[[], int]) -> int:
+    """Return the exit code of a command, whatever it raises."""
     fill_gaps()
     leave_no_core_file()
-    words = sys.argv[1:] if arguments is None else arguments
     try:
         gc.disable()  # imports and a descriptor leave no garbage to look for
-        return _command(words)
+        return do()
     except UsageError as error:
-        print(f"gcm-deploy: {error}", file=sys.stderr)
+        print(f"{command}: {error}", file=sys.stderr)
         return WRONG_USAGE
     except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
         forget_output()
         return READER_LEFT
     except OutputFailed as error:
-        print(f"gcm-deploy: {error}", file=sys.stderr)
+        print(f"{command}: {error}", file=sys.stderr)
         return OUTPUT_FAILED
     finally:
         gc.enable()
@@ -96,6 +106,10 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import show_variables
 
         return show_variables(deployment.variables, options.format)
+    if deployment.peers is not None and not options.export_adl:
+        from runtime.cli.on_peers import run_on_peers
+
+        return run_on_peers(deployment, options)
     from runtime.cli.programs import look_at_programs
     from runtime.deployment import make_plan
 
@@ -115,7 +129,7 @@ def _dispatch(options: Options) -> int:
 
 
 def _run(plan: DeploymentPlan, options: Options) -> int:
-    if all(cluster.hops for cluster in plan.deployment.clusters()):
+    if not any(cluster.is_local for cluster in plan.deployment.clusters()):
         from runtime.cli.run import run_plan
 
         gc.enable()

@@ -15,19 +15,25 @@ from runtime.cli.options import Format, Options
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
+from runtime.deployment.model import BookedPeer
 
 if TYPE_CHECKING:
     from runtime.cli.one_line_document import OneLineDocument
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
+Sites = Sequence[Sequence[BookedPeer]]
+
 COMMAND_LINE = "command line"
 """How messages call a descriptor that is in no file."""
 
 
-def load_deployment(options: Options) -> Deployment | None:
-    """Return what is to be deployed, with the limits of the command line; see `_loaded`."""
-    deployment = _loaded(options)
+def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
+    """Return what is to be deployed, with the limits of the command line; see `_loaded`.
+
+    `booked` are the sites of the peers that were booked, where the machine is to be booked.
+    """
+    deployment = _loaded(options, booked)
     if deployment is None:
         return None
     explain, limit = options.explain_waits, options.run_timeout
@@ -38,7 +44,7 @@ def load_deployment(options: Options) -> Deployment | None:
     )
 
 
-def _loaded(options: Options) -> Deployment | None:
+def _loaded(options: Options, booked: Sites) -> Deployment | None:
     """Return what is to be deployed, or None after everything wrong with it has been written.
 
     Raises `UsageError` for what is no descriptor but something else, when the arguments behind
@@ -50,7 +56,7 @@ def _loaded(options: Options) -> Deployment | None:
         document = document_of(
             options.one_line, options.arguments, os.getcwd(), variables=options.variables
         )
-        return read_document(document, options.settings, options.format)
+        return read_document(document, options.settings, options.format, booked)
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         options.descriptor,
@@ -60,6 +66,7 @@ def _loaded(options: Options) -> Deployment | None:
             with_classes=not (
                 options.dry_run or options.show_variables or options.export_adl or options.draw
             ),
+            booked=booked,
         ),
         diagnostics=diagnostics,
     )
@@ -79,13 +86,16 @@ def read_document(
     document: OneLineDocument,
     settings: Mapping[str, str] = _NO_SETTINGS,
     style: Format = Format.TEXT,
+    booked: Sites = (),
 ) -> Deployment | None:
     """Return what a composed descriptor says, or None after its faults have been written."""
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         document.text.encode(),
         name=COMMAND_LINE,
-        surroundings=_surroundings(os.path.join(document.folder, COMMAND_LINE), settings),
+        surroundings=_surroundings(
+            os.path.join(document.folder, COMMAND_LINE), settings, booked=booked
+        ),
         diagnostics=diagnostics,
     )
     write_findings_of(diagnostics, style)
@@ -93,7 +103,11 @@ def read_document(
 
 
 def _surroundings(
-    file: str, settings: Mapping[str, str], *, with_classes: bool = False
+    file: str,
+    settings: Mapping[str, str],
+    *,
+    with_classes: bool = False,
+    booked: Sites = (),
 ) -> DescriptorContext:
     found = surroundings_of(
         file,
@@ -102,6 +116,7 @@ def _surroundings(
         with_assembly=True,
         with_classes=with_classes,
     )
+    found = replace(found, booked=booked)
     return replace(found, named_classes=_faults_of) if with_classes else found
 
 

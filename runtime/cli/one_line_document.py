@@ -15,7 +15,7 @@ from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
 from runtime.cli.one_line import OneLine
 from runtime.deployment.compose import OneLineRequest, compose
-from runtime.deployment.machine_argument import Emulation, Machine
+from runtime.deployment.machine_argument import Emulation, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 
 _INTERPRETER = re.compile(r"python[0-9.]*")
@@ -115,8 +115,10 @@ def is_program(file: str) -> bool:
 
 def _stays_here(machine: Machine | None) -> bool:
     """Tell whether all clusters are on this machine; of a machine nobody knows yet it is not."""
-    if machine is None or isinstance(machine, Emulation):
-        return machine is not None
+    if machine is None or isinstance(machine, PeersArgument):
+        return False
+    if isinstance(machine, Emulation):
+        return True
     return all(one.is_local for site in machine for one in site)
 
 

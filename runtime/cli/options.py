@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
@@ -108,18 +109,33 @@ def read_options(words: Sequence[str]) -> Options:
         parser.error(str(fault))
     if found.colours and not found.draw:
         parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
+    return options_of(found, one_line, pieces.arguments)
+
+
+def options_of(
+    found: argparse.Namespace, one_line: OneLine | None, arguments: Sequence[str]
+) -> Options:
+    """Return the options that a parser has found; those that it does not know are not given."""
+    said: dict[str, Any] = {
+        "descriptor": "",
+        "export_adl": "",
+        "draw": "",
+        "colours": "",
+        "write": "",
+    }
+    said |= vars(found)
     return Options(
-        descriptor=found.descriptor or "",
+        descriptor=said["descriptor"] or "",
         one_line=one_line,
-        settings=dict(found.settings),
+        settings=dict(said.get("settings", ())),
         variables=_last_of_each(found.variables),
-        arguments=tuple(pieces.arguments),
+        arguments=tuple(arguments),
         dry_run=found.dry_run,
-        show_variables=found.show_variables,
-        export_adl=found.export_adl or "",
-        draw=found.draw,
-        colours=found.colours or "auto",
-        write=found.write,
+        show_variables=said.get("show_variables", False),
+        export_adl=said["export_adl"] or "",
+        draw=said["draw"],
+        colours=said["colours"] or "auto",
+        write=said["write"],
         format=Format(found.format),
         tag_output=found.tag_output,
         output_dir=found.output_dir,
@@ -157,18 +173,23 @@ def build_parser() -> CommandParser:
     )
     add_machine(parser)
     _add_instead(parser)
-    _add_watching(parser)
+    add_watching(parser)
     parser.add_argument(
         "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
         help="the value of a variable of the descriptor; may be repeated",
     )  # fmt: skip
+    add_variables(parser)
+    return parser
+
+
+def add_variables(parser: argparse.ArgumentParser) -> None:
+    """Add the options that stand behind all others: variables of ranks, and the version."""
     parser.add_argument(
         "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[], type=_variable,
         help="give every rank this environment variable, by default with its value here; `*` stands"
         " for any text, may be repeated",
     )  # fmt: skip
     parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version")
-    return parser
 
 
 def _add_instead(parser: argparse.ArgumentParser) -> None:
@@ -202,7 +223,8 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_watching(parser: argparse.ArgumentParser) -> None:
+def add_watching(parser: argparse.ArgumentParser) -> None:
+    """Add the options about what is shown, and for how long a run may start and last."""
     group = parser.add_argument_group("output and progress")
     group.add_argument(
         "--tag-output", action="store_true",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO
 
+from runtime.cli.called import COMMAND
 from runtime.cli.plain_lines import PlainLines
 from runtime.cli.printer import Item, RankOutput, Word
 from runtime.cli.rank_output import RankFiles, SharedStream
@@ -69,7 +70,7 @@ class PlainScreen:
             elif self._news and (told := self._news.told(item.path, item.state, item.detail)):
                 yield (
                     OutputStream.ERROR,
-                    self._streams[OutputStream.ERROR].word(f"gcm-deploy: {told}"),
+                    self._streams[OutputStream.ERROR].word(f"{COMMAND}: {told}"),
                 )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gcm.cli.output import Paint
+from runtime.cli.called import COMMAND
 from runtime.cli.history import History
 from runtime.cli.inspection import open_to_inspection
 from runtime.cli.missing import hints
@@ -27,14 +29,25 @@ from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
 from runtime.exit_codes import OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
+from runtime.processes.launcher.listener import RunListener
+from runtime.processes.launcher.place import Reach, ssh_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 
 BYTES_PER_SECOND = 1_000_000
 """How fast program folders are copied at least, over the slowest of lines."""
 
 
-def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = None) -> int:
-    """Execute a plan to its end; return the exit code. Raises `OutputFailed`."""
+def run_plan(
+    plan: DeploymentPlan,
+    options: Options,
+    warm: WarmStart | None = None,
+    reach: Reach = ssh_launcher,
+    through: Callable[[RunListener], RunListener] = lambda listener: listener,
+) -> int:
+    """Execute a plan to its end; return the exit code. Raises `OutputFailed`.
+
+    `reach` leads to clusters on other hosts. What happens is told `through` another listener.
+    """
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     interrupts = Interrupts()
     failures: list[Exception] = []
@@ -51,17 +64,20 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
         with ending.awaited(), log.attached(), open_to_inspection(partial(_seen, plan, interrupts)):
             outcome = deploy(
                 plan,
-                Watch(
-                    printer.put,
-                    history,
-                    time.monotonic,
-                    all_tracebacks=options.all_tracebacks,
-                    quiet=options.quiet,
+                through(
+                    Watch(
+                        printer.put,
+                        history,
+                        time.monotonic,
+                        all_tracebacks=options.all_tracebacks,
+                        quiet=options.quiet,
+                    )
                 ),
                 interrupts=interrupts,
                 patience=Patience(start=options.timeout + copying_time(plan)),
                 warm=warm,
                 stdin=0,
+                reach=reach,
             )
     finally:
         printer.close()
@@ -70,7 +86,7 @@ def run_plan(plan: DeploymentPlan, options: Options, warm: WarmStart | None = No
         forget_output()
     errors = (*map(_why, failures), *outcome.errors)
     for message in (*errors, *hints(plan, outcome.errors)):
-        _complain(message)
+        complain(message)
     code = _code(outcome, ending, failures)
     summary = summary_of(plan, outcome, history.seconds)
     _tell(replace(summary, code=code, errors=errors), options)
@@ -103,7 +119,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
     tree = ProgressTree(plan)
-    if options.quiet or not _wants_tree(options.progress):
+    if options.quiet or not wants_tree(options.progress):
         news = None if options.quiet else PlainLines(tree)
         return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
     # rich takes its time to load, so only who looks at it waits for it
@@ -119,7 +135,8 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     )
 
 
-def _wants_tree(progress: ProgressMode) -> bool:
+def wants_tree(progress: ProgressMode) -> bool:
+    """Tell whether the progress is shown as a live tree."""
     if progress is ProgressMode.AUTO:
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     return progress is ProgressMode.ALWAYS
@@ -152,6 +169,7 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
     return READER_LEFT if isinstance(failures[0], BrokenPipeError) else OUTPUT_FAILED
 
 
-def _complain(text: str) -> None:
+def complain(text: str) -> None:
+    """Write what went wrong."""
     paint = Paint.on(sys.stderr)
-    print(f"{paint('gcm-deploy:', 'bold', 'red')} {text}", file=sys.stderr)
+    print(f"{paint(f'{COMMAND}:', 'bold', 'red')} {text}", file=sys.stderr)

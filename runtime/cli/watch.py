@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from runtime.cli.called import COMMAND
 from runtime.cli.history import History
 from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
 from runtime.launchers.base import OutputStream
@@ -119,10 +120,10 @@ class EndSignals:
 
 def _words(number: int, times: int) -> str:
     if times > 1:
-        return "gcm-deploy: ending everything at once"
+        return f"{COMMAND}: ending everything at once"
     if number == signal.SIGINT:
-        return "gcm-deploy: stopping; press Ctrl-C again to end everything at once"
-    return f"gcm-deploy: stopping on {signal.Signals(number).name}"
+        return f"{COMMAND}: stopping; press Ctrl-C again to end everything at once"
+    return f"{COMMAND}: stopping on {signal.Signals(number).name}"
 
 
 class LogLines(logging.Handler):
@@ -131,7 +132,7 @@ class LogLines(logging.Handler):
     def __init__(self, put: Callable[[Item], None]) -> None:
         super().__init__(logging.WARNING)
         self._put = put
-        self.setFormatter(logging.Formatter("gcm-deploy: %(message)s"))
+        self.setFormatter(logging.Formatter(f"{COMMAND}: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record."""

@@ -150,4 +150,4 @@ def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
 
 
 def _is_front_end(cluster: DeployedCluster, host: str) -> bool:
-    return host in _THIS_MACHINE or (bool(cluster.hops) and host == cluster.hops[-1].host)
+    return host in _THIS_MACHINE or host == cluster.host

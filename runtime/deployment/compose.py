@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
 from runtime.deployment.grammar import NAME_PATTERN
-from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
+from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -40,6 +40,7 @@ all clusters are emulated on this machine; a <grid> in the place of this names r
          </site>
        </grid>"""
 _GRID = "each host is a cluster; those of one site are near each other"
+_PEERS = "machines of the lab that have places when the run starts"
 _HERE = "this machine"
 
 
@@ -116,6 +117,12 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
         yield from _comment(_EMULATION)
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
         yield f"<emulate {_pairs(*((name, str(number)) for name, number in numbers.items()))}/>"
+        return
+    if isinstance(machine, PeersArgument):
+        yield from _comment(_PEERS)
+        said = ("strategy", machine.strategy), ("wait", machine.wait)
+        words = _pairs(("ranks", str(machine.ranks)), *said, ("credential", machine.credential))
+        yield f"<peers {words}/>"
         return
     yield from _comment(_GRID)
     led = [_first_elsewhere(hosts) for hosts in machine]

@@ -37,6 +37,7 @@ _DEPLOYMENT = ElementType(
         ChildRule("failure-detector", most=1),
         ChildRule("emulate", most=1),
         ChildRule("grid", most=1),
+        ChildRule("peers", most=1),
     ),
 )
 
@@ -336,6 +337,43 @@ _GRID = ElementType(
     (ChildRule("mpi", most=1), *_NAMED, ChildRule("site", least=1)),
 )
 
+_PEERS = ElementType(
+    "peers",
+    "In the place of a grid: machines of a lab that have places now. They are booked when the run "
+    "starts, each is a cluster, and near ones are a site.",
+    (
+        Attribute(
+            "ranks",
+            ValueKind.NUMBER,
+            "How many ranks the program has.",
+            required=True,
+            least=1,
+            most=1_000_000,
+        ),
+        Attribute(
+            "strategy",
+            ValueKind.TEXT,
+            "How ranks are placed: `spread` over as many hosts as possible, `concentrate` on the "
+            "nearest ones, `mixed`: sites evenly and concentrated within, or `module.Class` of "
+            "your own.",
+            default="spread",
+        ),
+        Attribute(
+            "wait",
+            ValueKind.DURATION,
+            "How long places are looked for.",
+            default="30s",
+        ),
+        Attribute(
+            "credential",
+            ValueKind.TEXT,
+            "The file that proves to the lab who you are, on this machine; that of `gcm-peer` by "
+            "default.",
+        ),
+    ),
+    (ChildRule("mpi", most=1),),
+)
+
 _SITE = ElementType(
     "site",
     "Clusters that are near each other.",
@@ -575,6 +613,7 @@ _ELEMENTS = (
     _ENVIRONMENT,
     _EMULATE,
     _GRID,
+    _PEERS,
     _SITE,
     _CLUSTER,
     _SSH,

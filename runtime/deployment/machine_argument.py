@@ -39,8 +39,18 @@ class HostArgument:
         return self.name == LOCALHOST and not self.user
 
 
-Machine = Emulation | tuple[tuple[HostArgument, ...], ...]
-"""What to run on: an emulation, or sites of hosts."""
+@dataclass(frozen=True, slots=True)
+class PeersArgument:
+    """Places to be booked at peers; what is empty is left to the defaults of the descriptor."""
+
+    ranks: int
+    strategy: str = ""
+    wait: str = ""
+    credential: str = ""
+
+
+Machine = Emulation | PeersArgument | tuple[tuple[HostArgument, ...], ...]
+"""What to run on: an emulation, peers, or sites of hosts."""
 
 
 def parse_emulation(text: str) -> Emulation:

@@ -10,7 +10,7 @@ from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
-from runtime.replicas.table import ReplicaTable, replica_table
+from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
@@ -121,7 +121,11 @@ class FrontEnd:
 
 @dataclass(frozen=True, slots=True)
 class DeployedCluster:
-    """A cluster with the way to it and the code it runs; `application` is empty without one."""
+    """A cluster with the way to it and the code it runs; `application` is empty without one.
+
+    The way is that of ssh over `hops`, the daemon of the peer of that name, or none for a cluster
+    of the launcher's machine.
+    """
 
     name: str
     position: Position
@@ -133,6 +137,7 @@ class DeployedCluster:
     reachability: Reachability
     location: Location
     application: str = ""
+    peer: str = ""
 
     @property
     def identifier(self) -> str:
@@ -142,7 +147,12 @@ class DeployedCluster:
     @property
     def is_local(self) -> bool:
         """Tell whether it is emulated on the launcher's machine."""
-        return not self.hops
+        return not self.hops and not self.peer
+
+    @property
+    def host(self) -> str:
+        """Return the machine of its front-end, as the way there calls it."""
+        return self.hops[-1].host if self.hops else self.peer or "localhost"
 
     @property
     def ranks(self) -> int:
@@ -301,6 +311,26 @@ class NamedClass:
 
 
 @dataclass(frozen=True, slots=True)
+class PeersRequest:
+    """Places to be booked at peers, for so many ranks; `wait` is in seconds."""
+
+    ranks: int
+    strategy: str
+    wait: float
+    credential: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class BookedPeer:
+    """A peer that is booked: its name, the address where others reach it, and its ranks."""
+
+    name: str
+    address: str
+    ranks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """A whole checked descriptor.
 
@@ -326,6 +356,8 @@ class Deployment:
     """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
     run_timeout: float = 0.0
     """For how many seconds the application may run; 0 means for ever."""
+    peers: PeersRequest | None = None
+    """What has to be booked before there is a machine; the sites stand for it until then."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from gcm.documents import did_you_mean
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd, SshHop
 from runtime.deployment.placement import spread
 from runtime.deployment.read_cluster import Above, read_cluster, read_mpi
+from runtime.deployment.read_peers import peer_sites
 from runtime.deployment.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 from runtime.topology import Node, Reachability
@@ -14,18 +17,16 @@ from runtime.topology import Node, Reachability
 
 def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     """Return the sites and the number of the site that leads the grid."""
-    grid, emulation = root.only("grid"), root.only("emulate")
-    if grid is not None:
-        if emulation is not None:
-            reading.fault(
-                "two-machines",
-                "the descriptor has both <grid> and <emulate>",
-                emulation.location,
-                hint="keep one of them",
-            )
-        return _grid(grid, reading)
-    if emulation is not None:
-        return _emulated(emulation, reading), 0
+    given = [one for one in map(root.only, _MACHINES) if one is not None]
+    if len(given) > 1:
+        reading.fault(
+            "two-machines",
+            f"the descriptor has both <{given[0].type.name}> and <{given[1].type.name}>",
+            given[1].location,
+            hint="keep one of them",
+        )
+    if given:
+        return _MACHINES[given[0].type.name](root, given[0], reading)
     if not root.incomplete:
         reading.fault(
             "no-machine",
@@ -51,13 +52,13 @@ def _grid(grid: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, .
     return tuple(sites), leader
 
 
-def _emulated(entry: CheckedElement, reading: Reading) -> tuple[DeployedSite, ...]:
+def _emulated(entry: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     ranks, count = entry.number("ranks") or 1, entry.number("nodes") or 1
     sites, clusters = entry.number("sites") or 1, entry.number("clusters") or 1
     grow, each = reading.extent.grow, sites * clusters
     fits = grow(MachineAmount.PARTS, each * count, entry.location)
     if not grow(MachineAmount.RANKS, each * ranks, entry.location) or not fits:
-        return ()
+        return (), 0
     placed = spread(ranks, [None] * count)
     nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
     mpi = read_mpi([entry])
@@ -80,7 +81,7 @@ def _emulated(entry: CheckedElement, reading: Reading) -> tuple[DeployedSite, ..
             f"site{site}", tuple(cluster(site, n) for n in range(clusters)), 0, entry.location
         )
         for site in range(sites)
-    )
+    ), 0
 
 
 def _site(number: int, above: Above, reading: Reading) -> DeployedSite:
@@ -122,3 +123,13 @@ def _check_ports(sites: list[DeployedSite], reading: Reading) -> None:
                 hint="give them different ports, or none",
             )
         first.setdefault(key, cluster)
+
+
+Sites = tuple[tuple[DeployedSite, ...], int]
+
+_MACHINES: Mapping[str, Callable[[CheckedElement, CheckedElement, Reading], Sites]]
+_MACHINES = {
+    "grid": lambda _, grid, reading: _grid(grid, reading),
+    "emulate": lambda _, entry, reading: _emulated(entry, reading),
+    "peers": peer_sites,
+}

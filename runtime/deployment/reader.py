@@ -19,6 +19,7 @@ from runtime.deployment.read_applications import (
 from runtime.deployment.read_detection import read_detection
 from runtime.deployment.read_machine import read_machine
 from runtime.deployment.read_named_classes import check_named_classes, read_named_classes
+from runtime.deployment.read_peers import read_peers
 from runtime.deployment.read_processes import read_dependencies, read_processes
 from runtime.deployment.read_program import check_copies, check_programs
 from runtime.deployment.read_replicas import check_replicas
@@ -102,6 +103,7 @@ def _deployment(
         named_classes=read_named_classes(entry, reading),
         explain_waits=entry.seconds("explain-waits"),
         run_timeout=entry.seconds("run-timeout"),
+        peers=read_peers(entry, reading),
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

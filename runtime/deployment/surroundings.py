@@ -9,6 +9,7 @@ from dataclasses import field
 from gcm.documents import Diagnostics, Location
 from gcm.records import dataclass
 from runtime.deployment.extent import Extent
+from runtime.deployment.model import BookedPeer
 
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 
@@ -36,7 +37,8 @@ class DescriptorContext:
     and may report them. Without it those names are not checked. `named_classes` gets a folder of a
     program, and roles with the classes that are named for them; it returns for each what keeps it
     from its role, empty for nothing. Without it they are not checked. `python` starts what runs on
-    this machine.
+    this machine. `booked` are the sites of peers that were booked for <peers>; without any, one
+    cluster stands for them.
     """
 
     folder: str
@@ -49,6 +51,7 @@ class DescriptorContext:
     named_classes: NamedClasses | None = None
     umask: int = 0o022
     python: str = "python3"
+    booked: Sequence[Sequence[BookedPeer]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,8 @@ def workplace_of(deployment: Deployment, cluster: DeployedCluster) -> Workplace:
     if code is not None and not code.staged:
         return Workplace(code.folder, bool(moves), False, moves)
     is_replicated = code is not None and code.replicas > 1  # they write the same files
-    is_copy = bool(cluster.hops or cluster.front_end.folder or moves or is_apart or is_replicated)
+    is_copy = bool(
+        not cluster.is_local or cluster.front_end.folder or moves or is_apart or is_replicated
+    )
     folder = deployment.folder if code is None else code.folder
     return Workplace(folder, is_copy, is_copy and code is not None, moves)

@@ -104,10 +104,11 @@ def _stays_inside(entry: tarfile.TarInfo) -> bool:
     return entry.issym() and is_inside
 
 
-def main(folder: str) -> None:
-    """Unpack stdin into a folder."""
+def main(folder: str, packed: str = "") -> None:
+    """Unpack stdin, or a file of what `pack` wrote, into a folder."""
     try:
-        unpack(sys.stdin.buffer, folder, links=True)
+        with open(packed, "rb") if packed else sys.stdin.buffer as stream:
+            unpack(stream, folder, links=True)
     except (OSError, ValueError, tarfile.TarError) as fault:
         sys.exit(f"{type(fault).__name__}: {fault}")
 

@@ -47,9 +47,20 @@ def read_source(part: str) -> str:
     return cast("ResourceLoader", __spec__.loader).get_data(path).decode()
 
 
-def loader() -> str:
-    """Return the program for `python -c` that reads the guard from its stdin and runs it."""
-    return _LOADER.format(size=len(source()))
+def loader(size: int = 0) -> str:
+    """Return the program for `python -c` that reads the guard from its stdin and runs it.
+
+    `size` is that of the guard's source if it is not the one of this version.
+    """
+    return _LOADER.format(size=size or len(source()))
+
+
+def far_argv(python: str, size: int, marker: tuple[str, str]) -> list[str]:
+    """Return the command that starts a guard whose source comes through its standard input.
+
+    Its commands are found as if the virtual environment of `python` was activated.
+    """
+    return [python, "-I", "-S", "-B", "-c", loader(size), "gcm-guard", *marker, python]
 
 
 def new_marker() -> tuple[str, str]:

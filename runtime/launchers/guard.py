@@ -59,6 +59,7 @@ class Guard:
             wire.SEAL: self.seal,
             wire.PING: self.ping,
             wire.REPEAT: self.repeat,
+            wire.END: self.leave,
         }
 
     # --- the loop -----------------------------------------------------------------------------
@@ -270,6 +271,10 @@ class Guard:
             return
         self.sealed[path] = found, rules
         self.send(wire.SEALED, number, contents.packed(found))
+
+    def leave(self, _: int, __: bytes) -> None:
+        """End, as when the pipe closes, for a connection that cannot be closed in one direction."""
+        self.open = False
 
     def ping(self, _: int, payload: bytes) -> None:
         """The launcher lives, and will say so again within this many seconds."""

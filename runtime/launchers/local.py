@@ -20,7 +20,7 @@ from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.guard import GRACE
 from runtime.launchers.guarded import shielded
 from runtime.launchers.lines import Tail
-from runtime.launchers.session import GuardSession, broken
+from runtime.launchers.session import GuardSession, Marked, broken
 
 if TYPE_CHECKING:
     from runtime.launchers.forked_guard import ForkedGuard
@@ -45,8 +45,7 @@ class LocalLauncher(GuardSession):
         super().__init__(place, patience)
         marker = bootstrap.new_marker() if guard is None else guard.marker
         self._guard = _start_guard(marker) if guard is None else guard
-        self._unmarked: bytes | None = b""
-        self._marker = "".join(marker).encode()
+        self._marked = Marked(marker)
         self._complaints = Tail()
         self._outgoing: deque[bytes] = deque([bootstrap.local_input()] if guard is None else ())
         self._closing = False
@@ -157,14 +156,8 @@ class LocalLauncher(GuardSession):
         data = os.read(descriptor, wire.CHUNK)
         if not data:
             self._selector.unregister(descriptor)
-        elif self._unmarked is None:
-            self.feed(data)
-        else:
-            self._unmarked += data
-            _, found, messages = self._unmarked.partition(b"\n" + self._marker + b"\n")
-            if found:
-                self._unmarked = None
-                self.feed(messages)
+        elif messages := self._marked.take(data):
+            self.feed(messages)
 
     def _read_complaint(self, descriptor: int) -> None:
         data = os.read(descriptor, wire.CHUNK)

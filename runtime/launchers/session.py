@@ -28,6 +28,30 @@ if TYPE_CHECKING:
     from runtime.launchers.contents import Rule, Sealed
 
 
+class Marked:
+    """The bytes behind a marker, before which others may say something.
+
+    >>> marked = Marked(("gcm-", "1"))
+    >>> marked.take(b"Welcome!\ngc"), marked.take(b"m-1\nhello"), marked.take(b" there")
+    (b'', b'hello', b' there')
+    """
+
+    def __init__(self, marker: tuple[str, str]) -> None:
+        self._marker = f"\n{''.join(marker)}\n".encode()
+        self.before = b""
+        """What was said until now without the marker."""
+        self.is_behind = False
+        """Whether the marker has come."""
+
+    def take(self, data: bytes) -> bytes:
+        """Return what of the next bytes is behind the marker."""
+        if self.is_behind:
+            return data
+        self.before, found, behind = (self.before + data).partition(self._marker)
+        self.is_behind = bool(found)
+        return behind
+
+
 class GuardSession(ABC):
     """A launcher whose commands run under one guard; subclasses carry the bytes there and back.
 
@@ -223,6 +247,10 @@ class GuardSession(ABC):
     @abstractmethod
     def close(self) -> None:
         """End all commands, remove all folders, let go of the place."""
+
+    def abandon(self) -> None:
+        """End a connection over which nothing comes any more; does what `close` does if it can."""
+        self.close()
 
     def __enter__(self) -> Self:
         """Return the launcher."""

@@ -57,6 +57,13 @@ def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: 
     await_unpacking(process, launcher.place, folder)
 
 
+def unpack_stored(launcher: _Starter, python: str, packed: str, folder: str) -> None:
+    """Bring what is in a file at the place, packed, to a folder there; raises StagingFailed."""
+    program = bootstrap.read_source("archive")
+    process = launcher.start(Command((python, "-I", "-S", "-c", program, folder, packed)))
+    await_unpacking(process, launcher.place, folder)
+
+
 def _inside(name: str, place: str) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or not path.parts:

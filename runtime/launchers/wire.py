@@ -15,8 +15,8 @@ CHUNK = 65536
 WINDOW = 1 << 20  # bytes a command may leave unread before its writer has to wait
 
 # From the launcher.
-START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM, SEAL, PING, REPEAT = (
-    b"S", b"D", b"C", b"K", b"R", b"U", b"L", b"P", b"E",
+START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM, SEAL, PING, REPEAT, END = (
+    b"S", b"D", b"C", b"K", b"R", b"U", b"L", b"P", b"E", b"Q",
 )  # fmt: skip
 # To the launcher.
 HELLO, STARTED, FAILED, OUTPUT, ERROR, CREDIT, EXITED, ROOM, SEALED = (

@@ -22,7 +22,7 @@ from runtime.machine.interceptors import (
 )
 from runtime.routing import ConnectionBound, Tensioning
 
-__all__ = ["CONTRACTS", "CURE", "NotFound", "UsualPlans", "fault_of", "load"]
+__all__ = ["CONTRACTS", "CURE", "NotFound", "UsualPlans", "fault_of", "fault_of_class", "load"]
 
 CONTRACTS: dict[str, type] = {
     PLAN_CHOICE: PlanChoice,
@@ -82,6 +82,18 @@ def fault_of(role: str, found: Any) -> str:
         return _fault_of_interceptor(found)
     fault = _fault_of_call(found, f"{_a(role)} is made with the one that it precedes", 1)
     return _fault_of_methods(role, found, CONTRACTS[role]) or fault
+
+
+def fault_of_class(role: str, found: Any, contract: type) -> str:
+    """Return what keeps a class that is made without arguments from a contract, or nothing.
+
+    >>> fault_of_class("plan-choice", dict, PlanChoice)
+    "a plan-choice has a method 'choose'"
+    """
+    if not inspect.isclass(found):
+        return f"it is no class but {found!r}"
+    fault = _fault_of_call(found, f"{_a(role)} is made without arguments", 0)
+    return _fault_of_methods(role, found, contract) or fault
 
 
 def _a(role: str) -> str:

@@ -37,7 +37,7 @@ def watch_of(plan: DeploymentPlan) -> WatchedGroup | None:
     """
     deployment = plan.deployment
     chosen, clusters = deployment.detection, list(deployment.clusters())
-    is_needed = chosen.is_asked_for or any(one.hops for one in clusters)
+    is_needed = chosen.is_asked_for or not all(one.is_local for one in clusters)
     if chosen.protocol is None or not is_needed:
         return None
     frozen_is_lost = chosen.frozen_is_lost

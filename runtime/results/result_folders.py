@@ -195,7 +195,10 @@ class FolderAtPlace:
     def kept(self, home: str) -> KeptFolder:
         """Return where it stays, and the command that brings it home."""
         hops, work = self.cluster.hops, self._path
-        host = hops[-1].host if hops else os.uname().nodename
+        host = os.uname().nodename if self.cluster.is_local else self.cluster.host
+        if self.cluster.peer:  # somebody with an account there has to fetch it
+            command = shlex.join(("scp", "-r", f"{host}:{work}/.", home))
+            return KeptFolder(self.cluster.path, f"{host}:{work}", command)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
         make, receive = ("mkdir", "-p", home), ("tar", "-C", home, "-xf", "-")
         command = f"{shlex.join(make)} && {shlex.join(send)} | {shlex.join(receive)}"

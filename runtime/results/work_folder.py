@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,15 +26,22 @@ def make_work_folder(
 
     `parent` is the folder it is made in, empty for that of temporary files. Raises StagingFailed.
     """
-    files = program_of(plan, cluster) if at.is_staged else ProgramFiles()
+    wanted = staged_files(plan, cluster, at)
     work = launcher.make_folder(parent)
-    for sources in (_sources(files, at.folder), _moved(at)):
-        if sources:
-            launcher.stage(sources, work)
+    for sources in wanted:
+        launcher.stage(sources, work)
     from runtime.results.program_survey import built_in_rules  # only where something is copied
 
     launcher.seal(work, built_in_rules())
     return work
+
+
+def staged_files(
+    plan: DeploymentPlan, cluster: DeployedCluster, at: Workplace
+) -> list[Mapping[str, Source]]:
+    """Return what is staged to a cluster, one after the other; raises StagingFailed."""
+    files = program_of(plan, cluster) if at.is_staged else ProgramFiles()
+    return [one for one in (_sources(files, at.folder), _moved(at)) if one]
 
 
 def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:

@@ -19,7 +19,7 @@ import threading
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.transport.credentials import AGREE
 from runtime.transport.decrypted import DECRYPTED
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import _socket
 
     from _typeshed import ReadableBuffer, WriteableBuffer
+
+S = TypeVar("S", bound="TlsSocket")
 
 RECORD = 16384
 """The most bytes that are encrypted as one."""
@@ -50,16 +52,31 @@ def encrypted(connected: _socket.socket, certificate: bytes, *, dialled: bool) -
     waits = connected.gettimeout()
     connected.settimeout(0.0)
     context, _ = _context(certificate, dialled)
+    made = wrapped(connected, context, TlsSocket, dialled=dialled)
+    made.settimeout(waits)
+    made.certificate = certificate
+    made.dialled = dialled
+    return made
+
+
+def wrapped(
+    connected: _socket.socket,
+    context: ssl.SSLContext,
+    sockets: type[S],
+    *,
+    dialled: bool,
+    server_name: str | None = None,
+) -> S:
+    """Return a socket of a class, which never waits, that owns a connection from now on."""
+    context.sslsocket_class = sockets
     made = context.wrap_socket(
         connected,  # type: ignore[arg-type]  # one of `_socket` has all that is needed
         server_side=not dialled,
         do_handshake_on_connect=False,
+        server_hostname=server_name,
     )
-    assert isinstance(made, TlsSocket)
+    assert isinstance(made, sockets)
     socket.socket.setblocking(made, False)  # the library never waits: that is done here
-    made.settimeout(waits)
-    made.certificate = certificate
-    made.dialled = dialled
     return made
 
 
@@ -77,6 +94,8 @@ class TlsSocket(ssl.SSLSocket):
     dialled = True
     is_secure = False
     wants_to_write = False
+    whole, cure = "run", AGREE
+    """To what both ends have to belong, and what to do where one does not."""
 
     @functools.cached_property
     def _glance(self) -> bytearray:
@@ -146,18 +165,24 @@ class TlsSocket(ssl.SSLSocket):
             return False
         except ssl.SSLCertVerificationError as error:
             why = f"the certificate of the other end is refused: {error.verify_message}"
-            raise AuthenticationFailed(why, cure=AGREE) from error
+            raise AuthenticationFailed(why, cure=self.cure) from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
             raise ConnectionError("it hung up in the TLS handshake") from error
         except ssl.SSLError as error:
-            why = f"the other end does not encrypt as members of the run do: {error.reason}"
-            raise AuthenticationFailed(why, cure=AGREE) from error
+            why = (
+                f"the other end does not encrypt as members of the {self.whole} do: {error.reason}"
+            )
+            raise AuthenticationFailed(why, cure=self.cure) from error
         except ValueError as error:  # the connection ended before it could begin
             raise ConnectionError("it hung up before the TLS handshake") from error
-        if shown != _context(self.certificate, self.dialled)[1]:
-            raise AuthenticationFailed("the other end has a certificate of its own", cure=AGREE)
+        self.check(shown)
         self.is_secure = True
         return True
+
+    def check(self, shown: bytes | None) -> None:
+        """Look at the certificate that the other end shows; raises AuthenticationFailed."""
+        if shown != _context(self.certificate, self.dialled)[1]:
+            raise AuthenticationFailed("the other end has a certificate of its own", cure=self.cure)
 
     # -- receiving -------------------------------------------------------------------------------
 
@@ -347,22 +372,31 @@ def _refuse(unknown: object) -> None:
 @functools.lru_cache(4)
 def _context(certificate: bytes, dialled: bool) -> tuple[ssl.SSLContext, bytes]:
     """Return a context that shows the certificate and trusts no other one, and what is shown."""
+    shown = certificate[certificate.index(_BEGIN) :].decode()
+    try:
+        context = context_of(certificate, shown, dialled=dialled)
+    except (OSError, ValueError) as error:
+        raise TransportError(f"the certificate of the run is of no use: {error}") from error
+    return context, ssl.PEM_cert_to_DER_cert(shown)
+
+
+def context_of(own: bytes, trusted: str, *, dialled: bool) -> ssl.SSLContext:
+    """Return a context that shows its own certificate, and trusts what others have signed.
+
+    Raises:
+        OSError, ValueError: one of the two, PEM both, is of no use.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT if dialled else ssl.PROTOCOL_TLS_SERVER)
-    context.sslsocket_class = TlsSocket
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # the certificate is that of the run, wherever its members are
+    context.check_hostname = False  # a certificate is that of a member, wherever that is
     context.verify_mode = ssl.CERT_REQUIRED
     # An end that is cut off is no error, and does not keep the other direction from going on.
     context.options |= getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
     if not dialled:
         context.num_tickets = 0  # nobody comes back with one
-    shown = certificate[certificate.index(_BEGIN) :].decode()
-    try:
-        context.load_verify_locations(cadata=shown)
-        _load(context, certificate)
-    except (OSError, ValueError) as error:
-        raise TransportError(f"the certificate of the run is of no use: {error}") from error
-    return context, ssl.PEM_cert_to_DER_cert(shown)
+    context.load_verify_locations(cadata=trusted)
+    _load(context, own)
+    return context
 
 
 def _load(context: ssl.SSLContext, certificate: bytes) -> None:

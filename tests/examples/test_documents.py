@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,12 +38,24 @@ DOCUMENTS = [
     "docs/results.md",
     "docs/failures.md",
     "docs/waits.md",
+    "docs/booking.md",
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]
 """Single sections, of documents that also show what no test can run."""
+ELSEWHERE = ["docs/peers.md"]
+"""Documents that another test runs, because they need more than a folder."""
 
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
+RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
+PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
+PROGRAMS = {
+    "gcm": GCM,
+    "gcm-deploy": DEPLOY,
+    "gcm-run": [sys.executable, "-c", RUN],
+    "gcm-peer": [sys.executable, "-c", PEER],
+    "python": [sys.executable],
+}
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"(?:# |<!-- )([\w/]+\.(?:py|fractal|xml))(?: -->)?")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
@@ -71,7 +83,12 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
 
 
 def run(arguments: list[str], folder: Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "GCM_FOLDER": str(folder / ".gcm"),
+    }
     done = subprocess.run(
         arguments,
         cwd=folder,
@@ -85,10 +102,9 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def run_shown(command: str, folder: Path) -> str:
+def run_shown(command: str, folder: Path, within: Sequence[str] = ()) -> str:
     program, *arguments = command.split()
-    start = {"gcm": GCM, "gcm-deploy": DEPLOY, "python": [sys.executable]}[program]
-    return run([*start, *arguments], folder)
+    return run([*within, *PROGRAMS[program], *arguments], folder)
 
 
 def matches(shown: str, printed: str) -> bool:
@@ -96,8 +112,8 @@ def matches(shown: str, printed: str) -> bool:
     return re.fullmatch(pattern, printed.rstrip(), re.DOTALL) is not None
 
 
-def check(block: Block, folder: Path) -> str:
-    """Do what a block says; return what is wrong with it."""
+def check(block: Block, folder: Path, within: Sequence[str] = ()) -> str:
+    """Do what a block says, by a command that starts others; return what is wrong with it."""
     first = FILE_NAME.fullmatch(block.text.partition("\n")[0])
     if first:
         (folder / first[1]).write_text(block.text, "utf-8")
@@ -106,7 +122,7 @@ def check(block: Block, folder: Path) -> str:
             if command.startswith("make "):
                 if f"\n{command.split()[1]}:" not in (ROOT / "Makefile").read_text("utf-8"):
                     return f"there is no '{command}'"
-            elif not matches(shown, printed := run_shown(command, folder)):
+            elif not matches(shown, printed := run_shown(command, folder, within)):
                 return f"'{command}' printed\n{printed}"
     elif block.language == "python":
         (folder / "block.py").write_text(block.text, "utf-8")
@@ -128,11 +144,15 @@ def test_what_a_document_shows_is_what_happens(document: str, section: str, tmp_
 
 @pytest.mark.parametrize(
     ("picture", "drawn"),
-    [("coupling", "05_m_by_n/coupling.fractal"), ("farm", "03_farm/farm.fractal")],
+    [
+        ("coupling", "examples/05_m_by_n/coupling.fractal"),
+        ("farm", "examples/03_farm/farm.fractal"),
+        ("peer", "runtime/peers/daemon/peer.fractal"),
+    ],
 )
 def test_the_pictures_are_those_that_the_command_draws(picture: str, drawn: str) -> None:
     shown = (ROOT / f"docs/images/{picture}.svg").read_text("utf-8")
-    assert run([*GCM, "draw", f"examples/{drawn}"], ROOT).rstrip() == shown.rstrip()
+    assert run([*GCM, "draw", drawn], ROOT).rstrip() == shown.rstrip()
 
 
 def test_the_picture_of_the_machine_is_that_of_the_quickstart(tmp_path: Path) -> None:
@@ -156,7 +176,7 @@ def test_the_pictures_of_the_page_about_pictures_are_drawn_from_this_code() -> N
         assert shown == picture, f"draw {name}.svg again: python -m tools.pictures"
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@pytest.mark.parametrize("document", [*DOCUMENTS, *ELSEWHERE])
 def test_every_link_of_a_document_leads_to_a_file(document: str) -> None:
     targets = LINK.findall((ROOT / document).read_text("utf-8"))
     missing = [one for one in targets if not (ROOT / document).parent.joinpath(one).exists()]

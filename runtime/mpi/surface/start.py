@@ -17,7 +17,7 @@ from runtime.mpi.process.predefined import Predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
-from runtime.topology import Communicator, rank_table
+from runtime.topology import Communicator, Identifier, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ def _engine(place: Place, link: RankLink) -> Engine:
         replicated.stand_on(connections)
         engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
-    if place.is_isolated:
-        connections.suspect = partial(_tell_suspicion, link)
     if engine.newcomers is not None:
+        connections.suspect = partial(_tell_suspicion, link, place.present)
         link.wrapper.hear_of_views(engine.newcomers.hear_of_view)
         link.wrapper.hear_of_ends(engine.newcomers.hear_of_ends)
     elif replicated is not None:
+        connections.suspect = partial(_tell_suspicion, link, partial(_resident, link))
         link.wrapper.hear_of_ends(partial(_hear_of_ends, link, engine))
     return engine
 
@@ -191,6 +191,13 @@ def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]])
             engine.explain(indexes[one["rank"]], kind(in_words(one)))
 
 
-def _tell_suspicion(link: RankLink, index: int, why: Exception) -> None:
-    name = str(everybody(link).residents[index].identifier)
-    link.wrapper.health.suspects(link.name, name, str(why))
+def _tell_suspicion(
+    link: RankLink, name_of: Callable[[int], Identifier | None], index: int, why: Exception
+) -> None:
+    name = name_of(index)
+    if name is not None:
+        link.wrapper.health.suspects(link.name, str(name), str(why))
+
+
+def _resident(link: RankLink, index: int) -> Identifier:
+    return everybody(link).residents[index].identifier

@@ -20,7 +20,7 @@ def fault_of(place: Place, words: str) -> GridError:
     process = place.process
     if process is not None and process.exit is not None and process.exit.code == REFUSED:
         return GridError("\n".join(process.tail), place=place.cluster.path)
-    found = None if place.is_up or place.cluster.hops else _too_old(place, words)
+    found = _too_old(place, words) if place.cluster.is_local and not place.is_up else None
     return found or GridError(
         "the front-end has gone",
         place=place.cluster.path,

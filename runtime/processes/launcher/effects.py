@@ -52,7 +52,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.place import Ears, Place, Reach, RemotePlace, ssh_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
@@ -145,6 +145,7 @@ class Executor:
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
+        reach: Reach = ssh_launcher,
     ) -> None:
         self._plan = plan
         self._local = local
@@ -156,7 +157,7 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: (RemotePlace if cluster.hops else Place)(
+            cluster.identifier: (Place if cluster.is_local else partial(RemotePlace, reach=reach))(
                 cluster,
                 local,
                 partial(self._onward, cluster.identifier),
@@ -248,7 +249,7 @@ class Executor:
             if rank.rpartition(":")[0] == place.identifier
             for path in facts["segments"]
         }
-        if not place.cluster.hops and place.was_lost:
+        if place.cluster.is_local and place.was_lost:
             remove_segments(paths)
         elif paths and place.was_lost:
             with suppress(LaunchError):

@@ -78,7 +78,7 @@ class Homecoming:
         from runtime.results.result_folders import FolderAtPlace, FolderHere
 
         place = self._places[step.name.partition(":")[2]]
-        if place.work or place.cluster.hops:
+        if place.work or not place.cluster.is_local:
             return FolderAtPlace(place)
         owner = next(one.cluster for one in self._places.values() if one.folder == place.folder)
         return FolderHere(place.cluster, owner, place.folder, targets)

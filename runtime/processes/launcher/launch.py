@@ -8,6 +8,7 @@ from typing import Any
 from runtime.deployment.plan import DeploymentPlan
 from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.machine import Machine
+from runtime.processes.launcher.place import Reach, ssh_launcher
 from runtime.processes.launcher.wait_reports import as_dict
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
@@ -63,18 +64,19 @@ def deploy(
     patience: Patience | None = None,
     warm: WarmStart | None = None,
     stdin: int | None = None,
+    reach: Reach = ssh_launcher,
 ) -> Outcome:
     """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
 
     Everything that was started is gone when this returns. The first rank of all reads what comes
-    from the descriptor `stdin`, nothing without one.
+    from the descriptor `stdin`, nothing without one. `reach` leads to clusters on other hosts.
 
     >>> interrupts = Interrupts()                                         # doctest: +SKIP
     >>> signal.signal(signal.SIGINT, interrupts.press)                    # doctest: +SKIP
     >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
     0
     """
-    machine = Machine(plan, listener, patience=patience, warm=warm, stdin=stdin)
+    machine = Machine(plan, listener, patience=patience, warm=warm, stdin=stdin, reach=reach)
     if interrupts is not None:
         interrupts.reach(machine)
     with machine:

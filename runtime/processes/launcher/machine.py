@@ -19,6 +19,7 @@ from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.effects import Executor
 from runtime.processes.launcher.listener import RunListener, Silent
+from runtime.processes.launcher.place import Reach, ssh_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.run.failure_report import first_cause, messages
@@ -55,7 +56,8 @@ class Machine:
     >>> with Machine(plan, steered=True) as machine:          # doctest: +SKIP
     ...     machine.code("ocean").control.wait()
 
-    Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without.
+    Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without. `reach`
+    leads to the clusters that are on other hosts.
 
     Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
     returned, and within five seconds also when the process that holds it is killed.
@@ -71,8 +73,10 @@ class Machine:
         idle: bool = False,
         warm: WarmStart | None = None,
         stdin: int | None = None,
+        reach: Reach = ssh_launcher,
     ) -> None:
         self.plan = plan
+        self._reach = reach
         self._warm = warm
         self._stdin = stdin
         patience = patience or Patience()
@@ -257,6 +261,7 @@ class Machine:
             with Executor(
                 self.plan, local, reactor, self._listener, post,
                 codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
+                reach=self._reach,
             ) as executor:  # fmt: skip
                 self._executor = executor
                 code = self._loop(executor)

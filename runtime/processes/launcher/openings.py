@@ -50,7 +50,7 @@ class Openings:
             return
         python = place.cluster.front_end.python
         together = [
-            one for one in places if not one.cluster.hops and one.cluster.front_end.python == python
+            one for one in places if one.cluster.is_local and one.cluster.front_end.python == python
         ]
         if python not in self._begun:
             self._begun.add(python)

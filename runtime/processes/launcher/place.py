@@ -22,6 +22,7 @@ from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 from runtime.machine.launcher import FrontEndStubs
 from runtime.processes.configuration import Keys, as_first_input
@@ -139,8 +140,15 @@ class Place:
             self.channel.close()
 
 
+Reach = Callable[[DeployedCluster, LocalLauncher, float], GuardSession]
+"""Returns what starts processes where the front-end of a cluster runs; it is not waited for.
+
+The last argument is for how many seconds the session waits for the host.
+"""
+
+
 class RemotePlace(Place):
-    """A cluster behind one or several ssh hops. `open`, `abort` and `close` wait."""
+    """A cluster on another host, to which `reach` leads. `open`, `abort` and `close` wait."""
 
     def __init__(
         self,
@@ -148,16 +156,18 @@ class RemotePlace(Place):
         local: LocalLauncher,
         relay: Relay | None = None,
         *,
+        reach: Reach,
         idle: bool = False,
         codec: Codec = PLAIN,
     ) -> None:
         super().__init__(cluster, local, relay, idle=idle, codec=codec)
         self._local = local
+        self._reach = reach
         self._given_up = threading.Event()
 
     def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
-        self.launcher = ssh_launcher(self.cluster, self._local)
+        self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
         self.work, self.folder = given.work, given.folder
@@ -172,14 +182,16 @@ class RemotePlace(Place):
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
+        if self.cluster.peer:  # its places were reserved for one launch
+            raise FetchFailed("the peer has ended, and takes nobody in again for this run")
         patience = SILENT_HOST_TIMEOUT if self.is_silent else SSH_TIMEOUT
         self.let_go()
-        self.launcher = ssh_launcher(self.cluster, self._local, patience=patience)
+        self.launcher = self._reach(self.cluster, self._local, patience)
         self.launcher.ready()
 
     def let_go(self) -> None:
         """Give up the connection, so that there will be another one."""
-        if isinstance(self.launcher, SshLauncher):
+        if isinstance(self.launcher, GuardSession):
             self.launcher.abandon()
 
     def abort(self) -> None:
@@ -230,7 +242,7 @@ def last_words(process: Process) -> str:
 
 
 def ssh_launcher(
-    cluster: DeployedCluster, local: LocalLauncher, *, patience: float = SSH_TIMEOUT
+    cluster: DeployedCluster, local: LocalLauncher, patience: float = SSH_TIMEOUT
 ) -> SshLauncher:
     """Return what starts processes where the front-end of a cluster runs; it is not waited for."""
     python = cluster.front_end.python

@@ -77,12 +77,12 @@ def supply(
     step = plan.step(f"front-end:{cluster.identifier}")
     at = workplace_of(plan.deployment, cluster)
     work = make_work_folder(launcher, named, plan, cluster, at) if at.is_copy else ""
-    if cluster.hops:
-        folder = work or find_path(launcher, there, at.folder)
-    else:
+    if cluster.is_local:
         folder = work or str(Path(at.folder).expanduser())
+    else:
+        folder = work or find_path(launcher, there, at.folder)
     # the Python over there is the one that the descriptor names, as a full path
-    python = there if cluster.hops else _full_path(cluster.front_end.python)
+    python = _full_path(cluster.front_end.python) if cluster.is_local else there
     library = _library(cluster, launcher, python, room)
     levels = levels_at(plan.deployment, cluster.position)
     plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
@@ -158,9 +158,9 @@ def _full_path(python: str) -> str:
 
 def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
     """Return the folder or archive that has to be on the Python path, or nothing."""
-    if not cluster.hops and is_checkout():
+    if cluster.is_local and is_checkout():
         return HOME
-    if not cluster.hops and python == sys.executable:
+    if cluster.is_local and python == sys.executable:
         return ""
     from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
 
@@ -173,7 +173,7 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
     """Return the environment in which a Python finds the package."""
     if not library:
         return {}
-    found = "" if cluster.hops else os.environ.get("PYTHONPATH", "")
+    found = os.environ.get("PYTHONPATH", "") if cluster.is_local else ""
     return {"PYTHONPATH": f"{library}:{found}" if found else library}
 
 

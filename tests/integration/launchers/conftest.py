@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from runtime.launchers import bootstrap
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import MpiexecFlavour
+from runtime.launchers.peer import PeerLauncher
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 
@@ -174,12 +176,37 @@ def local() -> Iterator[LocalLauncher]:
         yield launcher
 
 
-WAYS = ("local", "ssh", "ssh-jump")
+WAYS = ("local", "ssh", "peer", "ssh-jump")
+
+
+class JoinedGuard(PeerLauncher):
+    """A launcher on a peer, with what the daemon of the peer does: start a guard, and reap it."""
+
+    def __init__(self) -> None:
+        self._guards: list[subprocess.Popen[bytes]] = []
+        super().__init__(self._start_guard, place="peer")
+
+    def _start_guard(self, size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
+        near, far = socket.socketpair()
+        argv = bootstrap.far_argv(sys.executable, size, marker)
+        with far:
+            guard = subprocess.Popen(
+                argv, stdin=far.fileno(), stdout=far.fileno(), start_new_session=True
+            )
+        self._guards.append(guard)
+        return near, b""
+
+    def close(self) -> None:
+        super().close()
+        for guard in self._guards:
+            guard.wait(5)
 
 
 def open_way(way: str, local: LocalLauncher, server: Sshd | None) -> GuardSession:
     if way == "local":
         return LocalLauncher()
+    if way == "peer":
+        return JoinedGuard()
     if server is None:
         pytest.skip("no sshd is installed: apt-get install openssh-server")
     hops = [server.hop()] if way == "ssh" else [server.hop("jump"), server.hop()]
@@ -193,7 +220,7 @@ def launcher(request: pytest.FixtureRequest, running_sshd: Sshd | None) -> Itera
         yield opened
 
 
-@pytest.fixture(params=WAYS[:2])
+@pytest.fixture(params=WAYS[:3])
 def own_launcher(
     request: pytest.FixtureRequest, running_sshd: Sshd | None, local: LocalLauncher
 ) -> Iterator[GuardSession]:

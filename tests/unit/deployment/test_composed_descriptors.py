@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gcm.documents import Diagnostics
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.compose import OneLineRequest, compose
-from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
+from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 from runtime.machine_words import is_host
 from runtime.topology import Reachability
@@ -67,6 +67,7 @@ def test_program_machine_and_arguments_are_read_as_they_were_given(
         assert [one.ranks for one in clusters] == [machine.ranks] * len(clusters)
         assert len(clusters) == machine.sites * machine.clusters
         return
+    assert not isinstance(machine, PeersArgument)
     assert [len(one.clusters) for one in deployment.sites] == [len(site) for site in machine]
     for host, cluster in zip((one for site in machine for one in site), clusters, strict=True):
         assert cluster.ranks == (host.ranks or 1)

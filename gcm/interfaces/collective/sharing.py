@@ -1,0 +1,91 @@
+"""How the arguments of gathered calls become those of one call, and its result theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from gcm.interfaces.collective.gathered import gather_arguments
+from gcm.interfaces.collective.gathering import scatter_results
+from gcm.interfaces.distribution import Mode
+from gcm.interfaces.policies.parallel import BlockArray, common_value
+from gcm.interfaces.signature import Operation
+
+Call = tuple[tuple[Any, ...], dict[str, Any]]
+"""The positional and the keyword arguments of one caller."""
+
+
+class Sharing(Protocol):
+    """One way of making one call of several."""
+
+    def join(self, calls: Sequence[Call]) -> Call:
+        """Return the arguments of the one call."""
+        ...
+
+    def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
+        """Return what each caller gets of the result."""
+        ...
+
+
+class ListSharing:
+    """The rule of gathercast: one list for each parameter, and the results by index."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+
+    def join(self, calls: Sequence[Call]) -> Call:
+        """Return one list for each parameter.
+
+        Raises:
+            GcmError: the callers passed different parameters.
+        """
+        return gather_arguments(self._operation, calls)
+
+    def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
+        """Return the results by index.
+
+        Raises:
+            GcmError: the result is not one for each caller.
+        """
+        return scatter_results(self._operation.name, result, len(calls))
+
+
+class MemberSharing:
+    """The rule of M x N: the members' blocks make one array, everything else is common to them."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+        self._names = [one.name for one in operation.parameters]
+        self._blocks = [
+            one.name for one in operation.parameters if one.distribution.mode is Mode.REDISTRIBUTE
+        ]
+
+    def join(self, calls: Sequence[Call]) -> Call:
+        """Return the blocks together for each distributed parameter, the common value for others.
+
+        Raises:
+            GcmError: the members passed different parameters, or different common values.
+        """
+        args, kwargs = gather_arguments(self._operation, calls)
+        return (
+            tuple(
+                self._joined(name, values) for name, values in zip(self._names, args, strict=False)
+            ),
+            {name: self._joined(name, values) for name, values in kwargs.items()},
+        )
+
+    def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
+        """Return each member's block of a distributed result, or the one result to all.
+
+        A distributed result is parted like the first distributed argument.
+        """
+        if not isinstance(result, BlockArray):
+            return [result] * len(calls)
+        given = [self._operation.python.bind(*args, **kwargs) for args, kwargs in calls]
+        lengths = [len(one.arguments[self._blocks[0]]) for one in given]
+        return result.parted(lengths, f"the result of '{self._operation.name}'")
+
+    def _joined(self, name: str, values: Sequence[Any]) -> Any:
+        if name in self._blocks:
+            return BlockArray(values)
+        return common_value(values, f"parameter '{name}' of '{self._operation.name}'")

@@ -1,0 +1,146 @@
+"""One start of a component and everything inside it, by one thread.
+
+Every part is told of its start before it takes calls, and servers before the clients that may call
+them. Where bindings go round in a circle somebody is called before its turn: then its turn is now.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gcm.components.controller import Controller
+from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.membranes.lifecycle.hooks import tell
+from gcm.membranes.lifecycle.states import State
+from gcm.membranes.tree import inside_out, servers_first
+
+if TYPE_CHECKING:
+    from gcm.components.model import Component
+
+
+class Turn:
+    """The time in which one thread starts or stops components, until their hooks have run."""
+
+    __slots__ = ("_over", "_thread")
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+        self._over = threading.Event()
+
+    def is_mine(self) -> bool:
+        """Tell whether it is the calling thread's."""
+        return threading.get_ident() == self._thread
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until it is over, whatever came of it; False if it takes longer."""
+        return self._over.wait(timeout)
+
+    def end(self, parts: Iterable[Component]) -> None:
+        """Let others have their turn with `parts`."""
+        for part in parts:
+            part.membrane.lifecycle.leave(self)
+        self._over.set()
+
+
+class StartTurn(Turn):
+    """What rises together; `members` are its parts, inside out."""
+
+    __slots__ = ("_begun", "_failed", "_members", "_told")
+
+    def __init__(self, members: Sequence[Component]) -> None:
+        super().__init__()
+        self._members = members
+        self._told: set[Component] = set()
+        self._begun: list[Controller] = []
+        self._failed: tuple[Component, BaseException] | None = None
+
+    def run(self) -> None:
+        """Tell and open everything, the outermost component last.
+
+        Raises:
+            IllegalLifeCycleError: a `started` hook failed; everything is stopped again.
+        """
+        try:
+            for client in (client for part in self._members for client in part.bindables):
+                client.settle()
+            for part in self._members[:-1]:
+                if part.children:  # calls inside pass it; what they reach has a gate of its own
+                    part.membrane.lifecycle.open()
+            for part in servers_first(self._members):
+                self.bring_up(part)
+            if self._failed is not None:  # and the hook that had called it let it pass
+                raise self._failed[1]
+            for part in self._members:
+                part.membrane.lifecycle.arrive()
+        except BaseException as error:
+            self._take_back(error)
+            self._raise(error)
+        finally:
+            self.end(self._members)
+
+    def bring_up(self, part: Component) -> None:
+        """Tell `part` of its start and let calls in, unless that was begun already."""
+        if part in self._told:
+            return
+        self._told.add(part)
+        for controller in part.membrane.having("started"):
+            try:
+                controller.started()
+            except BaseException as error:
+                if self._failed is None:
+                    self._failed = part, error
+                raise
+            self._begun.append(controller)
+        part.membrane.lifecycle.open()
+
+    def _raise(self, error: BaseException) -> None:
+        if isinstance(error, GcmError) or not isinstance(error, Exception):
+            raise error
+        raise IllegalLifeCycleError(
+            f"the start failed: {type(error).__name__}: {error}",
+            component=(self._failed[0] if self._failed else self._members[-1]).path,
+            state=State.STOPPED,
+            cure="Nothing was left running; mend the cause above and start again",
+        ) from error
+
+    def _take_back(self, error: BaseException) -> None:
+        """Stop what is open already, and tell those that had begun."""
+        opened = frozenset(part for part in self._members if part.membrane.admits_calls)
+        failures: list[Exception] = []
+        for part in opened:
+            part.membrane.lifecycle.close(opened)
+        try:
+            self._members[-1].membrane.lifecycle.drain(opened)
+        except IllegalLifeCycleError as late:
+            failures.append(late)
+        for part in self._members:
+            part.membrane.lifecycle.settle()
+        told = [one for one in reversed(self._begun) if "stopped" in one.hooks]
+        failures += tell(told, "stopped")
+        for failure in failures:
+            error.add_note(f"While the others were stopped again: {failure}")
+
+
+def await_turn(component: Component, deadline: float) -> None:
+    """Wait until no other thread starts `component` or a part of it, or runs their stop hooks.
+
+    Raises:
+        IllegalLifeCycleError: the other thread takes longer than until `deadline`.
+    """
+    life = component.membrane.lifecycle
+    for part in inside_out(component):
+        turn = part.membrane.lifecycle.turn
+        if turn is None or turn.is_mine() or part.state == State.STOPPING:
+            continue
+        if not turn.wait(max(0.0, deadline - time.monotonic())):
+            raise IllegalLifeCycleError(
+                f"another thread starts or stops {part.path}, and is not done after "
+                f"{life.start_timeout} s",
+                component=component.path,
+                state=life.state(),
+                cure="Look for what `on_start` or `on_stop` waits for, or raise `start_timeout` of "
+                "the lifecycle controller",
+            )

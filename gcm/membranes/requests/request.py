@@ -1,0 +1,162 @@
+"""Requests: calls on their way through the queue of an active object."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from gcm.errors import CircularCallError, GcmError
+from gcm.interfaces.call_chain import Link, LinkElsewhere, current, new_number, waiting_for
+from gcm.interfaces.future import Future
+
+if TYPE_CHECKING:
+    from gcm.membranes.requests.request_queue import RequestQueueController
+
+
+class Priority(IntEnum):
+    """Which request passes which: NF3 all, NF2 functional ones, the others wait their turn."""
+
+    FUNCTIONAL = 0
+    NF1 = 1
+    NF2 = 2
+    NF3 = 3
+
+
+_FUNCTIONAL = Priority.FUNCTIONAL  # found faster than through the enumeration
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One call on its way through the queue of an active object."""
+
+    interface: str
+    operation: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    priority: Priority = _FUNCTIONAL
+    queue: RequestQueueController | None = None
+    is_awaited: bool = False
+    """Whether who made it waits for it; see `call_chain`."""
+    caller: Link | None = field(init=False)
+    future: Future[Any] = field(init=False)
+    refusal: GcmError | None = None
+    waits_for: Request | None = None
+    """The request whose result the serving thread waits for."""
+    _number: str = ""
+
+    def __post_init__(self) -> None:
+        """Make the future that the caller gets."""
+        self.caller = current()
+        self.future = RequestFuture(self)
+
+    @property
+    def number(self) -> str:
+        """What only this request is called, in all processes."""
+        if not self._number:
+            self._number = new_number()
+        return self._number
+
+    @property
+    def where(self) -> str:
+        """The path of the component, the interface and the operation."""
+        return f"{self.queue.component.path}.{self}" if self.queue else str(self)
+
+    def __str__(self) -> str:
+        """Return the interface and the operation."""
+        return f"{self.interface}.{self.operation}"
+
+
+class RequestFuture(Future[Any]):
+    """The result of a request: who waits for it does not wait for ever while nothing is served."""
+
+    about: Request
+
+    def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
+        queue = self.about.queue
+        if timeout is not None or queue is None:
+            return super()._passed(gate, timeout)
+        waiting = current()
+        if not isinstance(waiting, Request):
+            return self._looked_after(gate, queue)
+        self.about.is_awaited, waiting.waits_for = True, self.about
+        try:
+            if gate.acquire(timeout=CIRCLE_SECONDS):
+                return True
+            refuse_circle(waiting, self.about)
+            return self._looked_after(gate, queue)
+        finally:
+            waiting.waits_for = None
+
+    def _looked_after(self, gate: threading.Lock, queue: RequestQueueController) -> bool:
+        first = rest = queue.component.membrane.lifecycle.hold_timeout
+        begin = 0.0
+        while not gate.acquire(timeout=rest):
+            begin = begin or time.monotonic() - first  # when it was not needed, not asked for
+            rest = queue.look_after(self.about, begin)
+        return True
+
+
+CIRCLE_SECONDS = 1.0
+"""How long an active object waits before it looks whether it waits for itself."""
+
+
+def check_chain(request: Request) -> None:
+    """Refuse a call that can be served only after it is done.
+
+    Raises:
+        CircularCallError: the component serves a request that waits for the call.
+    """
+    serving = request.queue.serving if request.queue else None
+    if serving is None or not request.is_awaited:
+        return
+    chain = [request.where]
+    for link in waiting_for(request.caller):
+        chain.append(link.where)
+        if link is serving or (isinstance(link, LinkElsewhere) and link.number == serving.number):
+            raise _circular(request, chain[::-1])
+
+
+def refuse_circle(waiting: Request, awaited: Request) -> None:
+    """Refuse a call if `waiting`, which is being served, waits for itself by waiting for it."""
+    circle = [awaited]
+    while (queue := circle[-1].queue) is not None and queue.serving is not waiting:
+        onward = queue.serving.waits_for if queue.serving else None
+        if onward is None or onward in circle:
+            return
+        circle.append(onward)
+    chain = [waiting.where, *(one.where for one in circle)]
+    for request in circle:
+        if request.queue is not None and request.queue.withdraw(request):
+            request.queue.fail(request, _circular(request, chain))
+            return
+
+
+def _circular(request: Request, chain: Sequence[str]) -> CircularCallError:
+    first, *others = chain
+    return CircularCallError(
+        f"the call would wait for itself: {first} waits for " + ", which waits for ".join(others),
+        component=request.queue.component.path if request.queue else "",
+        interface=request.interface,
+        cure="Let one of them go on without the result (submit), or declare the operation that "
+        "comes back @immediate, which is served in the thread of its caller",
+    )
+
+
+def insert(waiting: deque[Request], request: Request) -> None:
+    """Queue `request` where its priority puts it.
+
+    NF3 passes everything but earlier NF3; NF2 passes the functional requests at the end of the
+    queue; NF1 and functional requests go to the end.
+    """
+    place = len(waiting)
+    if request.priority is Priority.NF3:
+        place = sum(1 for other in waiting if other.priority is Priority.NF3)
+    elif request.priority is Priority.NF2:
+        while place and waiting[place - 1].priority is _FUNCTIONAL:
+            place -= 1
+    waiting.insert(place, request)

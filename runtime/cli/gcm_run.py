@@ -1,0 +1,112 @@
+"""The `gcm-run` command: a program on machines of a lab that have places now."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from gcm.cli.common_options import CommandParser
+from runtime.cli.command import dispatch
+from runtime.cli.one_line import OneLine, cut
+from runtime.cli.options import Options, add_variables, add_watching, command_parser, options_of
+from runtime.deployment.language import LANGUAGE
+from runtime.deployment.machine_argument import PeersArgument
+
+_USAGE = """\
+gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
+       gcm-run [options] -n RANKS -m MODULE [ARGUMENT ...]
+       gcm-run advise --failure-rate RATE -n RANKS --time TIME"""
+
+_DESCRIPTION = """\
+Run an MPI program on the peers of a lab: machines that lend places while they are up.
+
+  gcm-run -n 4 ring.py                    4 ranks, on as many peers as possible
+  gcm-run -n 8 -r 2 ring.py               each rank twice, on different peers: one may die
+  gcm-run -n 8 -a concentrate ring.py     on the nearest peers, as many ranks on each as it lends
+  gcm-run -n 4 --dry-run ring.py          show who would be asked, and ask nobody
+  gcm-run advise --failure-rate 1/30d -n 128 --time 2h
+                                          how many replicas such a run should have
+
+You need a credential of the lab: who keeps it makes one with gcm-peer lab invite. The program
+folder is copied to the peers, and what the ranks write there comes home."""
+
+_EPILOG = """\
+exit codes: those of gcm-deploy; 203 also where too few places were found"""
+
+
+def run_program(arguments: Sequence[str] | None = None) -> int:
+    """Do what `runtime.cli.run_main` describes; raises KeyboardInterrupt."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["advise"]:
+        from runtime.peers.commands import advise
+
+        parser = command_parser("gcm-run advise", advise.DESCRIPTION, advise.EXAMPLES)
+        advise.add_arguments(parser)
+        return advise.run_advise(parser.parse_args(words[1:]))
+    return dispatch("gcm-run", lambda: read_line(words))
+
+
+def read_line(words: Sequence[str]) -> Options:
+    """Return what a command line means; raises `SystemExit` for a wrong one."""
+    parser = build_parser()
+    pieces = cut(words, parser)
+    found = parser.parse_args(pieces.options)
+    program = pieces.program or found.module or ""
+    if not found.ranks:
+        parser.error("how many ranks shall there be? gcm-run -n 4 program.py")
+    if not program:
+        parser.error("what shall run? name a program behind the options, or a module with -m")
+    machine = PeersArgument(found.ranks, found.strategy, found.wait, found.credential)
+    one_line = OneLine(
+        program, bool(found.module), machine, options=pieces.options, replicas=found.replicas
+    )
+    return options_of(found, one_line, pieces.arguments)
+
+
+def build_parser() -> CommandParser:
+    """Return the parser of what stands before the program."""
+    parser = command_parser("gcm-run", _DESCRIPTION, _EPILOG, usage=_USAGE)
+    peers = LANGUAGE.elements["peers"]
+    strategy, wait = peers.attribute("strategy"), peers.attribute("wait")
+    assert strategy is not None
+    assert wait is not None
+    parser.add_argument(
+        "-n", "-np", dest="ranks", metavar="RANKS", type=_count, help="how many ranks there are"
+    )
+    parser.add_argument(
+        "-r", dest="replicas", metavar="R", type=_count, default=1,
+        help="each rank is R processes on different peers, and goes on while one of them lives",
+    )  # fmt: skip
+    parser.add_argument(
+        "-a", dest="strategy", metavar="STRATEGY", default="",
+        help="spread (or scatter), concentrate (or gather), mixed, or module.Class of your own"
+        f" (default: {strategy.default})",
+    )  # fmt: skip
+    parser.add_argument(
+        "-w", dest="wait", metavar="SECONDS", default="",
+        help=f"for how long places are looked for (default: {wait.default})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--credential", metavar="FILE", default="",
+        help="who you are in the lab (default: that in GCM_CREDENTIAL, or ~/.gcm/credential)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show who would be asked, and ask nobody"
+    )
+    parser.add_argument(
+        "--write", metavar="FILE", default="",
+        help="write the descriptor that this means; '-': show it",
+    )  # fmt: skip
+    add_watching(parser)
+    add_variables(parser)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1_000_000:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 on")
+    return int(text)

@@ -1,0 +1,166 @@
+"""Runs a deployment whose machine has to be booked at peers first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from runtime.cli.load import Sites, load_deployment
+from runtime.cli.options import Options
+from runtime.cli.programs import look_at_programs
+from runtime.cli.steps_screen import StepListener, StepsScreen
+from runtime.cli.streams import write
+from runtime.deployment import DeployedCluster, Deployment, DeploymentPlan, make_plan
+from runtime.deployment.model import PeersRequest
+from runtime.errors import GridError
+from runtime.exit_codes import FAULTS, NEVER_STARTED
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.peer import PeerLauncher
+from runtime.peers.booking import AskerSettings, BookedHost, Demand, Offer, strategy_named
+from runtime.peers.configuration import user_credential, user_folder
+from runtime.peers.credentials import Credential
+from runtime.peers.model import Role
+from runtime.peers.submission import FAR, Booking, Lab, StagedPrograms, Step, launcher_on, sites_of
+from runtime.processes.launcher.listener import RunListener
+
+
+def run_on_peers(
+    deployment: Deployment, options: Options, hears: Callable[[Step], None] = lambda _: None
+) -> int:
+    """Book the machine of a deployment, run it there, and give everything back.
+
+    `hears` is told of each step before it begins.
+    """
+    from runtime.cli.run import complain, wants_tree
+
+    request = deployment.peers
+    assert request is not None
+    is_quiet = options.quiet or options.dry_run
+    screen = StepsScreen(is_live=wants_tree(options.progress), is_quiet=is_quiet)
+    try:
+        return _Submission(deployment, request, options, screen, hears).run()
+    except GridError as fault:
+        screen.steps.fail(fault.what)
+        screen.close()
+        complain(str(fault))
+        return NEVER_STARTED
+    finally:
+        screen.close()
+
+
+def _lab(request: PeersRequest) -> Lab:
+    file = Path(request.credential).expanduser() if request.credential else user_credential()
+    return Lab(Credential.read(file, role=Role.USER), user_folder() / "hosts.json")
+
+
+class _Submission:
+    """One submission; each method does some of its steps."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        request: PeersRequest,
+        options: Options,
+        screen: StepsScreen,
+        hears: Callable[[Step], None],
+    ) -> None:
+        self._deployment = deployment
+        self._request = request
+        self._options = options
+        self._screen = screen
+        self._hears = hears
+        replicas = max((one.replicas for one in deployment.applications), default=1)
+        self._demand = Demand(request.ranks, replicas)
+
+    def run(self) -> int:
+        """Do all steps; return the exit code. Raises GridError."""
+        self._enter(Step.REQUEST)
+        strategy = strategy_named(self._request.strategy)
+        if look_at_programs(self._deployment, self._options) is None:
+            return FAULTS
+        lab = _lab(self._request)
+        try:
+            self._enter(Step.LAB, str(lab.me))
+            names = lab.find_hosts(2 * self._demand.overbooked)
+            self._enter(Step.HOSTS, f"{len(names)} peers are known from {lab.source}")
+            offers = lab.offers(names)
+            if self._options.dry_run:
+                write(asked_first(strategy.order(offers), self._demand))
+                return 0
+            self._enter(Step.BOOK, f"{self._demand.places} places")
+            settings = AskerSettings(search=self._request.wait)
+            note = self._screen.steps.note
+            with (
+                Booking(lab, self._demand, strategy, settings, note) as booking,
+                StagedPrograms(booking) as staged,
+            ):
+                plan = self._booked(booking, staged, booking.book(offers))
+                return FAULTS if plan is None else self._launched(plan, booking, staged)
+        finally:
+            lab.close()
+
+    def _booked(
+        self, booking: Booking, staged: StagedPrograms, hosts: Sequence[BookedHost]
+    ) -> DeploymentPlan | None:
+        """Return the plan for peers that have all they need; None after faults were written."""
+        note = self._screen.steps.note
+        while True:
+            self._enter(Step.ASSIGN, f"{self._demand.places} ranks on {len(hosts)} peers")
+            self._enter(Step.MACHINE)
+            plan = _plan(self._options, sites_of(hosts, booking.lab))
+            if plan is None:
+                return None
+            self._enter(Step.STAGE)
+            failures = staged.bring(plan, lambda peer: note(f"{peer} has it"))
+            if not failures:
+                self._enter(Step.STAGED)
+                failures = staged.confirm(booking.keys)
+                if not failures:
+                    return plan
+            gone = [peer for peer in failures if peer in booking.keys]
+            self._enter(Step.BOOK, "in the place of those that did not get it")
+            for peer in gone:
+                note(f"{peer} does not have it: {' '.join(failures[peer].split())}")
+                if peer in booking.keys:
+                    hosts = booking.replaced(peer, failures[peer])
+
+    def _launched(self, plan: DeploymentPlan, booking: Booking, staged: StagedPrograms) -> int:
+        """Run the plan; return the exit code."""
+        from runtime.cli.run import run_plan
+
+        self._enter(Step.LAUNCH)
+        self._screen.close()
+        clusters = sum(1 for _ in plan.deployment.clusters())
+
+        def reach(cluster: DeployedCluster, _: LocalLauncher, patience: float) -> PeerLauncher:
+            return launcher_on(booking, staged, cluster.peer, place=cluster.path, patience=patience)
+
+        def through(inner: RunListener) -> RunListener:
+            return StepListener(inner, clusters, self._hears)
+
+        return run_plan(plan, self._options, reach=reach, through=through)
+
+    def _enter(self, step: Step, detail: str = "") -> None:
+        self._hears(step)
+        self._screen.steps.enter(step, detail)
+
+
+def _plan(options: Options, booked: Sites) -> DeploymentPlan | None:
+    """Return the plan for the peers that are booked, or None after its faults were written."""
+    deployment = load_deployment(options, booked=booked)
+    programs = None if deployment is None else look_at_programs(deployment, options)
+    if deployment is None or programs is None:
+        return None
+    return make_plan(deployment, programs)
+
+
+def asked_first(offers: Sequence[Offer], demand: Demand) -> str:
+    """Return the table of the peers in the order in which they are asked."""
+    asked = min(demand.overbooked, len(offers))
+    lines = [f"{demand.places} places are needed; {asked} of {len(offers)} peers are asked first"]
+    width = max((len(one.peer) for one in offers), default=0)
+    for number, one in enumerate(offers, 1):
+        away = "no answer" if one.rtt >= FAR else f"{one.rtt * 1000:.1f} ms"
+        when = "first" if number <= asked else "if others refuse"
+        lines.append(f"{number:>4}  {one.peer:<{width}}  {away:>9}  {one.places} places  {when}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,71 @@
+"""Booking of places at peers, without sockets, clocks and threads."""
+
+from runtime.peers.booking.allocation import Demand, allocate, missing
+from runtime.peers.booking.asker import Asker, AskerSettings, AskerState
+from runtime.peers.booking.asker_words import (
+    AskerEffect,
+    AskPlaces,
+    Booked,
+    BookedHost,
+    BookingFailed,
+    HostSilent,
+    NeedHosts,
+    ReleasePlaces,
+    RenewPlaces,
+    Shortfall,
+)
+from runtime.peers.booking.gatekeeper import (
+    AdmissionRules,
+    Expired,
+    Gatekeeper,
+    GatekeeperEffect,
+    Hold,
+    PlacesRequest,
+    StopJob,
+)
+from runtime.peers.booking.named import strategy_named
+from runtime.peers.booking.offers import Allocation, BookingError, Copy, Offer, nearest_first
+from runtime.peers.booking.strategies import (
+    STRATEGIES,
+    ConcentrateStrategy,
+    MixedStrategy,
+    SpreadStrategy,
+    Strategy,
+)
+
+__all__ = [
+    "STRATEGIES",
+    "AdmissionRules",
+    "Allocation",
+    "AskPlaces",
+    "Asker",
+    "AskerEffect",
+    "AskerSettings",
+    "AskerState",
+    "Booked",
+    "BookedHost",
+    "BookingError",
+    "BookingFailed",
+    "ConcentrateStrategy",
+    "Copy",
+    "Demand",
+    "Expired",
+    "Gatekeeper",
+    "GatekeeperEffect",
+    "Hold",
+    "HostSilent",
+    "MixedStrategy",
+    "NeedHosts",
+    "Offer",
+    "PlacesRequest",
+    "ReleasePlaces",
+    "RenewPlaces",
+    "Shortfall",
+    "SpreadStrategy",
+    "StopJob",
+    "Strategy",
+    "allocate",
+    "missing",
+    "nearest_first",
+    "strategy_named",
+]

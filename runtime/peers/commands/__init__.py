@@ -1,0 +1,1 @@
+"""The commands `gcm-peer` and `gcm-run`: parse, call, render."""

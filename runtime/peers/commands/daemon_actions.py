@@ -1,0 +1,221 @@
+"""What `gcm-peer` does with the daemon of this machine, and asks others."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from runtime.peers.commands.columns import columns
+from runtime.peers.commands.lab_actions import install
+from runtime.peers.configuration import (
+    SETTINGS,
+    PeerFolder,
+    read,
+    reference,
+    template,
+    user_credential,
+)
+from runtime.peers.configuration.settings import PORT
+from runtime.peers.connections import MemberDialler
+from runtime.peers.contracts import StatusService
+from runtime.peers.credentials import Credential
+from runtime.peers.daemon import boot, find_running, logging_to, serve
+from runtime.peers.errors import PeerError
+from runtime.peers.membership import read_text
+from runtime.peers.model import Address, MemberRole
+
+NOT_RUNNING = 3
+"""The exit code where no daemon runs here."""
+
+
+def boot_peer(options: argparse.Namespace) -> int:
+    """Start a peer."""
+    return _start(options, MemberRole.PEER)
+
+
+def boot_supernode(options: argparse.Namespace) -> int:
+    """Start a supernode."""
+    return _start(options, MemberRole.SUPERNODE)
+
+
+def _start(options: argparse.Namespace, role: MemberRole) -> int:
+    folder = PeerFolder.of(options.folder, is_supernode=role is MemberRole.SUPERNODE)
+    if options.credential:
+        install(Credential.read(Path(options.credential), role=role), folder.credential)
+    credential = Credential.read(folder.credential, role=role)
+    if found := find_running(folder):
+        raise PeerError(
+            f"it runs already, as process {found.pid}",
+            place=str(folder.path),
+            cure="gcm-peer status shows it, gcm-peer halt ends it",
+        )
+    configuration = read(folder.configuration)
+    if options.foreground:
+        with logging_to(None, configuration.text("log_level")):
+            serve(folder, lambda _: None)
+        return 0
+    address = boot(folder)
+    if options.json:
+        print(json.dumps({"principal": str(credential.principal), "address": str(address)}))
+    else:
+        print(f"{credential.principal} of {credential.header.lab} runs at {address}")
+        print(f"its log: {folder.log}")
+        named = configuration.supernodes or credential.header.supernodes
+        if role is MemberRole.PEER and not named:
+            print(
+                "gcm-peer: no supernode is known: name one in the configuration (supernodes), or "
+                "make the lab with --supernode",
+                file=sys.stderr,
+            )
+    return 0
+
+
+def halt(options: argparse.Namespace) -> int:
+    """End the daemon."""
+    folder = _folder(options)
+    found = find_running(folder)
+    if found is not None:
+        found.halt()
+    if options.json:
+        print(json.dumps({"halted": found.pid if found else None}))
+    elif found is None:
+        print(f"no daemon runs in {folder.path}", file=sys.stderr)
+    else:
+        print(f"the daemon {found.pid} has ended")
+    return 0 if found else NOT_RUNNING
+
+
+def status(options: argparse.Namespace) -> int:
+    """Show a daemon."""
+    told = _asked(options)
+    if options.json:
+        print(json.dumps(told, indent=1))
+    elif told is None:
+        print(f"no daemon runs in {_folder(options).path}", file=sys.stderr)
+    else:
+        print(_status_text(told), end="")
+    return NOT_RUNNING if told is None else 0
+
+
+def _status_text(told: dict[str, Any]) -> str:
+    known = told["membership"]
+    lines = [f"{told['name']} of {told['lab']}, up for {_duration(told['seconds'])}"]
+    if "addresses" in known:
+        lines += [f"address: {', '.join(known['addresses'])}"]
+        lines += [f"supernode: {known['supernode'] or 'none'}; {known['state']}"]
+    else:
+        lines += [f"other supernodes: {', '.join(known['supernodes']) or 'none'}"]
+    lines += [f"hosts: {len(known['hosts'])} known"]
+    if "reservation" in told:
+        share = told["reservation"]
+        at_once = share["applications"] or "any number of"
+        lines += [f"share: {at_once} applications of {share['processes']} processes"]
+        lines += [share["owner"]] if share["owner"] else []
+        lines += [
+            f"{run['phase']}: {run['application']} of {run['user']}, {run['processes']} processes"
+            for run in share["runs"]
+        ]
+    lines += [f"wrong: {fault}" for fault in known.get("faults", ())]
+    return "\n".join(lines) + "\n"
+
+
+def hosts(options: argparse.Namespace) -> int:
+    """Show the hosts that are known."""
+    told = _asked(options)
+    found = _kept(_folder(options)) if told is None else told["membership"]["hosts"]
+    found.sort(key=lambda one: (one.get("milliseconds") is None, one.get("milliseconds") or 0))
+    if options.json:
+        print(json.dumps(found, indent=1))
+    else:
+        print(columns(["host", "address", "share", "ms", ""], map(_host_row, found)), end="")
+        if told is None:
+            print("no daemon runs here: these are the hosts that it knew last", file=sys.stderr)
+    return NOT_RUNNING if told is None else 0
+
+
+def _host_row(host: dict[str, Any]) -> tuple[object, ...]:
+    role, _, name = host["name"].partition(":")
+    is_peer = role == "peer"
+    share = f"{host['applications'] or 'any'} x {host['processes']}" if is_peer else ""
+    rtt = host.get("milliseconds")
+    note = "silent" if host.get("silent") else "" if is_peer else role
+    return name, ", ".join(host["addresses"]), share, "" if rtt is None else f"{rtt:.2f}", note
+
+
+def _kept(folder: PeerFolder) -> list[dict[str, Any]]:
+    """Return the hosts in the file of a peer that does not run."""
+    try:
+        rows, _ = read_text(folder.hosts.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise PeerError("cannot be read", place=str(folder.hosts), cause=str(error)) from error
+    except PeerError as error:
+        error.place = str(folder.hosts)
+        raise
+    return [
+        {
+            "name": row.name,
+            "addresses": [str(one) for one in row.peer.addresses],
+            "applications": row.peer.share.applications,
+            "processes": row.peer.share.processes,
+        }
+        for row in rows
+    ]
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any] | None:
+    """Return the status of the daemon here, or of the one at an address; None if none runs."""
+    if options.address:
+        dialler = MemberDialler(Credential.read(user_credential(), role=MemberRole.USER))
+        address, expected = Address.parse(options.address, PORT), None
+    else:
+        found = find_running(_folder(options))
+        if found is None:
+            return None
+        dialler = MemberDialler(Credential.read(found.folder.credential))
+        address, expected = found.address, dialler.credential.principal
+    with dialler.dial(address, expected) as connection:
+        return connection.stub(StatusService).status(dialler.me)
+
+
+def config(options: argparse.Namespace) -> int:
+    """Show the settings."""
+    if options.template or options.reference:
+        print(template() if options.template else reference(), end="")
+        return 0
+    folder = _folder(options)
+    found = read(folder.configuration)
+    values = {one.name: found.written.get(one.name, one.default) for one in SETTINGS}
+    if options.json:
+        print(json.dumps(values, indent=1))
+        return 0
+    print(f"# {folder.configuration}")
+    for name, value in values.items():
+        print(f"{name} = {json.dumps(value)}{'' if name in found.written else '  # the default'}")
+    return 0
+
+
+def _folder(options: argparse.Namespace) -> PeerFolder:
+    return PeerFolder.of(options.folder, is_supernode=options.supernode)
+
+
+def _duration(seconds: float) -> str:
+    minutes, hours = seconds / 60, seconds / 3600
+    if hours >= 1:
+        return f"{hours:.1f} hours"
+    return f"{minutes:.1f} minutes" if minutes >= 1 else f"{seconds:.0f} seconds"
+
+
+ACTIONS = {
+    "boot": boot_peer,
+    "supernode": boot_supernode,
+    "halt": halt,
+    "status": status,
+    "hosts": hosts,
+    "config": config,
+}
+"""What each sub-command does."""

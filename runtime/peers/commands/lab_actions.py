@@ -1,0 +1,111 @@
+"""What `gcm-peer lab` does."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+from pathlib import Path
+
+from runtime.peers.commands.columns import columns
+from runtime.peers.configuration import PeerFolder, user_credential, user_folder
+from runtime.peers.configuration.settings import PORT
+from runtime.peers.credentials import Authority, Credential
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Address, MemberRole, Principal
+
+
+def create(options: argparse.Namespace) -> int:
+    """Make a lab."""
+    supernodes = [Address.parse(one, PORT) for one in options.supernodes]
+    Authority.create(options.name, _labs() / options.name, _now(), supernodes)
+    print(f"the lab {options.name} is in {_labs() / options.name}; whoever has that, has the lab")
+    example = supernodes[0].host if supernodes else "lab1"
+    print(f"next: gcm-peer lab invite {example} --supernode")
+    return 0
+
+
+def invite(options: argparse.Namespace) -> int:
+    """Write a credential."""
+    authority = _lab(options.lab)
+    principal = Principal.parse(f"{options.role}:{options.name}")
+    file = Path(options.output or f"{options.name}.credential")
+    if file.exists():
+        raise PeerError("there is such a file", place=str(file), cure="Name another one with -o")
+    authority.invite(principal, _now(), days=options.days).write(file)
+    print(f"{file} is the credential of {principal} in {authority.lab}: hand it over in secret")
+    print(f"next, there: {_NEXT[principal.role].format(file=file)}")
+    return 0
+
+
+_NEXT = {
+    MemberRole.USER: "gcm-peer lab join {file}",
+    MemberRole.PEER: "gcm-peer boot --credential {file}",
+    MemberRole.SUPERNODE: "gcm-peer supernode --credential {file}",
+}
+
+
+def join(options: argparse.Namespace) -> int:
+    """Put a credential where it belongs."""
+    credential = Credential.read(Path(options.file))
+    file = place_of(credential, options.folder)
+    install(credential, file)
+    print(f"{credential.principal} of {credential.header.lab} is in {file}")
+    return 0
+
+
+def place_of(credential: Credential, folder: str) -> Path:
+    """Return where the credential of a principal belongs."""
+    if credential.principal.role is MemberRole.USER:
+        return user_credential()
+    is_supernode = credential.principal.role is MemberRole.SUPERNODE
+    return PeerFolder.of(folder, is_supernode=is_supernode).credential
+
+
+def install(credential: Credential, file: Path) -> None:
+    """Write a credential into a folder of its own; raises PeerError."""
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise PeerError("cannot be made", place=str(file.parent), cause=str(error)) from error
+    credential.write(file)
+
+
+def show(options: argparse.Namespace) -> int:
+    """Show a lab."""
+    authority = _lab(options.lab)
+    invited = [(one.principal, one.made, one.until) for one in authority.invited()]
+    supernodes = [str(one) for one in authority.supernodes]
+    if options.json:
+        told = [dict(zip(("principal", "made", "until"), one, strict=True)) for one in invited]
+        print(json.dumps({"lab": authority.lab, "supernodes": supernodes, "invited": told}))
+        return 0
+    print(f"lab {authority.lab}, supernodes: {', '.join(supernodes) or 'none'}")
+    print(columns(["invited", "made", "good until"], invited), end="")
+    return 0
+
+
+def _labs() -> Path:
+    return user_folder() / "labs"
+
+
+def _lab(named: str) -> Authority:
+    """Open a lab of this user: the one that is named, or the only one."""
+    if named:
+        return Authority.open(_labs() / named)
+    found = sorted(one.name for one in _labs().iterdir()) if _labs().is_dir() else []
+    if len(found) == 1:
+        return Authority.open(_labs() / found[0])
+    raise PeerError(
+        f"there are several labs: {', '.join(found)}" if found else "there is no lab",
+        place=str(_labs()),
+        cure="Name one with --lab" if found else "Make one with: gcm-peer lab create NAME",
+    )
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+LAB_ACTIONS = {"create": create, "invite": invite, "join": join, "show": show}
+"""What each action of `gcm-peer lab` does."""

@@ -1,0 +1,157 @@
+"""`gcm-peer top` and `gcm-peer web`: look at the lab."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from runtime.peers.commands.columns import columns
+from runtime.peers.configuration import PeerFolder, user_credential
+from runtime.peers.configuration.settings import PORT
+from runtime.peers.connections import MemberDialler
+from runtime.peers.credentials import Credential
+from runtime.peers.daemon import find_running
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Address, MemberRole
+from runtime.peers.watching import LabView, LabWatcher, PageServer, page
+from runtime.peers.watching.page import shown_rtt
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+NOT_RUNNING = 3
+EVERY = 2.0
+_PEERS = ("peer", "address", "share", "round trip", "site", "runs", "")
+_RUNS = ("run", "user", "phase", "processes", "peers")
+
+
+def top(options: argparse.Namespace) -> int:
+    """Show the lab again and again in a terminal; once where there is none."""
+    watcher = _watcher(options)
+    if watcher is None:
+        return NOT_RUNNING
+    if options.json:
+        print(json.dumps(asdict(watcher.look()), indent=1))
+    elif options.once or not sys.stdout.isatty():
+        print(_text(watcher.look()), end="")
+    else:
+        _live(watcher)
+    return 0
+
+
+def web(options: argparse.Namespace) -> int:
+    """Show the lab as a page to a browser of this machine, until Ctrl-C."""
+    watcher = _watcher(options)
+    if watcher is None:
+        return NOT_RUNNING
+    watcher.look()  # what is wrong is said here and not in the browser
+
+    def made() -> str:
+        try:
+            return page(watcher.look())
+        except PeerError as error:
+            from html import escape
+
+            return f'<!DOCTYPE html><meta http-equiv="refresh" content="3"><p>{escape(str(error))}'
+
+    try:
+        server = PageServer(made, options.port)
+    except OSError as error:
+        raise PeerError(
+            f"port {options.port} cannot be had: {error.strerror}", cure="Take another --port"
+        ) from error
+    with server:
+        print(server.url, flush=True)
+        print("open that in a browser of this machine; Ctrl-C ends it", file=sys.stderr)
+        with suppress(KeyboardInterrupt):
+            server.serve()
+    return 0
+
+
+def _watcher(options: argparse.Namespace) -> LabWatcher | None:
+    user = None
+    if user_credential().exists():
+        user = MemberDialler(Credential.read(user_credential(), role=MemberRole.USER))
+    if options.address:
+        if user is None:
+            raise PeerError(
+                "only users may look at other machines",
+                cure="Get a credential (gcm-peer lab invite NAME --user) and accept it "
+                "(gcm-peer lab join FILE)",
+            )
+        return LabWatcher(user, Address.parse(options.address, PORT), None, user)
+    folder = PeerFolder.of(options.folder, is_supernode=options.supernode)
+    found = find_running(folder)
+    if found is None:
+        print(f"no daemon runs in {folder.path}", file=sys.stderr)
+        return None
+    own = MemberDialler(Credential.read(found.folder.credential))
+    return LabWatcher(own, found.address, own.credential.principal, user)
+
+
+def _peer_rows(view: LabView) -> list[tuple[object, ...]]:
+    return [
+        (one.name, one.address, one.share, shown_rtt(one.rtt), one.site or "", one.busy, one.note)
+        for one in view.peers
+    ]
+
+
+def _run_rows(view: LabView) -> list[tuple[object, ...]]:
+    return [
+        (one.application[:12], one.user, one.phase, one.processes, ", ".join(one.peers))
+        for one in view.runs
+    ]
+
+
+def _text(view: LabView) -> str:
+    lines = [f"{view.lab}, seen by {view.name}: {view.state}\n"]
+    lines.append(columns(list(_PEERS), _peer_rows(view)))
+    if view.runs:
+        lines.append("\n" + columns(list(_RUNS), _run_rows(view)))
+    return "".join(lines)
+
+
+def _live(watcher: LabWatcher) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console()
+    with (
+        Live(console=console, screen=True, auto_refresh=False) as live,
+        suppress(KeyboardInterrupt),
+    ):
+        while True:
+            try:
+                live.update(_picture(watcher.look()), refresh=True)
+            except PeerError as error:
+                live.update(Text(str(error), style="bold red"), refresh=True)
+            time.sleep(EVERY)
+
+
+def _picture(view: LabView) -> Group:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[Text | Table] = [Text(f"{view.lab}, seen by {view.name}", style="bold")]
+    parts.append(Text(view.state, style="dim"))
+    for head, rows in ((_PEERS, _peer_rows(view)), (_RUNS, _run_rows(view))):
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+        for name in head:
+            table.add_column(name, no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(str(cell)) for cell in row))
+        parts += [Text(""), table]
+    parts.append(Text(f"{view.told} of {len(view.peers)} peers tell of their runs", style="dim"))
+    return Group(*parts)
+
+
+WATCH_ACTIONS = {"top": top, "web": web}
+"""What each sub-command does."""

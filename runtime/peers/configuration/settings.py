@@ -1,0 +1,216 @@
+"""The table of settings: the file, its checks, `gcm-peer config` and the reference are made of it.
+
+A reader gets what TOML has for a key and returns the value, or raises ValueError with what the
+value has to be.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Address, MemberRole, Principal
+
+PORT = 7700
+"""Where supernodes listen, if nobody says otherwise."""
+DEFAULT_PORTS = {
+    MemberRole.SUPERNODE: range(PORT, PORT + 1),
+    MemberRole.PEER: range(PORT + 1, PORT + 10),
+}
+Network = IPv4Network | IPv6Network
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([KMGT]i?)?B?", re.ASCII)
+_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
+_POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_YEAR = 365 * 24 * 3600
+
+
+def count(least: int = 0, most: int = 1 << 20) -> Callable[[Any], int]:
+    """Return a reader of whole numbers."""
+
+    def read(found: Any) -> int:
+        if isinstance(found, int) and not isinstance(found, bool) and least <= found <= most:
+            return found
+        raise ValueError(f"a whole number from {least} to {most}")
+
+    return read
+
+
+def seconds(least: float = 0.1) -> Callable[[Any], float]:
+    """Return a reader of durations."""
+
+    def read(found: Any) -> float:
+        is_number = isinstance(found, int | float) and not isinstance(found, bool)
+        if is_number and least <= found <= _YEAR:
+            return float(found)
+        raise ValueError(f"seconds, from {least:g} to {_YEAR} (a year)")
+
+    return read
+
+
+def _load(found: Any) -> float:
+    if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1e6:
+        return float(found)
+    raise ValueError("a number from 0")
+
+
+def _text(found: Any) -> str:
+    if isinstance(found, str) and "\0" not in found and "\n" not in found:
+        return found
+    raise ValueError("text")
+
+
+def _cores(found: Any) -> int:
+    if found == "cores":
+        return 0
+    try:
+        return count(1)(found)
+    except ValueError:
+        raise ValueError('a whole number from 1, or "cores"') from None
+
+
+def _ports(found: Any) -> range | None:
+    if found == "usual":
+        return None
+    if isinstance(found, int) and not isinstance(found, bool):
+        found = str(found)
+    written = _PORTS.fullmatch(found) if isinstance(found, str) else None
+    if written is not None:
+        first = int(written[1])
+        last = int(written[2] or first)
+        if first <= last < 1 << 16:
+            return range(first, last + 1)
+    raise ValueError('a port such as 7701, or a range such as "7701-7709"')
+
+
+def _size(found: Any) -> int:
+    written = _SIZE.fullmatch(found) if isinstance(found, str) else None
+    if written is not None:
+        power = _POWERS[(written[2] or "")[:1]]
+        return int(float(written[1]) * 1024**power)
+    raise ValueError('a size such as "500 MiB" or "4 GiB"')
+
+
+def _list(read: Callable[[str], Any], what: str) -> Callable[[Any], tuple[Any, ...]]:
+    def read_all(found: Any) -> tuple[Any, ...]:
+        if not isinstance(found, list):
+            raise ValueError(f"a list of {what}")
+        made = []
+        for one in found:
+            try:
+                made.append(read(_text(one)))
+            except (ValueError, PeerError):
+                shown = json.dumps(one, default=str)
+                raise ValueError(f"a list of {what}, and {shown} is none") from None
+        return tuple(made)
+
+    return read_all
+
+
+def _network(found: str) -> Network:
+    """Read an address or a prefix: `10.1.2.3`, `10.1.0.0/16`, `10.1.`."""
+    if found.endswith("."):
+        parts = found[:-1].split(".")
+        found = ".".join([*parts, *["0"] * (4 - len(parts))]) + f"/{8 * len(parts)}"
+    return ip_network(found, strict=False)
+
+
+def _user(found: str) -> str:
+    return found if found == "*" else Principal.parse(f"{MemberRole.USER}:{found}").name
+
+
+def _address(found: Any) -> str:
+    try:
+        if _text(found):
+            Address.parse(found, PORT)
+    except (ValueError, PeerError):
+        raise ValueError('an address such as "lab7.example.org" or "lab7:7700"') from None
+    return str(found)
+
+
+def _level(found: Any) -> str:
+    if found in ("debug", "info", "warning", "error"):
+        return str(found)
+    raise ValueError('"debug", "info", "warning" or "error"')
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One line of the file: its name, what is taken without it, how it is read, what it means."""
+
+    name: str
+    default: Any
+    read: Callable[[Any], Any]
+    meaning: str
+
+    @property
+    def written(self) -> str:
+        """The default as the file has it."""
+        return json.dumps(self.default)
+
+
+SETTINGS = (
+    Setting("applications", 1, count(), "how many applications may run here at once (J); "
+            "0 for any number"),
+    Setting("processes", "cores", _cores, "how many processes of one application may run here "
+            '(P); "cores" for as many as this machine has cores'),
+    Setting("users", ["*"], _list(_user, "names of users"), "the users of the lab whose programs "
+            'may run here; "*" for all whom the lab has invited'),
+    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where nothing is taken: "
+            'addresses and prefixes such as "10.1.2.3", "10.1." or "10.1.0.0/16"'),
+    Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'),
+            "members of the lab whose credentials count for nothing here"),
+    Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),
+    Setting("ports", "usual", _ports, "the port to listen at, or a range of which the first free "
+            'one is taken; 0 for any; "usual" is 7700 for a supernode, and 7701-7709 for a peer'),
+    Setting("address", "", _address, "where others reach this peer, HOST or HOST:PORT; "
+            "empty for the address from which it reaches its supernode"),
+    Setting("supernodes", [], _list(lambda one: Address.parse(one, PORT), "addresses"),
+            "where supernodes are, HOST or HOST:PORT; all addresses of a DNS name are tried; "
+            "empty for those in the credential"),
+    Setting("python", "", _text, "the Python that runs programs here; empty for that of gcm-peer"),
+    Setting("lease", 60, seconds(1), "for how long a place may be reserved without a word of who "
+            "asked for it"),
+    Setting("grace", 10, seconds(), "how long a program may take to end when its user has gone"),
+    Setting("alive_every", 20, seconds(), "the seconds between two alive signals to a supernode"),
+    Setting("expire_after", 90, seconds(1), "after how many seconds of silence a host counts as "
+            "gone; the same in the whole lab"),
+    Setting("exchange_every", 5, seconds(), "the seconds between two comparisons of a supernode's "
+            "table with that of another one"),
+    Setting("refresh_every", 300, seconds(1), "the seconds until the list of hosts is fetched "
+            "again"),
+    Setting("known_hosts", 1000, count(1), "how many hosts a peer remembers"),
+    Setting("ping_every", 10, seconds(), "the seconds between two measurements of round trips; "
+            "each measures a few hosts, however many there are"),
+    Setting("cache_size", "4 GiB", _size, "how much of staged files is kept on disk"),
+    Setting("owner_load", 0, _load, "the load of this machine, without that of programs of the "
+            "lab, from which its owner comes first; 0: never"),
+    Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed at a "
+            "terminal of this machine its owner counts as away; until then the owner comes first; "
+            "0: never"),
+    Setting("owner_applications", 0, count(), "how many applications may begin while the owner "
+            "comes first; 0: none"),
+    Setting("owner_processes", 0, count(), "how many processes of one application may begin "
+            "meanwhile; 0: none"),
+    Setting("log_level", "info", _level, "how much goes into the log"),
+)  # fmt: skip
+"""All settings."""
+
+
+def template() -> str:
+    """Return a file that has every setting at its default, as a comment."""
+    head = "# The configuration of a peer; every line is optional.\n"
+    lines = [f"\n# {one.meaning}\n# {one.name} = {one.written}\n" for one in SETTINGS]
+    return head + "".join(lines)
+
+
+def reference() -> str:
+    """Return the table of settings for the documentation, in Markdown."""
+    lines = ["| setting | default | meaning |", "|---|---|---|"]
+    lines += [f"| `{one.name}` | `{one.written}` | {one.meaning} |" for one in SETTINGS]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,22 @@
+"""Connections between members of a lab, and the calls of services that go over them."""
+
+from __future__ import annotations
+
+from runtime.peers.connections.connection import MemberConnection
+from runtime.peers.connections.dialling import MemberDialler
+from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.serving import Services, TakeOver, calling_host
+
+__all__ = [
+    "Connection",
+    "Dialler",
+    "Listener",
+    "MemberConnection",
+    "MemberDialler",
+    "Services",
+    "TakeOver",
+    "calling_host",
+]
+
+Connection = MemberConnection
+Dialler = MemberDialler

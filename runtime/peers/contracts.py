@@ -1,0 +1,164 @@
+"""The services of a peer: read this first.
+
+```
+user's gcm-run ──► Reservation, Staging, Launch ──► peer
+peer           ──► LabMembership                ──► peer, supernode
+supernode      ──► LabMembership (exchange)     ──► supernode
+peer           ──► Staging (get)                ──► peer
+```
+
+A call is a request with one answer, over a connection on which both ends have shown a certificate
+of the lab. Arguments and answers are plain data: numbers, text, lists, dictionaries as JSON has
+them, and bytes. Where a value of `runtime.peers.model` is meant, its plain form travels. `caller`
+is who calls, as `str(Principal)`; the receiver compares it with the certificate. What is refused
+raises `runtime.peers.errors.Refused` at the caller. No times of clocks travel, only seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from runtime.peers.model import MemberRole
+
+Plain = dict[str, Any]
+
+
+class LabMembership(Protocol):
+    """Who is there."""
+
+    def ping(self, caller: str) -> None:
+        """Answer at once: the round trip is what is measured."""
+        ...
+
+    def alive(self, caller: str, row: list[Any]) -> Plain:
+        """Tell a supernode the caller's own row of the table; see `runtime.peers.membership`.
+
+        The answer says how many `members` are there and, where there is something to say, `row`:
+        what the supernode knows of the caller and is newer, and `fault`: why nobody could reach the
+        caller where it says it is.
+        """
+        ...
+
+    def exchange(self, caller: str, news: Plain) -> Plain:
+        """Tell another supernode what has changed since it last took something; it answers so."""
+        ...
+
+    def hosts(self, caller: str, most: int) -> Plain:
+        """Return `rows` of peers that are known to be there, at most so many, by chance which.
+
+        `complete` says whether there are no others.
+        """
+        ...
+
+    def leave(self, caller: str) -> None:
+        """Tell that the caller ends in order."""
+        ...
+
+
+class StatusService(Protocol):
+    """What a peer tells about itself; to users, and to whoever has its own credential."""
+
+    def status(self, caller: str) -> Plain:
+        """Return shares, reservations, runs, hosts and round trips; see `gcm-peer status`."""
+        ...
+
+
+class Reservation(Protocol):
+    """The gatekeeper of a peer: places for a while, only for users that its owner trusts."""
+
+    def reserve(
+        self, caller: str, key: str, application: str, processes: int, lease: float
+    ) -> list[Any]:
+        """Ask for so many places for so many seconds; the answer is a `PlacesAnswer`, at once.
+
+        `key` was made by the asker, `application` is the random name of what is to run.
+        """
+        ...
+
+    def renew(self, caller: str, key: str, lease: float) -> bool:
+        """Let a reservation last so many seconds from now; tell whether there still is one."""
+        ...
+
+    def release(self, caller: str, key: str) -> None:
+        """Give back the places of a key; one that is not known is released already."""
+        ...
+
+
+class Staging(Protocol):
+    """Files of programs, by the SHA-256 of their content. Nothing is kept that does not match."""
+
+    def held(self, caller: str, digests: list[str]) -> list[int]:
+        """Return how many bytes there are of each content; less than its size: not all yet."""
+        ...
+
+    def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
+        """Write a piece of a content `[digest, size]`, for a reservation; return what is there."""
+        ...
+
+    def get(self, caller: str, digest: str, offset: int, most: int) -> bytes:
+        """Return a piece of a content, b"" behind what there is."""
+        ...
+
+    def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
+        """Let the peer get a content `[digest, size]` itself.
+
+        `sources` are peers (`peer:NAME=HOST:PORT`) or URLs, tried in order. The answer comes when
+        it is there: `bytes` and `source`; else it is refused.
+        """
+        ...
+
+
+class Launch(Protocol):
+    """Starts what was reserved for."""
+
+    def launch(
+        self, caller: str, key: str, application: str, source: int, marker: list[str]
+    ) -> Any:
+        """Confirm a reservation and start a guard for it; `source` are the bytes of its program.
+
+        The answer says `peer`, `python`, `version`, `host`, `processes`, and `cache`, the folder
+        of what was staged. After it, the
+        connection carries the guard's standard input (first those bytes) one way and its standard
+        output the other way, and nothing else: it is that of `runtime.launchers.session`, which
+        begins with the two halves of `marker`. When the connection ends, the guard ends all that it
+        has started, and the reservation ends. When the guard ends, the connection does.
+        """
+        ...
+
+
+CONTRACTS: dict[type, str] = {
+    LabMembership: "membership",
+    StatusService: "watching",
+    Reservation: "reservation",
+    Staging: "staging",
+    Launch: "launch",
+}
+"""The name of the service through which each contract is called."""
+
+_USERS = frozenset({MemberRole.USER})
+_PEERS = frozenset({MemberRole.PEER, MemberRole.SUPERNODE})
+_ALL = _USERS | _PEERS
+
+CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
+    (LabMembership, "ping"): _ALL,
+    (LabMembership, "alive"): _PEERS,
+    (LabMembership, "exchange"): frozenset({MemberRole.SUPERNODE}),
+    (LabMembership, "hosts"): _ALL,
+    (LabMembership, "leave"): _PEERS,
+    (StatusService, "status"): _ALL,
+    (Reservation, "reserve"): _USERS,
+    (Reservation, "renew"): _USERS,
+    (Reservation, "release"): _USERS,
+    (Staging, "held"): _USERS,
+    (Staging, "put"): _USERS,
+    (Staging, "get"): _ALL,
+    (Staging, "fetch"): _USERS,
+    (Launch, "launch"): _USERS,
+}
+"""For whom each operation is."""
+
+GUARDED = frozenset({Staging, Launch})
+"""The contracts that serve nobody whose address is on the deny list; `Reservation` says so."""
+
+Membership = LabMembership
+Watching = StatusService

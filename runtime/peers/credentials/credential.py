@@ -1,0 +1,209 @@
+"""A credential: one file with a private key, its certificate and that of the lab's authority.
+
+```
+# gcm credential
+# principal: peer:host7
+# lab: ourlab
+# supernodes: lab1:7700 lab2:7700
+-----BEGIN PRIVATE KEY----- ...
+-----BEGIN CERTIFICATE----- ...        of the holder
+-----BEGIN CERTIFICATE----- ...        of the authority
+```
+
+The lines at the top are for people, and for a peer that has no supernodes in its configuration.
+Who somebody is counts by the certificate alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import ssl
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Address, MemberRole, Principal
+
+TITLE = "# gcm credential"
+_BEGIN = "-----BEGIN CERTIFICATE-----"
+_GROUP = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the first lines of a credential say."""
+
+    principal: Principal
+    lab: str
+    supernodes: tuple[Address, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the lines."""
+        return (
+            f"{TITLE}\n# principal: {self.principal}\n# lab: {self.lab}\n"
+            f"# supernodes: {' '.join(map(str, self.supernodes))}\n"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What proves to members of a lab who somebody is. `pem` has the key: never show or log it."""
+
+    header: Header
+    pem: str
+    place: str = ""
+    """The file, for messages."""
+
+    @property
+    def principal(self) -> Principal:
+        """Whose it is."""
+        return self.header.principal
+
+    @property
+    def own(self) -> str:
+        """The key and the certificate of the holder, as PEM."""
+        return _BEGIN.join(self.pem.split(_BEGIN)[:2])
+
+    @property
+    def authority(self) -> str:
+        """The certificate of the authority, as PEM."""
+        return _BEGIN + self.pem.split(_BEGIN)[2]
+
+    @property
+    def knock(self) -> str:
+        """What a member says before anybody shows a certificate; strangers do not know it.
+
+        It is made of the authority's certificate, which no connection shows.
+        """
+        shown = ssl.PEM_cert_to_DER_cert(self.authority.strip())
+        return hashlib.sha256(b"knock" + shown).hexdigest()[:40]
+
+    def __repr__(self) -> str:
+        """Return whose it is, without the key."""
+        return f"<credential of {self.principal} in {self.header.lab}>"
+
+    @classmethod
+    def read(cls, file: Path, *, role: MemberRole | None = None) -> Credential:
+        """Read a file; raises PeerError if it cannot be read, used, or is for another role."""
+        place = str(file)
+        try:
+            mode, written = file.stat().st_mode, file.read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise PeerError(
+                "the credential cannot be read",
+                place=place,
+                cause=str(error),
+                cure="Who keeps the lab makes one: gcm-peer lab invite NAME --peer (or --user)",
+            ) from error
+        if mode & _GROUP:
+            raise PeerError(
+                "others on this machine can read the credential",
+                place=place,
+                cure=f"Take the right from them: chmod 600 {place}",
+            )
+        return cls.parse(written, place, role)
+
+    @classmethod
+    def parse(cls, written: str, place: str = "", role: MemberRole | None = None) -> Credential:
+        """Read the text of a file; raises PeerError."""
+        lines = [line for line in written.splitlines() if line.startswith("# ")]
+        said = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
+        if lines[:1] != [TITLE] or written.count(_BEGIN) != 2:  # own, authority's
+            raise PeerError(
+                "this is no credential of a lab",
+                place=place,
+                cure="gcm-peer lab invite writes them",
+            )
+        found = cls(_header(said, place), written[written.index("-----") :], place)
+        found._check(role)
+        return found
+
+    def _check(self, role: MemberRole | None) -> None:
+        """Compare the certificate with what the lines say, and with the clock."""
+        try:
+            shown = ssl.PEM_cert_to_DER_cert(_BEGIN + self.pem.split(_BEGIN)[1].strip())
+            certified, until = certified_by(shown)
+        except (OSError, ValueError, PeerError) as error:
+            raise PeerError(
+                "the certificate in the credential is damaged", place=self.place, cause=str(error)
+            ) from error
+        if certified != self.principal:
+            raise PeerError(
+                f"the credential says it is that of {self.principal}, its certificate is that of "
+                f"{certified}",
+                place=self.place,
+                cure="Nobody may edit it; ask for another one",
+            )
+        if role is not None and certified.role is not role:
+            raise PeerError(
+                f"this is the credential of {certified}, and one of a {role} is needed",
+                place=self.place,
+                cure=f"Make one with: gcm-peer lab invite {certified.name} --{role}",
+            )
+        if until < datetime.datetime.now(datetime.UTC):
+            raise PeerError(
+                f"the credential of {certified} was good until {until:%Y-%m-%d %H:%M} UTC",
+                place=self.place,
+                cure="If the clock of this machine is right, ask for another one",
+            )
+
+    def write(self, file: Path) -> None:
+        """Write the file so that nobody else can ever read it; raises PeerError."""
+        write_secret(file, f"{self.header}{self.pem}")
+
+
+def write_secret(file: Path, text: str, *, may_replace: bool = True) -> None:
+    """Write a file that only its owner can read, all or nothing; raises PeerError."""
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with open(descriptor, "w", encoding="ascii") as opened:
+            opened.write(text)
+        if may_replace:
+            beside.replace(file)
+        else:
+            os.link(beside, file)
+            beside.unlink()
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise PeerError("cannot be written", place=str(file), cause=str(error)) from error
+
+
+def certified_by(certificate: bytes) -> tuple[Principal, datetime.datetime]:
+    """Return whom a certificate (DER) names, and until when; raises PeerError, ValueError."""
+    x509 = library()[0]
+    shown = x509.load_der_x509_certificate(certificate)
+    names = [
+        "".join(str(one.value) for one in shown.subject.get_attributes_for_oid(kind))
+        for kind in (x509.oid.NameOID.ORGANIZATIONAL_UNIT_NAME, x509.oid.NameOID.COMMON_NAME)
+    ]
+    return Principal.parse(":".join(names)), shown.not_valid_after_utc
+
+
+def library() -> tuple[Any, Any, Any]:
+    """Return the modules that read and make certificates; raises PeerError without them."""
+    try:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+    except ImportError as error:
+        raise PeerError(
+            "labs need the package cryptography",
+            cause=str(error),
+            cure="Install it here with: pip install 'gcm-grid[mpi]'",
+        ) from error
+    return x509, ec, serialization
+
+
+def _header(said: Mapping[str, str], place: str) -> Header:
+    try:
+        nodes = tuple(Address.parse(one) for one in said.get("supernodes", "").split())
+        return Header(Principal.parse(said.get("principal", "")), said.get("lab", ""), nodes)
+    except PeerError as error:
+        error.place = place
+        raise

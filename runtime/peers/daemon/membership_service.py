@@ -1,0 +1,255 @@
+"""The membership of a peer as a component: its alive signals, and the list of hosts it keeps."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from gcm import provides
+from runtime.peers.connections import MemberConnection
+from runtime.peers.contracts import LabMembership, Plain
+from runtime.peers.credentials.credential import write_secret
+from runtime.peers.daemon.finding import addresses_of, own_addresses
+from runtime.peers.daemon.round_trips import RoundTrips
+from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
+from runtime.peers.errors import PeerError, Refused
+from runtime.peers.membership import HostList, OwnRow, Row, read_text, text_of
+from runtime.peers.model import Address, Member, MemberRole, PeerName, Reason
+
+log = logging.getLogger(__name__)
+
+
+@provides("membership", LabMembership)
+@provides("standing", Standing)
+class MembershipService:
+    """Tells a supernode that the peer is there, and works on where there is none."""
+
+    _surroundings: Surroundings
+    _own: OwnRow
+    _hosts: HostList
+    _round_trips: RoundTrips
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._repeated: list[Repeated] = []
+        self._supernode: Address | None = None
+        self._refresh_at = 0.0
+        self._members: int | None = None
+        self._said = "it has not reached a supernode yet"
+        self._faults: list[str] = []
+
+    def begin(self, surroundings: Surroundings) -> None:
+        """Read what was known, and begin to signal."""
+        found = surroundings.configuration
+        self._surroundings = surroundings
+        self._hosts = HostList(str(surroundings.me), found.number("known_hosts"))
+        self._round_trips = RoundTrips(surroundings)
+        peer = Member(PeerName(surroundings.me.name), own_addresses(surroundings), found.share)
+        self._own = OwnRow(peer, self._remembered() + 1)
+        self._save()
+        self._repeated = [
+            Repeated("peer alive", self._signal, found.seconds("alive_every")),
+            Repeated("peer pings", self._measure, found.seconds("ping_every")),
+        ]
+
+    def end(self) -> None:
+        """Tell a supernode that the peer leaves."""
+        for one in self._repeated:
+            one.close()
+        self._save()
+        if self._supernode is not None:
+            dialler = self._surroundings.dialler
+            try:
+                with dialler.dial(self._supernode, timeout=1.0) as connection:
+                    connection.stub(LabMembership, 1.0).leave(dialler.me)
+            except PeerError as error:
+                log.info("no supernode was told of the end: %s", error)
+
+    # --- the contract ---------------------------------------------------------------------------
+
+    def ping(self, caller: str) -> None:
+        """Answer."""
+
+    def alive(self, caller: str, row: list[Any]) -> Plain:
+        """Take note of another peer, which finds no supernode."""
+        try:
+            found, _ = Row.of(row)
+        except PeerError as error:
+            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        if found.name != caller:
+            raise Refused(f"{caller} speaks of {found.name}", reason=Reason.BAD_REQUEST)
+        with self._lock:
+            self._hosts.learn([found], is_complete=False)
+        return {}
+
+    def exchange(self, caller: str, news: Plain) -> Plain:  # noqa: ARG002 - the contract's
+        """Refuse: only supernodes have a table."""
+        raise Refused(f"{self._surroundings.me} is no supernode", reason=Reason.BAD_REQUEST)
+
+    def hosts(self, caller: str, most: int) -> Plain:  # noqa: ARG002 - the contract's
+        """Return some of the hosts that this peer knows, itself among them."""
+        with self._lock:
+            rows = [known.row for known in self._hosts.all if not known.silences]
+        chosen = random.sample(rows, max(0, min(most - 1, len(rows))))
+        return {"rows": [row.plain() for row in chosen], "complete": False}
+
+    def leave(self, caller: str) -> None:
+        """Take note that a peer ends."""
+        with self._lock:
+            self._hosts.was_silent(caller, clock())
+
+    def facts(self) -> dict[str, object]:
+        """Return the addresses, the supernode, and the hosts with their round trips."""
+        now = clock()
+        with self._lock:
+            known, candidates = self._hosts.all, self._hosts.candidates(now)
+        asked = {one.principal for one in candidates}
+        rows = []
+        for one in known:
+            rtt = self._round_trips.of(one.row.name, now)
+            rows.append(
+                {
+                    "name": one.row.name,
+                    "addresses": [str(address) for address in one.row.peer.addresses],
+                    "applications": one.row.peer.share.applications,
+                    "processes": one.row.peer.share.processes,
+                    "milliseconds": None if rtt is None else round(1000 * rtt, 3),
+                    "silent": one.row.peer.role is MemberRole.PEER
+                    and one.row.peer.principal not in asked,
+                }
+            )
+        return {
+            "addresses": [str(one) for one in self._own.peer.addresses],
+            "supernode": str(self._supernode or ""),
+            "state": self._said,
+            "faults": self._faults,
+            "hosts": rows,
+        }
+
+    # --- alive signals --------------------------------------------------------------------------
+
+    def _signal(self) -> None:
+        """Tell one supernode that this peer lives: the last one, else any that answers."""
+        self._own.peer = Member(
+            self._own.peer.name,
+            own_addresses(self._surroundings, [self._supernode] if self._supernode else []),
+            self._surroundings.configuration.share,
+        )
+        faults = []
+        for address in self._supernodes():
+            try:
+                with self._surroundings.dialler.dial(address) as connection:
+                    self._tell(connection)
+            except PeerError as error:
+                faults.append(str(error))
+            else:
+                if self._supernode != address:
+                    log.info("the supernode at %s answers", address)
+                self._supernode = address
+                return
+        if self._supernode is not None or self._faults != faults:
+            log.warning("no supernode answers:\n%s", "\n".join(faults) or "none is known")
+        self._supernode, self._faults = None, faults
+        self._said = "no supernode answers; it works with the hosts that it knows"
+
+    def _supernodes(self) -> Sequence[Address]:
+        """Return where supernodes may be: the last one first, the others in any order."""
+        with self._lock:
+            heard = [one for peer in self._hosts.supernodes for one in peer.addresses]
+        found = list(dict.fromkeys([*addresses_of(self._surroundings), *heard]))
+        random.shuffle(found)
+        found.sort(key=lambda address: address != self._supernode)
+        return found
+
+    def _tell(self, connection: MemberConnection) -> None:
+        """Tell a supernode that this peer lives, and fetch its hosts if that is due."""
+        if connection.principal.role is not MemberRole.SUPERNODE:
+            raise PeerError(
+                f"{connection.principal} answers there, which is no supernode",
+                place=str(connection.address),
+                cure="Correct `supernodes` in the configuration",
+            )
+        membership, me = connection.stub(LabMembership), self._surroundings.dialler.me
+        answer = membership.alive(me, self._own.beat().plain())
+        faults = [str(answer["fault"])] if answer.get("fault") else []
+        if answer.get("row"):
+            row, _ = Row.of(answer["row"])
+            if fault := self._own.hear(row):
+                faults.append(fault)
+            self._save()
+            membership.alive(me, self._own.beat().plain())
+        self._said = (
+            "nobody can reach it where it says it is" if faults else "its supernode knows it"
+        )
+        if faults and faults != self._faults:
+            log.warning("%s", "\n".join(faults))
+        self._faults = faults
+        has_changed = self._members is not None and answer.get("members") != self._members
+        if clock() >= self._refresh_at or has_changed:
+            self._fetch(membership, me)
+
+    def _fetch(self, membership: LabMembership, me: str) -> None:
+        """Fetch hosts; a lab that is larger than the list is not followed in all its changes."""
+        found = self._surroundings.configuration
+        most = found.number("known_hosts")
+        told = membership.hosts(me, most)
+        rows = [Row.of(one)[0] for one in told.get("rows", ())]
+        with self._lock:
+            self._hosts.learn(rows, is_complete=bool(told.get("complete")))
+        self._members = len(rows) if len(rows) < most else None
+        self._refresh_at = clock() + found.seconds("refresh_every")
+        self._save()
+
+    # --- round trips ----------------------------------------------------------------------------
+
+    def _measure(self) -> None:
+        """Measure a few round trips; where no supernode answers, peers tell each other hosts."""
+        with self._lock:
+            candidates = self._hosts.candidates(clock())
+        for peer in self._round_trips.due(candidates, clock()):
+            name = str(peer.principal)
+            try:
+                with self._surroundings.dialler.reach(peer) as connection:
+                    self._round_trips.measure(peer, connection)
+                    rows = [] if self._supernode else self._gossip(connection)
+            except PeerError as error:
+                log.info("%s is silent: %s", name, error)
+                self._round_trips.forget(name)
+                with self._lock:
+                    self._hosts.was_silent(name, clock())
+                continue
+            with self._lock:
+                self._hosts.answered(name)
+                self._hosts.learn(rows, is_complete=False)
+
+    def _gossip(self, connection: MemberConnection) -> list[Row]:
+        membership, me = connection.stub(LabMembership), self._surroundings.dialler.me
+        membership.alive(me, self._own.beat().plain())
+        told = membership.hosts(me, self._surroundings.configuration.number("known_hosts"))
+        return [Row.of(one)[0] for one in told.get("rows", ())]
+
+    # --- the file -------------------------------------------------------------------------------
+
+    def _remembered(self) -> int:
+        """Read the file, and return how many lives the peer has had."""
+        file = self._surroundings.folder.hosts
+        try:
+            rows, incarnation = read_text(file.read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return 0
+        except (OSError, UnicodeDecodeError, PeerError) as error:
+            log.warning("%s is not used: %s", file, error)
+            return 0
+        self._hosts.learn(rows, is_complete=False)
+        return incarnation
+
+    def _save(self) -> None:
+        with self._lock:
+            text = text_of(self._hosts, self._own.incarnation)
+        try:
+            write_secret(self._surroundings.folder.hosts, text)
+        except PeerError as error:
+            log.warning("the list of hosts is not kept: %s", error)

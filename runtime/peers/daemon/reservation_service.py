@@ -1,0 +1,163 @@
+"""The gatekeeper of a peer as a component: reservations, and what may be done with them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from gcm import provides
+from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest, StopJob
+from runtime.peers.connections import calling_host
+from runtime.peers.contracts import Reservation
+from runtime.peers.daemon.owner import OwnersWork
+from runtime.peers.daemon.surroundings import (
+    Repeated,
+    ReservedPlaces,
+    Standing,
+    Surroundings,
+    clock,
+)
+from runtime.peers.errors import Refused
+from runtime.peers.model import Principal, Reason, key_of
+
+log = logging.getLogger(__name__)
+LOOK_AT_OWNER = 5.0  # seconds between two looks at the owner's work
+
+
+@provides("reservation", Reservation)
+@provides("places", ReservedPlaces)
+@provides("standing", Standing)
+class ReservationService:
+    """Reservations for users: the gatekeeper decides, this has its lock and its clock."""
+
+    _gatekeeper: Gatekeeper
+    _ticking: Repeated
+    _rules: AdmissionRules
+    _owner: OwnersWork
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stops: dict[str, Callable[[], None]] = {}
+
+    def begin(self, surroundings: Surroundings) -> None:
+        """Open the gate."""
+        found = surroundings.configuration
+        self._rules = AdmissionRules(
+            found.share,
+            found.deny,
+            found.users,
+            found.seconds("lease"),
+            found.seconds("grace"),
+        )
+        self._owner = OwnersWork(found)
+        self._gatekeeper = Gatekeeper(self._rules)
+        self._ticking = Repeated("peer gatekeeper", self._tick, LOOK_AT_OWNER)
+
+    def end(self) -> None:
+        """Need no clock any more; what was started has ended with its connections."""
+        self._ticking.close()
+
+    # --- the contract ---------------------------------------------------------------------------
+
+    def reserve(
+        self, caller: str, key: str, application: str, processes: int, lease: float
+    ) -> list[Any]:
+        """Answer a request for places."""
+        request = PlacesRequest(key_of(key), application[:200], processes, lease)
+        with self._lock:
+            principal = Principal.parse(caller)
+            answer = self._gatekeeper.reserve(principal, calling_host(), request, clock())
+        words = f"{answer.processes} places" if answer.is_granted else answer.detail
+        log.info("%s asked for %d places: %s", caller, processes, words)
+        self._ticking.now()
+        return answer.plain()
+
+    def renew(self, caller: str, key: str, lease: float) -> bool:
+        """Let a reservation last longer."""
+        with self._lock:
+            return self._gatekeeper.renew(Principal.parse(caller), key_of(key), lease, clock())
+
+    def release(self, caller: str, key: str) -> None:
+        """Give places back."""
+        with self._lock:
+            self._gatekeeper.release(Principal.parse(caller), key_of(key))
+
+    # --- inside the peer ------------------------------------------------------------------------
+
+    def check(self, caller: str, key: str) -> None:
+        """Raise Refused unless a reservation with this key is the caller's."""
+        with self._lock:
+            if any(
+                hold.key == key and str(hold.principal) == caller for hold in self._gatekeeper.holds
+            ):
+                return
+        raise Refused(
+            "there is no reservation of the caller with this key",
+            reason=Reason.UNKNOWN_KEY,
+            cure="Reserve first; a reservation ends when it is not renewed",
+        )
+
+    def confirm(self, caller: str, key: str, application: str, stop: Callable[[], None]) -> Hold:
+        """Take a reservation to start something."""
+        with self._lock:
+            hold = self._gatekeeper.confirm(
+                Principal.parse(caller), key_of(key), application, clock()
+            )
+            self._stops[key] = stop
+            return hold
+
+    def disconnected(self, key: str) -> None:
+        """Give what was started its time to end."""
+        with self._lock:
+            self._gatekeeper.disconnected(key_of(key), clock())
+        self._ticking.now()
+
+    def ended(self, key: str) -> None:
+        """Let places go."""
+        with self._lock:
+            self._stops.pop(key, None)
+            self._gatekeeper.ended(key_of(key))
+
+    def facts(self) -> dict[str, object]:
+        """Return the share, and what is reserved or runs; never the keys."""
+        with self._lock:
+            holds, share = self._gatekeeper.holds, self._gatekeeper.rules.share
+        runs = [
+            {
+                "user": hold.principal.name,
+                "application": hold.application,
+                "processes": hold.processes,
+                "phase": hold.phase.value,
+            }
+            for hold in holds
+        ]
+        return {
+            "applications": share.applications,
+            "processes": share.processes,
+            "runs": runs,
+            "owner": self._owner.said,
+        }
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _tick(self) -> float:
+        """Do what is due, and return in how many seconds something will be."""
+        share = self._owner.share()
+        now = clock()
+        with self._lock:
+            if share != self._gatekeeper.rules.share:
+                log.info("the share is %d x %d now: %s", *share.plain(), self._owner.said)
+                rules = self._rules
+                self._gatekeeper.rules = AdmissionRules(
+                    share, rules.deny, rules.users, rules.lease, rules.grace
+                )
+            effects = self._gatekeeper.advance(now)
+            stops = [self._stops.get(one.key) for one in effects if isinstance(one, StopJob)]
+            due = self._gatekeeper.next_time - now
+        for effect in effects:
+            log.info("%s", type(effect).__name__)
+        for stop in filter(None, stops):
+            stop()
+        return max(0.01, min(due, LOOK_AT_OWNER))

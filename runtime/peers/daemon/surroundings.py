@@ -1,0 +1,113 @@
+"""What the components of a daemon are given: settings, identity, a clock, a way to others."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from gcm.records import dataclass
+from runtime.peers.booking import Hold
+from runtime.peers.configuration import PeerConfiguration, PeerFolder
+from runtime.peers.connections import MemberDialler
+from runtime.peers.model import Principal
+
+log = logging.getLogger(__name__)
+
+
+def clock() -> float:
+    """Return the seconds of a clock that nobody sets, and that goes on while this host sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if _HAS_BOOTTIME else time.monotonic()
+
+
+_HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a component may use. `dialler` has the daemon's credential, `port` is its own."""
+
+    folder: PeerFolder
+    configuration: PeerConfiguration
+    dialler: MemberDialler
+    port: int
+    version: str
+
+    @property
+    def me(self) -> Principal:
+        """Who the daemon is."""
+        return self.dialler.credential.principal
+
+
+class Placed(Protocol):
+    """What all components of a daemon have: they are placed in it, begin, and end."""
+
+    def begin(self, surroundings: Surroundings) -> None:
+        """Begin what goes on by itself."""
+        ...
+
+    def end(self) -> None:
+        """End it, and wait until that is done."""
+        ...
+
+
+class ReservedPlaces(Protocol):
+    """Inside a peer: what the gatekeeper tells those who do something for a reservation."""
+
+    def check(self, caller: str, key: str) -> None:
+        """Raise Refused unless a reservation with this key is the caller's."""
+        ...
+
+    def confirm(self, caller: str, key: str, application: str, stop: Callable[[], None]) -> Hold:
+        """Take a reservation to start something; `stop` is called if that has to end."""
+        ...
+
+    def disconnected(self, key: str) -> None:
+        """Tell that the connection of a confirmed reservation has ended."""
+        ...
+
+    def ended(self, key: str) -> None:
+        """Tell that nothing is left of what was started."""
+        ...
+
+
+class Standing(Protocol):
+    """Inside a peer: what its components tell about themselves."""
+
+    def facts(self) -> dict[str, object]:
+        """Return plain data."""
+        ...
+
+
+class Repeated:
+    """A thread that calls something, waits for a while, and calls it again, until `close`."""
+
+    def __init__(self, name: str, call: Callable[[], float | None], pause: float) -> None:
+        self._call = call
+        self._pause = pause
+        self._woken = threading.Event()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def now(self) -> None:
+        """Call again at once."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """End it, and wait for a call that goes on."""
+        self._closing = True
+        self._woken.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._closing:
+            pause: float | None = None
+            try:
+                pause = self._call()
+            except Exception:
+                log.exception("%s failed", self._thread.name)
+            self._woken.wait(self._pause if pause is None else pause)
+            self._woken.clear()

@@ -1,0 +1,27 @@
+"""The errors of peers."""
+
+from __future__ import annotations
+
+from runtime.errors import GridError
+
+
+class PeerError(GridError):
+    """Something about a lab, a peer or a request to one is wrong."""
+
+
+class NotAuthentic(PeerError):
+    """The other end has no credential of this lab, or is not who was expected there."""
+
+
+class PeerUnreachable(PeerError):
+    """Nobody answers at an address of a peer, or the connection has broken."""
+
+
+class Refused(PeerError):
+    """A peer refuses a request; `reason` is one of the words in `runtime.peers.model.Reason`."""
+
+    def __init__(
+        self, what: str, *, reason: str = "", place: str = "", cause: str = "", cure: str = ""
+    ) -> None:
+        super().__init__(what, place=place, cause=cause, cure=cure)
+        self.reason = reason

@@ -1,0 +1,67 @@
+"""One row of the table of members: a version of what a member says about itself."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Member
+
+_MOST = 1 << 53
+_LONGEST = 1e9
+
+
+class MemberState(StrEnum):
+    """Whether a member is there."""
+
+    ALIVE = "alive"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A version of a member's row.
+
+    `incarnation` counts the lives of the member, `beat` the alive signals of this life. Only the
+    member itself makes new versions, so that the larger one is the newer one everywhere. That a
+    member is gone is said of a version: a newer one is alive again.
+    """
+
+    peer: Member
+    incarnation: int
+    beat: int
+    state: MemberState = MemberState.ALIVE
+
+    @property
+    def name(self) -> str:
+        """Whose row it is."""
+        return str(self.peer.principal)
+
+    @property
+    def version(self) -> tuple[int, int, bool]:
+        """What is compared; at the same beat, gone is newer."""
+        return self.incarnation, self.beat, self.state is MemberState.GONE
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the member is there."""
+        return self.state is MemberState.ALIVE
+
+    def plain(self, age: float = 0.0) -> list[Any]:
+        """Return the plain form, with how many seconds ago the member said so."""
+        return [self.peer.plain(), self.incarnation, self.beat, str(self.state), round(age, 3)]
+
+    @classmethod
+    def of(cls, plain: Any) -> tuple[Row, float]:
+        """Read the plain form; return the row and its age. Raises PeerError."""
+        match plain:
+            case [peer, int(incarnation), int(beat), str(state), int() | float() as age] if (
+                0 <= incarnation < _MOST
+                and 0 <= beat < _MOST
+                and state in set(MemberState)
+                and 0 <= age < _LONGEST
+            ):
+                return cls(Member.of(peer), incarnation, beat, MemberState(state)), float(age)
+        raise PeerError(f"{plain!r:.200} is no row of a table of members")

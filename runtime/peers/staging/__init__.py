@@ -1,0 +1,25 @@
+"""Files of programs at peers: a cache by content, and plans that bring one to many hosts."""
+
+from runtime.peers.staging.broadcast import Broadcast, Fetch, Push, Shape, ordered
+from runtime.peers.staging.cache import ContentCache, path_in
+from runtime.peers.staging.delivery import Content, Receiver, deliver
+from runtime.peers.staging.fetching import OpenSource, Source, UrlSource, fetch
+from runtime.peers.staging.service import StagingService
+
+__all__ = [
+    "Broadcast",
+    "Content",
+    "ContentCache",
+    "Fetch",
+    "OpenSource",
+    "Push",
+    "Receiver",
+    "Shape",
+    "Source",
+    "StagingService",
+    "UrlSource",
+    "deliver",
+    "fetch",
+    "ordered",
+    "path_in",
+]

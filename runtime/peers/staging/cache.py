@@ -1,0 +1,216 @@
+"""Contents of files at a peer, by their SHA-256: whole ones, and those that still arrive."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtime.peers.errors import Refused
+from runtime.peers.model import Reason
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
+SLACK = 16 << 20  # bytes of the disk that are left to others
+_PIECE = 1 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def path_in(folder: str, digest: str) -> str:
+    """Return where a content that is whole lies in a cache."""
+    return f"{folder}/whole/{digest}"
+
+
+class ContentCache:
+    """A folder with at most `limit` bytes of contents; those not used for the longest time go.
+
+    A content becomes visible as a whole, after its digest has been compared; what has arrived of
+    one stays when the connection breaks, also while the daemon does not run, so that a transfer
+    goes on where it ended. Any thread may call.
+
+    >>> cache = ContentCache(Path("/var/tmp/gcm-cache"), 1 << 30)       # doctest: +SKIP
+    >>> cache.append(digest, size=5, offset=0, data=b"hello")           # doctest: +SKIP
+    5
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._whole, self._partial = folder / "whole", folder / "partial"
+        self._lock = threading.Lock()
+        self._hashes: dict[str, _Hash] = {}
+        self._sizes: dict[str, int] = {}
+        self._refused: dict[str, Refused] = {}
+        for one in (self._whole, self._partial):
+            one.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def held(self, digest: str) -> int:
+        """Return how many bytes there are of a content; raises Refused for what is no digest."""
+        _check(digest)
+        for folder in (self._whole, self._partial):
+            with suppress(FileNotFoundError):
+                return (folder / digest).stat().st_size
+        return 0
+
+    def path(self, digest: str) -> Path | None:
+        """Return the file of a content that is whole, and note that it was used."""
+        _check(digest)
+        path = self._whole / digest
+        try:
+            os.utime(path)
+        except FileNotFoundError:
+            return None
+        return path
+
+    def read(self, digest: str, offset: int, most: int) -> bytes:
+        """Return a piece of what there is of a content, b"" behind it.
+
+        Raises Refused where there is no room for it, so that nobody waits for more.
+        """
+        _check(digest)
+        for folder in (self._whole, self._partial, self._whole):  # it may become whole meanwhile
+            with suppress(FileNotFoundError), (folder / digest).open("rb") as file:
+                file.seek(offset)
+                return file.read(most)
+        if digest in self._refused:
+            raise self._refused[digest]
+        return b""
+
+    def append(self, digest: str, size: int, offset: int, data: bytes) -> int:
+        """Add a piece to a content of so many bytes; return how many there are now.
+
+        A piece that does not begin where the last one ended changes nothing: the answer says where
+        to go on. Raises Refused: for lack of room, or because the whole has another digest.
+        """
+        _check(digest)
+        with self._lock:
+            there = self.held(digest)
+            if offset != there or (self._whole / digest).exists():
+                return there
+            if not data and size:
+                return there
+            if there + len(data) > size:
+                raise Refused(
+                    f"the content {digest[:12]} is longer than its {size} bytes",
+                    reason=Reason.BAD_REQUEST,
+                )
+            try:
+                self._make_room(digest, size, there)
+                hashed = self._hash_of(digest, there)
+                self._write(digest, there, data)
+            except Refused as fault:
+                self._refused[digest] = fault
+                raise
+            self._refused.pop(digest, None)
+            hashed.update(data)
+            if there + len(data) == size:
+                self._complete(digest, hashed)
+            return there + len(data)
+
+    # --- with the lock ------------------------------------------------------------------------
+
+    def _write(self, digest: str, there: int, data: bytes) -> None:
+        path = self._partial / digest
+        try:
+            with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
+                file.seek(there)
+                view = memoryview(data)
+                while view:
+                    view = view[file.write(view) :]
+        except OSError as fault:
+            self._drop(digest)
+            if fault.errno in _FULL:
+                raise _full(self.folder, str(fault)) from None
+            raise
+
+    def _hash_of(self, digest: str, there: int) -> _Hash:
+        """Return the hash of what there is, read again if another process has written it."""
+        found = self._hashes.get(digest)
+        if found is None or self._sizes.get(digest) != there:
+            found = hashlib.sha256()
+            with suppress(FileNotFoundError), (self._partial / digest).open("rb") as file:
+                while piece := file.read(_PIECE):
+                    found.update(piece)
+            self._hashes[digest] = found
+        self._sizes[digest] = there
+        return found
+
+    def _complete(self, digest: str, hashed: _Hash) -> None:
+        path = self._partial / digest
+        if hashed.hexdigest() != digest:
+            self._drop(digest)
+            raise Refused(
+                f"what arrived as {digest[:12]} has another SHA-256, so nothing of it was kept",
+                reason=Reason.BAD_REQUEST,
+                cure="Send it again; if that happens twice, look at the disk of the sender",
+            )
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        path.chmod(0o400)
+        os.replace(path, self._whole / digest)
+        self._forget(digest)
+
+    def _make_room(self, digest: str, size: int, there: int) -> None:
+        """Remove what was not used for the longest time until there is room; raises Refused."""
+        if size > self.limit:
+            raise _full(self.folder, f"{size} bytes are more than its limit of {self.limit}")
+        if there:
+            return  # there was room when it began
+        others = sorted(self._others(digest))
+        total = sum(length for _, length, _ in others)
+        while others and total + size > self.limit:
+            _, length, path = others.pop(0)
+            self._remove(path)
+            total -= length
+        free = shutil.disk_usage(self.folder).free
+        while others and free < size + SLACK:
+            _, length, path = others.pop(0)
+            self._remove(path)
+            free = shutil.disk_usage(self.folder).free
+        if free < size + SLACK:
+            raise _full(self.folder, f"{size} bytes are needed, {free} are free")
+
+    def _others(self, digest: str) -> list[tuple[float, int, Path]]:
+        found = []
+        for folder in (self._whole, self._partial):
+            for path in folder.iterdir():
+                with suppress(FileNotFoundError):
+                    facts = path.stat()
+                    found.append((facts.st_mtime, facts.st_size, path))
+        return [one for one in found if one[2].name != digest]
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        if path.parent == self._partial:
+            self._forget(path.name)
+
+    def _drop(self, digest: str) -> None:
+        self._remove(self._partial / digest)
+
+    def _forget(self, digest: str) -> None:
+        self._hashes.pop(digest, None)
+        self._sizes.pop(digest, None)
+
+
+def _check(digest: str) -> None:
+    if not DIGEST.fullmatch(digest):
+        raise Refused(f"{digest!r:.80} is no SHA-256", reason=Reason.BAD_REQUEST)
+
+
+def _full(folder: Path, why: str) -> Refused:
+    return Refused(
+        f"no room for files in {folder}: {why}",
+        reason=Reason.DISK,
+        cure="Make room on its disk, or let the peer's configuration name another cache",
+    )

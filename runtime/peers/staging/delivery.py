@@ -1,0 +1,152 @@
+"""Brings a content to peers: executes a `Broadcast` over their staging services."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.peers.contracts import Staging
+from runtime.peers.errors import PeerError, Refused
+from runtime.peers.model import Reason
+from runtime.peers.staging.broadcast import Broadcast, Effect, Fetch, Push, Shape
+from runtime.peers.staging.fetching import PIECE
+
+_FINAL = frozenset({Reason.DISK, Reason.UNKNOWN_KEY, Reason.WRONG_KEY, Reason.NOT_TRUSTED})
+"""For what reasons a peer will never take a content, whoever sends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file to bring to peers: its path, its SHA-256 and its size."""
+
+    path: Path
+    digest: str
+    size: int
+
+    @classmethod
+    def of(cls, path: Path) -> Content:
+        """Read the digest of a file."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return cls(path, digest, file.tell())
+
+    def plain(self) -> list[Any]:
+        """Return what staging services are told."""
+        return [self.digest, self.size]
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """A peer that gets a content: its service, the key of the reservation there, its address.
+
+    `open` leads to the service; each call is made by one thread. What it raises means that the
+    peer is gone.
+    """
+
+    name: str
+    address: str
+    key: str
+    open: Callable[[], AbstractContextManager[Staging]]
+
+    @property
+    def source(self) -> str:
+        """How other peers are told to fetch from it."""
+        return f"peer:{self.name}={self.address}"
+
+
+def deliver(
+    content: Content,
+    receivers: Sequence[Receiver],
+    *,
+    caller: str,
+    shape: Shape = Shape.CHAIN,
+    urls: Sequence[str] = (),
+    arrived: Callable[[str], None] = lambda _: None,
+) -> Mapping[str, str]:
+    """Bring a content to all receivers; return why some did not get it, by name.
+
+    With `urls` each peer gets it from there, or else from other peers. `arrived` is told
+    who has it. Returns once each peer has it or is lost.
+    """
+    by_name = {one.name: one for one in receivers}
+    events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
+    holders, lost = _holders(content, receivers, caller)
+    broadcast = Broadcast(by_name, shape, holders)
+    for name in holders:
+        arrived(name)
+
+    def do(effect: Effect) -> None:
+        receiver = by_name[effect.peer]
+        try:
+            if isinstance(effect, Push) and not urls:
+                push(content, receiver, caller)
+            else:
+                others = effect.sources if isinstance(effect, Fetch) else ()
+                sources = [*urls, *(by_name[one].source for one in others)]
+                with receiver.open() as service:
+                    service.fetch(caller, receiver.key, content.plain(), sources)
+        except (PeerError, OSError) as fault:
+            starved = isinstance(fault, Refused) and fault.reason not in _FINAL
+            words = str(fault)
+            if starved and isinstance(effect, Fetch):
+                events.put(lambda: broadcast.starved(effect.peer))
+            else:
+                events.put(lambda: broadcast.lost(effect.peer, words))
+        else:
+            arrived(effect.peer)
+            events.put(lambda: broadcast.arrived(effect.peer))
+
+    with ThreadPoolExecutor(2 * len(receivers) or 1, "staging") as threads:
+        found = [one for name, why in lost.items() for one in broadcast.lost(name, why)]
+        found += broadcast.begin()
+        while True:
+            for effect in found:
+                threads.submit(do, effect)
+            if broadcast.is_over:
+                return broadcast.failures
+            found = events.get()()
+
+
+def push(content: Content, receiver: Receiver, caller: str) -> None:
+    """Send a content to one peer, from where it is there; raises PeerError."""
+    offset = 0
+    with receiver.open() as service, content.path.open("rb") as file:
+        while True:
+            file.seek(offset)
+            data = file.read(PIECE)
+            there = service.put(caller, receiver.key, content.plain(), offset, data)
+            if there == content.size:
+                return
+            if not data and there == offset:
+                raise PeerError(
+                    f"{content.path} has become shorter while it was sent to {receiver.name}",
+                    cure="Start again",
+                )
+            offset = there
+
+
+def _holders(
+    content: Content, receivers: Sequence[Receiver], caller: str
+) -> tuple[list[str], dict[str, str]]:
+    """Return who has the content already, and who does not answer."""
+    holders, lost = [], {}
+    with ThreadPoolExecutor(len(receivers) or 1, "staging") as threads:
+        asked = {one.name: threads.submit(_held, one, caller, content.digest) for one in receivers}
+    for name, answer in asked.items():
+        try:
+            if answer.result() == [content.size]:
+                holders.append(name)
+        except (PeerError, OSError) as fault:
+            lost[name] = str(fault)
+    return holders, lost
+
+
+def _held(receiver: Receiver, caller: str, digest: str) -> list[int]:
+    with receiver.open() as service:
+        return service.held(caller, [digest])

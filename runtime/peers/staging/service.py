@@ -1,0 +1,83 @@
+"""The staging service of a peer, over its cache."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from runtime.peers.contracts import Plain
+from runtime.peers.errors import Refused
+from runtime.peers.model import Reason
+from runtime.peers.staging.cache import ContentCache
+from runtime.peers.staging.fetching import PIECE, Source, UrlSource, fetch
+
+MOST_DIGESTS = 1000
+MOST_SOURCES = 16
+
+
+class StagingService:
+    """Serves the contract `Staging`.
+
+    `check` raises Refused unless a caller may bring files with a key. `open_peer` opens another
+    peer as a source: its name and its address. What is given by strangers to the lab never gets
+    here.
+    """
+
+    def __init__(
+        self,
+        cache: ContentCache,
+        check: Callable[[str, str], None],
+        open_peer: Callable[[str, str, str], AbstractContextManager[Source]],
+    ) -> None:
+        self.cache = cache
+        self._check = check
+        self._open_peer = open_peer
+
+    def held(self, caller: str, digests: list[str]) -> list[int]:  # noqa: ARG002 - the contract's
+        """Return how many bytes there are of each content."""
+        if len(digests) > MOST_DIGESTS:
+            raise Refused(f"more than {MOST_DIGESTS} contents", reason=Reason.BAD_REQUEST)
+        return [self.cache.held(one) for one in digests]
+
+    def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
+        """Write a piece of a content; return how many bytes there are now."""
+        digest, size = _described(content)
+        self._check(caller, key)
+        return self.cache.append(digest, size, offset, data)
+
+    def get(self, caller: str, digest: str, offset: int, most: int) -> bytes:  # noqa: ARG002
+        """Return a piece of a content, b"" behind what there is."""
+        if offset < 0 or most < 0:
+            raise Refused("a piece has no negative offset or size", reason=Reason.BAD_REQUEST)
+        return self.cache.read(digest, offset, min(most, PIECE))
+
+    def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
+        """Get a content from peers (`peer:NAME=HOST:PORT`) or URLs, in order."""
+        digest, size = _described(content)
+        self._check(caller, key)
+        wanted = sources[:MOST_SOURCES]
+        source = fetch(
+            self.cache,
+            digest,
+            size,
+            wanted,
+            lambda name: self._open(name, digest),
+            clock=time.monotonic,
+            sleep=time.sleep,
+        )
+        return {"bytes": size, "source": source}
+
+    def _open(self, source: str, digest: str) -> AbstractContextManager[Source]:
+        if source.startswith("peer:"):
+            name, _, address = source.removeprefix("peer:").partition("=")
+            return self._open_peer(name, address, digest)
+        return UrlSource(source, self.cache.held(digest))
+
+
+def _described(content: list[Any]) -> tuple[str, int]:
+    match content:
+        case [str(digest), int(size)] if size >= 0:
+            return digest, size
+    raise Refused(f"{content!r:.120} describes no content", reason=Reason.BAD_REQUEST)

@@ -1,0 +1,22 @@
+"""Running a program on peers: places are booked, become a machine, and get what they need."""
+
+from runtime.peers.submission.booking import Booking, NotEnoughPlaces
+from runtime.peers.submission.lab import FAR, Lab
+from runtime.peers.submission.launching import launcher_on
+from runtime.peers.submission.programs import StagedPrograms
+from runtime.peers.submission.sites import sites_of
+from runtime.peers.submission.steps import Step, StepNews, Steps, StepState
+
+__all__ = [
+    "FAR",
+    "Booking",
+    "Lab",
+    "NotEnoughPlaces",
+    "StagedPrograms",
+    "Step",
+    "StepNews",
+    "StepState",
+    "Steps",
+    "launcher_on",
+    "sites_of",
+]

@@ -1,0 +1,237 @@
+"""Books places for a run and holds them until they are launched, lost or given back."""
+
+from __future__ import annotations
+
+import logging
+import random
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from queue import Empty, SimpleQueue
+from typing import Self
+
+from runtime.peers.booking import (
+    Asker,
+    AskerEffect,
+    AskerSettings,
+    AskPlaces,
+    Booked,
+    BookedHost,
+    BookingFailed,
+    Demand,
+    HostSilent,
+    NeedHosts,
+    Offer,
+    ReleasePlaces,
+    RenewPlaces,
+    Shortfall,
+    Strategy,
+)
+from runtime.peers.contracts import Reservation
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Answer, Key
+from runtime.peers.submission.lab import Lab
+
+_log = logging.getLogger(__name__)
+
+MOST_CALLS = 32
+RELEASE_TIMEOUT = 3.0
+FOREVER = float("inf")
+
+Told = Callable[[str], None]
+
+
+class NotEnoughPlaces(PeerError):
+    """Too few places were found until the search ended."""
+
+
+class Booking:
+    """The places of one run: an `Asker`, a thread that owns it, and threads that call peers.
+
+    >>> with Booking(lab, Demand(8, 2), strategy) as booking:        # doctest: +SKIP
+    ...     hosts = booking.book(lab.offers(lab.find_hosts(100)))
+
+    Leaving the block gives back all that was not launched. `told` hears what happens, for people.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        demand: Demand,
+        strategy: Strategy,
+        settings: AskerSettings | None = None,
+        told: Told = lambda _: None,
+    ) -> None:
+        self.lab = lab
+        self.application = secrets.token_hex(16)
+        """The random name of what is to run, which its keys are bound to."""
+        self.keys: dict[str, Key] = {}
+        """The key at each booked peer. A secret: whoever has it may launch there, once."""
+        self._demand = demand
+        self._told = told
+        self._asker = Asker(
+            demand,
+            strategy,
+            random=random.SystemRandom().random,
+            new_key=lambda: Key(secrets.token_hex(16)),
+            settings=settings,
+        )
+        self._answer_timeout = (settings or AskerSettings()).answer
+        self._events: SimpleQueue[Callable[[], list[AskerEffect]] | None] = SimpleQueue()
+        self._outcomes: SimpleQueue[Booked | BookingFailed | Shortfall | PeerError] = SimpleQueue()
+        self._calls = ThreadPoolExecutor(MOST_CALLS, "booking")
+        self._thread = threading.Thread(target=self._run, name="booking", daemon=True)
+        self._thread.start()
+
+    # --- for whoever wants places ---------------------------------------------------------------
+
+    def book(self, offers: Sequence[Offer]) -> Sequence[BookedHost]:
+        """Return the hosts with the ranks of each, the nearest first; waits for places.
+
+        `offers` are the hosts that are known; the lab is asked for others when they refuse.
+
+        Raises:
+            NotEnoughPlaces: too few were found in time; it says who refused, and why.
+            PeerError: nobody can be asked.
+        """
+        self._post(lambda now: self._asker.begin(offers, now))
+        return self._await()
+
+    def replaced(self, peer: str, why: str) -> Sequence[BookedHost]:
+        """Give up a booked host that is of no use, and return the hosts with another one for it.
+
+        Raises:
+            NotEnoughPlaces: there is none.
+        """
+        self.lab.forget(peer)
+        key = self.keys[peer]
+        self._post(lambda now: self._asker.lost(key, why, now))
+        return self._await()
+
+    def launched(self, peer: str) -> None:
+        """Take note that the job's own connection holds the places of a peer now."""
+        key = self.keys[peer]
+        self._post(lambda _: self._asker.begun(key))
+
+    def __enter__(self) -> Self:
+        """Return the booking."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give back what was not launched, and end the threads."""
+        self._post(lambda _: self._asker.cancel())
+        self._events.put(None)
+        self._thread.join()
+        self._calls.shutdown()
+
+    def _await(self) -> Sequence[BookedHost]:
+        outcome = self._outcomes.get()
+        match outcome:
+            case Booked(hosts):
+                self.keys = {one.allocation.offer.peer: one.key for one in hosts}
+                return hosts
+            case BookingFailed(error):
+                raise error
+            case Shortfall():
+                first, *reasons = str(outcome).splitlines()
+                raise NotEnoughPlaces(
+                    first,
+                    cause="\n".join(reasons),
+                    cure="Ask for fewer ranks, wait longer (-w SECONDS), or let more peers join; "
+                    "gcm-peer hosts shows what each one lends",
+                )
+            case PeerError():
+                raise outcome
+
+    # --- the thread that owns the asker ---------------------------------------------------------
+
+    def _post(self, event: Callable[[float], list[AskerEffect]]) -> None:
+        self._events.put(lambda: event(time.monotonic()))
+
+    def _run(self) -> None:
+        try:
+            self._serve()
+        except Exception as error:
+            _log.exception("the booking failed")
+            self._outcomes.put(PeerError(f"the booking failed: {type(error).__name__}: {error}"))
+
+    def _serve(self) -> None:
+        while True:
+            left = self._asker.next_time - time.monotonic()
+            try:
+                event = self._events.get(timeout=None if left == FOREVER else max(0.0, left))
+            except Empty:
+                event = self._advance
+            if event is None:
+                return
+            for effect in event():
+                self._do(effect)
+
+    def _advance(self) -> list[AskerEffect]:
+        return self._asker.advance(time.monotonic())
+
+    def _do(self, effect: AskerEffect) -> None:
+        match effect:
+            case AskPlaces():
+                self._calls.submit(self._ask, effect)
+            case RenewPlaces():
+                self._calls.submit(self._renew, effect)
+            case ReleasePlaces():
+                self._calls.submit(self._release, effect)
+            case NeedHosts():
+                self._calls.submit(self._find, effect.hosts)
+            case HostSilent(peer):
+                self._told(f"{peer} does not answer")
+                self.lab.forget(peer)
+            case Booked() | BookingFailed() | Shortfall():
+                self._outcomes.put(effect)
+
+    # --- in other threads -----------------------------------------------------------------------
+
+    def _find(self, most: int) -> None:
+        try:
+            names = set(self.lab.find_hosts(2 * most))
+            offers = self.lab.offers(names)
+        except PeerError:
+            return  # what is known has to do
+        self._post(lambda now: self._asker.known(offers, now))
+
+    def _ask(self, wanted: AskPlaces) -> None:
+        peer, key = wanted.peer, wanted.key
+        try:
+            service = self.lab.service(peer, Reservation, self._answer_timeout)
+            plain = service.reserve(
+                self.lab.me, key, self.application, wanted.processes, wanted.lease
+            )
+            answer = Answer.of(plain)
+        except PeerError as fault:
+            why = _words(fault)
+            self.lab.forget(peer)
+            self._post(lambda now: self._asker.unreachable(key, why, now))
+            return
+        detail = f"{answer.processes} places" if answer.is_granted else f"no: {answer.detail}"
+        self._told(f"{peer}: {detail}")
+        self._post(lambda now: self._asker.answered(key, answer, now))
+
+    def _renew(self, wanted: RenewPlaces) -> None:
+        try:
+            service = self.lab.service(wanted.peer, Reservation, self._answer_timeout)
+            is_there = service.renew(self.lab.me, wanted.key, wanted.lease)
+        except PeerError:
+            self.lab.forget(wanted.peer)
+            is_there = False
+        self._post(lambda now: self._asker.renewed(wanted.key, is_there, now))
+
+    def _release(self, wanted: ReleasePlaces) -> None:
+        try:
+            service = self.lab.service(wanted.peer, Reservation, RELEASE_TIMEOUT)
+            service.release(self.lab.me, wanted.key)
+        except PeerError:
+            self.lab.forget(wanted.peer)  # the lease ends by itself
+
+
+def _words(fault: PeerError) -> str:
+    """Return an error in one line."""
+    return " ".join(part for part in (fault.what, fault.cause) if part).replace("\n", "; ")

@@ -1,0 +1,170 @@
+"""The lab as a user sees it: who is there, how far away, and connections to them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from runtime.peers.booking import Offer
+from runtime.peers.connections import Connection, Dialler
+from runtime.peers.contracts import Membership
+from runtime.peers.credentials import Credential
+from runtime.peers.errors import PeerError, PeerUnreachable
+from runtime.peers.membership import HostList, Row, read_text, text_of
+from runtime.peers.model import Address, Peer, Principal, Role
+
+C = TypeVar("C")
+FAR = 1e6
+"""The distance of a peer that has not answered: whoever answers comes first."""
+
+PINGS = 3
+MOST_DIALS = 32
+
+
+class Lab:
+    """Peers by name, and at most one connection for calls to each; `close` ends these.
+
+    Hosts come from a supernode, or from `cache`, the list of last time, while all are gone.
+    """
+
+    def __init__(self, credential: Credential, cache: Path, timeout: float = 3.0) -> None:
+        self.dialler = Dialler(credential, timeout)
+        self.peers: dict[str, Peer] = {}
+        self.source = ""
+        """Where the hosts come from, for people."""
+        self._credential = credential
+        self._cache = cache
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._connections: dict[str, Connection] = {}
+
+    @property
+    def me(self) -> str:
+        """Who calls."""
+        return self.dialler.me
+
+    def find_hosts(self, most: int) -> Sequence[str]:
+        """Learn of at most so many peers; return the names of all that are known.
+
+        Raises:
+            PeerError: nobody can be asked, and nothing is known of last time.
+        """
+        hosts = HostList(self.me, 1 << 20)
+        try:
+            known = read_text(self._cache.read_text(encoding="utf-8"))[0]
+        except (OSError, PeerError):
+            known = []
+        addresses = dict.fromkeys(self._credential.header.supernodes)
+        supernodes = [one.peer for one in known if one.peer.role is Role.SUPERNODE]
+        addresses |= dict.fromkeys(at for one in supernodes for at in one.addresses)
+        faults: list[str] = []
+        for address in addresses:
+            try:
+                rows, is_complete = self._ask(address, most)
+            except PeerError as fault:
+                faults.append(str(fault))
+                continue
+            told = {row.name for row in rows}
+            if not is_complete:  # those of last time may be there too
+                rows += [row for row in known if row.name not in told]
+            hosts.learn(rows, is_complete=False)
+            self.source = f"the supernode at {address}"
+            self._keep(hosts)
+            break
+        else:
+            hosts.learn(known, is_complete=False)
+            self.source = f"the list of last time ({self._cache})"
+            if not known:
+                raise PeerUnreachable(
+                    "no supernode of the lab answers, and no list of peers is left from last time",
+                    place=f"lab {self._credential.header.lab}",
+                    cause="\n".join(faults) or "the credential names no supernode",
+                    cure="Start one with: gcm-peer supernode, or ask who keeps the lab",
+                )
+        self.peers |= {str(one.row.peer.name): one.row.peer for one in hosts.all
+                       if one.row.peer.role is Role.PEER}  # fmt: skip
+        return list(self.peers)
+
+    def offers(self, names: Iterable[str]) -> list[Offer]:
+        """Return what peers may offer, with the round trip to each; silent ones are far away."""
+        names = list(names)
+        with ThreadPoolExecutor(min(MOST_DIALS, len(names)) or 1, "round trips") as threads:
+            return list(threads.map(self._offer, names))
+
+    def service(self, name: str, contract: type[C], timeout: float | None = None) -> C:
+        """Return a service of a peer; raises PeerError."""
+        return self._connection(name).stub(contract, timeout or self._timeout)
+
+    def connect(self, name: str) -> Connection:
+        """Return a connection of its own to a peer; raises PeerError."""
+        return self.dialler.reach(self.peers[name])
+
+    def address_of(self, name: str) -> Address:
+        """Return where a peer was reached, or else where it says it is."""
+        connection = self._connections.get(name)
+        return connection.address if connection else self.peers[name].addresses[0]
+
+    def forget(self, name: str) -> None:
+        """Close the connection to a peer: it is gone, or may be."""
+        with self._lock:
+            connection = self._connections.pop(name, None)
+        if connection is not None:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for name in list(self._connections):
+            self.forget(name)
+
+    # --------------------------------------------------------------------------------------------
+
+    def _ask(self, address: Address, most: int) -> tuple[list[Row], bool]:
+        with self.dialler.dial(address) as connection:
+            answer = connection.stub(Membership).hosts(self.me, most)
+        match answer:
+            case {"rows": [*rows], "complete": bool(is_complete)}:
+                return [Row.of(one)[0] for one in rows], is_complete
+        raise PeerError("its answer is no list of hosts", place=str(address))
+
+    def _keep(self, hosts: HostList) -> None:
+        with suppress(OSError):
+            self._cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside = self._cache.with_suffix(".new")
+            beside.write_text(text_of(hosts, 0), encoding="utf-8")
+            beside.replace(self._cache)
+
+    def _offer(self, name: str) -> Offer:
+        places = self.peers[name].share.processes
+        try:
+            membership = self.service(name, Membership)
+            times = []
+            for _ in range(PINGS):
+                begun = time.monotonic()
+                membership.ping(self.me)
+                times.append(time.monotonic() - begun)
+            return Offer(name, places, min(times))
+        except PeerError:
+            self.forget(name)
+            return Offer(name, places, FAR)
+
+    def _connection(self, name: str) -> Connection:
+        with self._lock:
+            found = self._connections.get(name)
+        if found is not None:
+            return found
+        made = self.dialler.reach(self.peers[name], self._timeout)
+        with self._lock:
+            kept = self._connections.setdefault(name, made)
+        if kept is not made:
+            made.close()
+        return kept
+
+
+def principal_of(name: str) -> Principal:
+    """Return who has to answer for a peer of that name."""
+    return Principal(Role.PEER, name)

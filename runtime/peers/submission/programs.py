@@ -1,0 +1,120 @@
+"""Brings the programs of a plan to the caches of all booked peers, before anything is launched."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.workplace import workplace_of
+from runtime.launchers import archive
+from runtime.peers.contracts import Staging
+from runtime.peers.errors import PeerError
+from runtime.peers.staging import Content, Receiver, Shape, deliver, ordered, path_in
+from runtime.peers.submission.booking import Booking
+from runtime.results.work_folder import staged_files
+
+if TYPE_CHECKING:
+    from runtime.launchers.base import Source
+
+SLOWEST = 100_000
+"""Bytes per second at least, over the slowest of lines."""
+
+_Files = frozenset[tuple[str, Any]]
+
+
+class StagedPrograms:
+    """What is to be brought, packed in files without a name: nothing stays if this is killed."""
+
+    def __init__(self, booking: Booking) -> None:
+        self._booking = booking
+        self._files = ExitStack()
+        self._packed: dict[_Files, Content] = {}
+        self._holders: dict[str, set[str]] = {}
+
+    def bring(
+        self,
+        plan: DeploymentPlan,
+        arrived: Callable[[str], None],
+        shape: Shape = Shape.CHAIN,
+    ) -> Mapping[str, str]:
+        """Bring all peers of a plan what they need; return why some did not get it, by peer.
+
+        Raises StagingFailed, OSError: something of it cannot be read here.
+        """
+        wanted: dict[_Files, dict[str, str]] = {}
+        for cluster in plan.deployment.clusters():
+            at = workplace_of(plan.deployment, cluster)
+            for files in staged_files(plan, cluster, at) if at.is_copy and cluster.peer else ():
+                site = cluster.path.partition("/")[0]
+                wanted.setdefault(frozenset(files.items()), {})[cluster.peer] = site
+        failures: dict[str, str] = {}
+        for packed, sites in wanted.items():
+            content = self._pack(packed)
+            receivers = [self._receiver(peer, content) for peer in ordered(sites)]
+            lab = self._booking.lab
+            failures |= deliver(content, receivers, caller=lab.me, shape=shape, arrived=arrived)
+            self._holders[content.digest] = set(sites) - set(failures)
+        return failures
+
+    def confirm(self, peers: Iterable[str]) -> Mapping[str, str]:
+        """Return which peers do not have all they need, or do not answer, and why."""
+        me, failures = self._booking.lab.me, dict[str, str]()
+        by_peer = {one: [d for d, held in self._holders.items() if one in held] for one in peers}
+
+        def ask(peer: str) -> None:
+            digests = by_peer[peer]
+            sizes = {one.digest: one.size for one in self._packed.values()}
+            try:
+                held = self._booking.lab.service(peer, Staging).held(me, digests)
+            except PeerError as fault:
+                failures[peer] = fault.what
+                return
+            if held != [sizes[one] for one in digests]:
+                failures[peer] = "it has lost the program again, for want of room"
+
+        with ThreadPoolExecutor(len(by_peer) or 1, "staged") as threads:
+            list(threads.map(ask, by_peer))
+        return failures
+
+    def stored(self, peer: str, cache: str, files: Mapping[str, Source]) -> str:
+        """Return the path at a peer of the file in which these files are packed, or nothing."""
+        content = self._packed.get(frozenset(files.items()))
+        if content is None or not cache or peer not in self._holders[content.digest]:
+            return ""
+        return path_in(cache, content.digest)
+
+    def __enter__(self) -> Self:
+        """Return it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of what was packed."""
+        self._files.close()
+
+    def _pack(self, files: _Files) -> Content:
+        if files not in self._packed:
+            sources = {
+                name: str(source) if isinstance(source, Path) else source
+                for name, source in sorted(files, key=lambda one: one[0])
+            }
+            stream = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            archive.pack(sources, stream)
+            stream.flush()
+            self._packed[files] = Content.of(Path(f"/proc/self/fd/{stream.fileno()}"))
+        return self._packed[files]
+
+    def _receiver(self, peer: str, content: Content) -> Receiver:
+        lab = self._booking.lab
+        timeout = 30.0 + content.size / SLOWEST
+
+        @contextmanager
+        def opened() -> Iterator[Staging]:
+            with lab.connect(peer) as connection:
+                yield connection.stub(Staging, timeout)
+
+        return Receiver(peer, str(lab.address_of(peer)), self._booking.keys[peer], opened)

@@ -1,0 +1,103 @@
+"""The steps of a submission, from the request to the run, and how far it is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, StrEnum
+
+from gcm.records import dataclass
+
+
+class Step(Enum):
+    """What is done one after the other, in the words of people."""
+
+    REQUEST = "read the request"
+    LAB = "reach the lab"
+    HOSTS = "measure the way to its peers"
+    BOOK = "book places"
+    ASSIGN = "give ranks and keys to peers"
+    MACHINE = "make sites of near peers"
+    STAGE = "bring the program"
+    STAGED = "have the program everywhere"
+    LAUNCH = "launch, with each key checked"
+    TABLE = "tell all ranks where the others are"
+    WATCH = "run, and watch for failures"
+
+    @property
+    def number(self) -> int:
+        """Its place in the order, from 1 on."""
+        return list(Step).index(self) + 1
+
+    def __str__(self) -> str:
+        """Return the number and the words."""
+        return f"{self.number}/{len(Step)} {self.value}"
+
+
+class StepState(StrEnum):
+    """How far a step is."""
+
+    PLANNED = "planned"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StepNews:
+    """A step has come to another state, or something has happened in it."""
+
+    step: Step
+    state: StepState
+    detail: str = ""
+
+
+class Steps:
+    """How far a submission is; `told` hears of each change.
+
+    >>> steps = Steps()
+    >>> steps.enter(Step.LAB)
+    >>> steps.enter(Step.BOOK)
+    >>> steps.fail("too few")
+    >>> [str(state) for state in steps.states.values()][:5]
+    ['done', 'done', 'done', 'failed', 'planned']
+    """
+
+    def __init__(self, told: Callable[[StepNews], None] = lambda _: None) -> None:
+        self.states = dict.fromkeys(Step, StepState.PLANNED)
+        self.details = dict.fromkeys(Step, "")
+        self._told = told
+
+    @property
+    def current(self) -> Step | None:
+        """The step that is being done, None where none is."""
+        running = [one for one, state in self.states.items() if state is StepState.RUNNING]
+        return running[-1] if running else None
+
+    def enter(self, step: Step, detail: str = "") -> None:
+        """Begin a step: those before it are done. One that was done may be done again."""
+        for one in Step:
+            if one.number < step.number and self.states[one] is not StepState.DONE:
+                self._change(one, StepState.DONE)
+            elif one.number > step.number:
+                self.states[one] = StepState.PLANNED
+        self._change(step, StepState.RUNNING, detail)
+
+    def note(self, detail: str) -> None:
+        """Something has happened in the step that is being done."""
+        if self.current is not None:
+            self._change(self.current, StepState.RUNNING, detail)
+
+    def finish(self) -> None:
+        """The last step is done."""
+        if self.current is not None:
+            self._change(self.current, StepState.DONE)
+
+    def fail(self, why: str) -> None:
+        """The step that is being done has failed."""
+        if self.current is not None:
+            self._change(self.current, StepState.FAILED, why)
+
+    def _change(self, step: Step, state: StepState, detail: str = "") -> None:
+        self.states[step] = state
+        self.details[step] = detail or self.details[step]
+        self._told(StepNews(step, state, detail))

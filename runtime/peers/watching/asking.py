@@ -1,0 +1,63 @@
+"""Asks a daemon, and with a user's credential the peers that it knows, how they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from runtime.peers.connections import MemberDialler
+from runtime.peers.contracts import StatusService
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Address, Principal
+from runtime.peers.watching.view import LabView, view_of
+
+MOST_ASKED = 256
+AT_ONCE = 16
+TIMEOUT = 2.0
+
+
+class LabWatcher:
+    """Looks at a lab through the daemon at an address.
+
+    `own` asks that daemon; `user`, if there is one, asks the other peers, which tell users only.
+    """
+
+    def __init__(
+        self,
+        own: MemberDialler,
+        address: Address,
+        expected: Principal | None,
+        user: MemberDialler | None,
+    ) -> None:
+        self._own = own
+        self._address = address
+        self._expected = expected
+        self._user = user
+
+    def look(self) -> LabView:
+        """Return what is to be seen now; raises PeerError if the daemon does not answer."""
+        own = _status(self._own, self._address, self._expected)
+        asked = [one for one in own["membership"]["hosts"] if str(one["name"]).startswith("peer:")][
+            :MOST_ASKED
+        ]
+        if self._user is None or not asked:
+            return view_of(own, ())
+        with ThreadPoolExecutor(min(AT_ONCE, len(asked)), "status") as threads:
+            told = list(threads.map(self._other, asked))
+        return view_of(own, [one for one in told if one is not None])
+
+    def _other(self, host: Mapping[str, Any]) -> dict[str, Any] | None:
+        assert self._user is not None
+        expected = Principal.parse(str(host["name"]))
+        for written in host["addresses"]:
+            try:
+                return _status(self._user, Address.parse(str(written)), expected)
+            except PeerError:
+                continue  # it is shown without its runs
+        return None
+
+
+def _status(dialler: MemberDialler, address: Address, expected: Principal | None) -> dict[str, Any]:
+    with dialler.dial(address, expected, TIMEOUT) as connection:
+        return connection.stub(StatusService).status(dialler.me)

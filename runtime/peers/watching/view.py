@@ -1,0 +1,126 @@
+"""What is shown of a lab: its peers by round trip, in sites, and the runs on them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gcm.records import dataclass
+from runtime.peers.latency import grouped_by_distance
+
+
+@dataclass(frozen=True, slots=True)
+class PeerLine:
+    """A peer: `site` is the number of its site by round trip, 0 if the round trip is not known."""
+
+    name: str
+    address: str
+    share: str
+    rtt: float | None
+    site: int
+    busy: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run: what is reserved or runs for one application, and where."""
+
+    application: str
+    user: str
+    phase: str
+    processes: int
+    peers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LabView:
+    """A lab as one of its peers sees it; `told` is how many peers have told of their runs."""
+
+    name: str
+    lab: str
+    state: str
+    peers: tuple[PeerLine, ...]
+    runs: tuple[RunLine, ...]
+    told: int
+
+
+def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabView:
+    """Return the view of one daemon, from its own status and those of others that were asked."""
+    statuses = {str(one["name"]): one for one in (own, *others)}
+    hosts = [one for one in own["membership"]["hosts"] if str(one["name"]).startswith("peer:")]
+    known = {str(one["name"]): one for one in hosts}
+    if str(own["name"]).startswith("peer:"):
+        known[str(own["name"])] = _own_host(own)
+    distances = {
+        name: one["milliseconds"] / 1000
+        for name, one in known.items()
+        if one.get("milliseconds") is not None
+    }
+    site_of = {
+        name: number
+        for number, site in enumerate(grouped_by_distance(distances), start=1)
+        for name in site
+    }
+    lines = [_line(name, one, site_of, statuses) for name, one in known.items()]
+    lines.sort(key=lambda one: (one.rtt is None, one.rtt or 0.0, one.name))
+    membership = own["membership"]
+    return LabView(
+        str(own["name"]),
+        str(own["lab"]),
+        "; ".join([str(membership.get("state", "")), *map(str, membership.get("faults", ()))]),
+        tuple(lines),
+        _runs(statuses),
+        sum("reservation" in one for one in statuses.values()),
+    )
+
+
+def _own_host(own: Mapping[str, Any]) -> dict[str, Any]:
+    share = own.get("reservation", {})
+    return {
+        "name": own["name"],
+        "addresses": own["membership"].get("addresses", []),
+        "applications": share.get("applications", 0),
+        "processes": share.get("processes", 0),
+        "milliseconds": 0.0,
+    }
+
+
+def _line(
+    name: str,
+    host: Mapping[str, Any],
+    site_of: Mapping[str, int],
+    statuses: Mapping[str, Mapping[str, Any]],
+) -> PeerLine:
+    reservation = statuses.get(name, {}).get("reservation")
+    busy = "" if reservation is None else str(len(reservation["runs"]) or "idle")
+    rtt = host.get("milliseconds")
+    note = "silent" if host.get("silent") else (reservation or {}).get("owner", "")
+    return PeerLine(
+        name.removeprefix("peer:"),
+        ", ".join(map(str, host["addresses"])),
+        f"{host['applications'] or 'any'} × {host['processes']}",
+        None if rtt is None else rtt / 1000,
+        site_of.get(name, 0),
+        busy,
+        str(note),
+    )
+
+
+def _runs(statuses: Mapping[str, Mapping[str, Any]]) -> tuple[RunLine, ...]:
+    """Put together what peers tell of the same application."""
+    found: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+    for name, status in statuses.items():
+        for run in status.get("reservation", {}).get("runs", ()):
+            key = (str(run["user"]), str(run["application"]))
+            found.setdefault(key, []).append((name.removeprefix("peer:"), run))
+    return tuple(
+        RunLine(
+            application,
+            user,
+            ", ".join(sorted({str(run["phase"]) for _, run in parts})),
+            sum(run["processes"] for _, run in parts),
+            tuple(sorted(name for name, _ in parts)),
+        )
+        for (user, application), parts in sorted(found.items())
+    )

@@ -1,0 +1,75 @@
+"""A lab, and listeners of its members on this machine."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from runtime.peers.connections import Listener, MemberDialler, Services
+from runtime.peers.contracts import LabMembership
+from runtime.peers.credentials import Authority, Credential
+from runtime.peers.model import Address, Principal
+
+NOW = datetime.datetime.now(datetime.UTC)
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Return the authority of a lab."""
+    return Authority.create("ourlab", tmp_path_factory.mktemp("labs") / "ourlab", NOW)
+
+
+@pytest.fixture(scope="session")
+def invite(lab: Authority) -> Callable[[str], Credential]:
+    """Return what makes a credential of the lab."""
+    return lambda written: lab.invite(Principal.parse(written), NOW)
+
+
+@pytest.fixture(scope="session")
+def other_lab(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Return the authority of a lab with the same name."""
+    return Authority.create("ourlab", tmp_path_factory.mktemp("labs") / "ourlab", NOW)
+
+
+class Answering:
+    """The membership of a listener that only answers."""
+
+    def ping(self, caller: str) -> None:
+        """Answer."""
+
+    def alive(self, caller: str, row: list[object]) -> dict[str, object]:
+        raise ValueError("on purpose")
+
+    def exchange(self, caller: str, news: dict[str, object]) -> dict[str, object]:
+        return news
+
+    def hosts(self, caller: str, most: int) -> dict[str, object]:
+        return {"rows": [caller, most]}
+
+    def leave(self, caller: str) -> None:
+        """Do nothing."""
+
+
+@pytest.fixture
+def listening(invite: Callable[[str], Credential]) -> Iterator[Callable[[str], Address]]:
+    """Return what starts a listener of a member, and returns where."""
+    with ExitStack() as stack:
+
+        def start(written: str) -> Address:
+            listener = Listener(invite(written), "127.0.0.1", [0])
+            stack.callback(listener.close)
+            services = Services()
+            services.serve(LabMembership, Answering())
+            listener.start(services)
+            return Address("127.0.0.1", listener.port)
+
+        yield start
+
+
+@pytest.fixture
+def alice(invite: Callable[[str], Credential]) -> MemberDialler:
+    """Return what opens connections of a user."""
+    return MemberDialler(invite("user:alice"))

@@ -1,0 +1,172 @@
+"""Connections between members of a lab, and what a stranger learns: nothing."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+
+import pytest
+
+from runtime.peers.connections import MemberDialler
+from runtime.peers.contracts import LabMembership
+from runtime.peers.credentials import Authority, Credential, contexts
+from runtime.peers.errors import NotAuthentic, PeerUnreachable, Refused
+from runtime.peers.model import Address, Principal, Reason
+from runtime.transport.frames import Frame
+from tests.integration.peers.conftest import NOW
+
+HOST7 = Principal.parse("peer:host7")
+Listening = Callable[[str], Address]
+
+
+@pytest.fixture
+def host7(listening: Listening) -> Address:
+    """Return where a peer listens."""
+    return listening("peer:host7")
+
+
+def test_both_ends_know_who_the_other_one_is(host7: Address, alice: MemberDialler) -> None:
+    with alice.dial(host7, HOST7) as connection:
+        assert connection.principal == HOST7
+        assert connection.stub(LabMembership).hosts(alice.me, 3)["rows"] == ["user:alice", 3]
+
+
+def test_what_fails_in_an_operation_is_told_and_the_connection_goes_on(
+    listening: Listening, invite: Callable[[str], Credential]
+) -> None:
+    address, dialler = listening("supernode:lab1"), MemberDialler(invite("peer:host7"))
+    with dialler.dial(address) as connection:
+        membership = connection.stub(LabMembership)
+        with pytest.raises(Refused, match=r"supernode:lab1 at .*failed: ValueError") as raised:
+            membership.alive(dialler.me, [])
+        assert raised.value.reason == Reason.FAILED
+        assert membership.hosts(dialler.me, 1)
+
+
+def _said(address: Address, context: ssl.SSLContext | None, name: str | None, words: bytes) -> str:
+    """Return all that somebody hears who connects and says something, and how that ended."""
+    heard = b""
+    with socket.create_connection((address.host, address.port), timeout=20) as plain:
+        try:
+            stream = context.wrap_socket(plain, server_hostname=name) if context else plain
+            with closing(stream):
+                stream.sendall(words)
+                while came := stream.recv(4096):
+                    heard += came
+        except ssl.SSLError as error:
+            return f"{heard!r} {error.reason}"
+        except ConnectionError:
+            return f"{heard!r} reset"
+    return f"{heard!r} end"
+
+
+def _strangers_context(credential: Credential | None = None) -> ssl.SSLContext:
+    context = contexts(credential)[1] if credential else ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.sslsocket_class = ssl.SSLSocket
+    return context
+
+
+@pytest.mark.parametrize("words", [b"GET / HTTP/1.1\r\n\r\n", b"\0" * 100, b"GF\x02\0\x01"])
+def test_a_stranger_without_tls_hears_no_more_than_an_alert(host7: Address, words: bytes) -> None:
+    heard = _said(host7, None, None, words)
+    assert heard.endswith(("end", "reset"))
+    assert len(heard) < 40  # the seven bytes of a TLS alert, as Python writes them
+
+
+@pytest.mark.parametrize("name", [None, "localhost", "0" * 40])
+def test_a_stranger_with_tls_sees_no_certificate(host7: Address, name: str | None) -> None:
+    assert _said(host7, _strangers_context(), name, b"x") == "b'' TLSV1_UNRECOGNIZED_NAME"
+
+
+def test_a_member_of_another_lab_sees_no_certificate(host7: Address, other_lab: Authority) -> None:
+    mallory = other_lab.invite(Principal.parse("user:alice"), NOW)
+    with pytest.raises(NotAuthentic, match="credentials of the same lab"):
+        MemberDialler(mallory).dial(host7)
+    heard = _said(host7, _strangers_context(mallory), mallory.knock, b"x")
+    assert heard == "b'' TLSV1_UNRECOGNIZED_NAME"
+
+
+def test_who_knows_the_word_of_the_lab_but_has_no_credential_is_told_nothing(
+    host7: Address, alice: MemberDialler
+) -> None:
+    context = _strangers_context()
+    with (
+        socket.create_connection((host7.host, host7.port), timeout=20) as plain,
+        context.wrap_socket(plain, server_hostname=alice.credential.knock) as stream,
+        pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"),
+    ):
+        stream.recv(1)
+
+
+def test_a_peer_that_lies_about_its_port_is_found_out(
+    listening: Listening, alice: MemberDialler
+) -> None:
+    address = listening("peer:host8")
+    with pytest.raises(NotAuthentic) as raised:
+        alice.dial(address, HOST7)
+    assert str(raised.value).startswith(f"{address}: peer:host8 answers there, and not peer:host7")
+
+
+def test_a_user_that_listens_is_not_taken_for_a_peer(
+    listening: Listening, alice: MemberDialler
+) -> None:
+    with pytest.raises(NotAuthentic, match="user:host7 answers there, and not peer:host7"):
+        alice.dial(listening("user:host7"), HOST7)
+
+
+@pytest.fixture
+def silent() -> Iterator[Address]:
+    """Yield the address of somebody who takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        yield Address("127.0.0.1", opened.getsockname()[1])
+
+
+def test_who_takes_connections_and_never_answers_is_named(
+    silent: Address, alice: MemberDialler
+) -> None:
+    with pytest.raises(PeerUnreachable) as raised:
+        alice.dial(silent, HOST7, 0.2)
+    told = f"peer:host7 at {silent}: nobody has answered within 0.2 s"
+    assert str(raised.value).startswith(told)
+
+
+def test_a_port_where_nobody_listens_is_named(alice: MemberDialler) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as opened:
+        address = Address("127.0.0.1", opened.getsockname()[1])
+    with pytest.raises(PeerUnreachable, match=rf"{address}: it cannot be reached.*gcm-peer"):
+        alice.dial(address)
+
+
+def test_silent_strangers_do_not_keep_members_out(host7: Address, alice: MemberDialler) -> None:
+    strangers = []
+    try:
+        for _ in range(200):
+            strangers.append(socket.create_connection((host7.host, host7.port)))
+        began = time.monotonic()
+        with alice.dial(host7, HOST7) as connection:
+            connection.stub(LabMembership).ping(alice.me)
+        assert time.monotonic() - began < alice.timeout
+    finally:
+        for one in strangers:
+            with suppress(OSError):
+                one.close()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [b"GET / HTTP/1.1\r\n\r\n", b"GF" + b"\xff" * 100, Frame(2, 1, [b"[]"]).head() + b"[]",
+     Frame(9, 1, [b"{}"]).head() + b"{}", Frame(1, 1, [b"x" * 9]).head()],
+)  # fmt: skip
+def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
+    host7: Address, alice: MemberDialler, words: bytes
+) -> None:
+    with alice.dial(host7, HOST7) as connection, alice.dial(host7, HOST7) as other:
+        stream = connection.detach()
+        stream.sendall(words)
+        stream.shutdown(socket.SHUT_WR)
+        assert stream.recv(1) == b""
+        other.stub(LabMembership).ping(alice.me)

@@ -1,0 +1,220 @@
+"""Deliveries to the very services of peers, in one process: caches, sources, deaths, URLs."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from runtime.peers.contracts import Staging
+from runtime.peers.errors import PeerUnreachable, Refused
+from runtime.peers.model import Reason
+from runtime.peers.staging import Content, ContentCache, Receiver, Shape, StagingService, deliver
+from runtime.peers.staging.fetching import PIECE
+
+KEY = "0123456789abcdef0123456789abcdef"
+CALLER = "user:ana"
+
+
+@dataclass
+class Lab:
+    """Peers with caches of their own that reach each other by name until they die."""
+
+    folder: Path
+    limit: int = 1 << 30
+    services: dict[str, StagingService] = field(default_factory=dict)
+    dies_at: dict[str, int] = field(default_factory=dict)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, name: str) -> Receiver:
+        cache = ContentCache(self.folder / name, self.limit)
+        self.services[name] = StagingService(cache, self.check, self.open_peer)
+        return Receiver(name, f"{name}:7700", KEY, lambda: nullcontext(self.reach(name)))
+
+    def check(self, caller: str, key: str) -> None:
+        if (caller, key) != (CALLER, KEY):
+            raise Refused("there is no reservation with this key", reason=Reason.UNKNOWN_KEY)
+
+    @contextmanager
+    def open_peer(self, name: str, address: str, digest: str) -> Iterator[Any]:
+        assert address == f"{name}:7700"
+        self.asked.append((name, digest))
+
+        class Remote:
+            def read(_, offset: int, most: int) -> bytes:
+                return self.reach(name).get("peer:other", digest, offset, most)
+
+        yield Remote()
+
+    def reach(self, name: str) -> Staging:
+        service = self.services[name]
+        return Mortal(self, name) if name in self.dies_at else service
+
+    def kill(self, name: str, size: int) -> None:
+        """Let a peer die as soon as it has so many bytes of something."""
+        self.dies_at[name] = size
+        self.services[name].cache.append = partial(  # type: ignore[method-assign]
+            self._append, name, self.services[name].cache.append
+        )
+
+    def _append(self, name: str, append: Callable[..., int], digest: str, *rest: Any) -> int:
+        if self.services[name].cache.held(digest) >= self.dies_at[name]:
+            self.dies_at[name] = 0
+            raise Died
+        return append(digest, *rest)
+
+
+class Died(BaseException):
+    """What ends everything that a peer does just then."""
+
+
+class Mortal:
+    """The services of a peer that dies: whoever calls hears that it does not answer."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self._lab, self._name = lab, name
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        served = getattr(self._lab.services[self._name], operation)
+
+        def call(*arguments: Any) -> Any:
+            gone = PeerUnreachable(f"{self._name} does not answer")
+            if not self._lab.dies_at[self._name]:
+                raise gone
+            try:
+                return served(*arguments)
+            except Died:
+                raise gone from None
+
+        return call
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path)
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> Content:
+    path = tmp_path / "program.tar"
+    path.write_bytes(bytes(range(256)) * 4096 * 4 + b"end")
+    return Content.of(path)
+
+
+def has_it(lab: Lab, name: str, content: Content) -> bool:
+    found = lab.services[name].cache.path(content.digest)
+    return found is not None and found.read_bytes() == content.path.read_bytes()
+
+
+@pytest.mark.parametrize("shape", list(Shape))
+def test_a_content_gets_to_all_peers_in_every_shape(
+    lab: Lab, content: Content, shape: Shape
+) -> None:
+    receivers = [lab.add(f"h{number}") for number in range(5)]
+    arrived: list[str] = []
+    failures = deliver(content, receivers, caller=CALLER, shape=shape, arrived=arrived.append)
+    assert not failures
+    assert all(has_it(lab, one.name, content) for one in receivers)
+    assert sorted(arrived) == [one.name for one in receivers]
+    assert bool(lab.asked) is (shape is not Shape.PUSH)
+
+
+@pytest.mark.parametrize("victim", ["h0", "h1", "h3"])
+def test_a_peer_that_dies_in_the_middle_is_named_and_all_others_get_the_content(
+    lab: Lab, content: Content, victim: str
+) -> None:
+    receivers = [lab.add(f"h{number}") for number in range(4)]
+    lab.kill(victim, PIECE)
+    failures = deliver(content, receivers, caller=CALLER)
+    assert {name: "does not answer" in why for name, why in failures.items()} == {victim: True}
+    assert all(has_it(lab, one.name, content) for one in receivers if one.name != victim)
+
+
+def test_what_is_in_the_cache_is_not_sent_again(lab: Lab, content: Content) -> None:
+    receivers = [lab.add("h0"), lab.add("h1")]
+    deliver(content, receivers[:1], caller=CALLER)
+    content.path.rename(content.path.with_suffix(".gone"))  # nothing is read here any more
+    assert not deliver(content, receivers, caller=CALLER)
+    assert lab.services["h1"].cache.held(content.digest) == content.size
+
+
+def test_a_peer_without_room_says_so_and_the_others_get_the_content(
+    lab: Lab, content: Content
+) -> None:
+    receivers = [lab.add("h0")]
+    lab.limit = 100
+    receivers += [lab.add("small")]
+    lab.limit = 1 << 30
+    receivers += [lab.add("h2")]
+    failures = deliver(content, receivers, caller=CALLER)
+    assert list(failures) == ["small"]
+    assert "no room for files" in failures["small"]
+    assert has_it(lab, "h2", content)
+
+
+def test_a_wrong_key_brings_nothing_anywhere(lab: Lab, content: Content) -> None:
+    wrong = Receiver("h0", "h0:7700", "f" * 32, lab.add("h0").open)
+    failures = deliver(content, [wrong], caller=CALLER)
+    assert "no reservation with this key" in failures["h0"]
+    assert lab.services["h0"].cache.held(content.digest) == 0
+
+
+class _Files(BaseHTTPRequestHandler):
+    """Serves one file, with ranges; the first answer breaks in the middle."""
+
+    data = b""
+    offsets: ClassVar[list[int]] = []
+
+    def do_GET(self) -> None:
+        offset = int(self.headers["Range"].removeprefix("bytes=").rstrip("-"))
+        self.offsets.append(offset)
+        self.send_response(206)
+        self.send_header("Content-Length", str(len(self.data) - offset))
+        self.end_headers()
+        end = len(self.data) if len(self.offsets) > 1 else PIECE + 7
+        self.wfile.write(self.data[offset:end])
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_a_download_that_breaks_goes_on_where_it_ended(lab: Lab, content: Content) -> None:
+    _Files.data, _Files.offsets = content.path.read_bytes(), []
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_port}/program.tar"
+        failures = deliver(content, [lab.add("h0")], caller=CALLER, urls=[url, url])
+        server.shutdown()
+        thread.join()
+    assert not failures
+    assert has_it(lab, "h0", content)
+    assert _Files.offsets[0] == 0
+    assert _Files.offsets[1] >= PIECE
+
+
+def test_a_source_that_sends_something_else_is_left_for_the_next_one(
+    lab: Lab, content: Content
+) -> None:
+    lab.add("h0")
+    lab.add("good")
+    lab.add("bad")
+    good, bad = lab.services["good"].cache, lab.services["bad"].cache
+    data = content.path.read_bytes()
+    good.append(content.digest, content.size, 0, data)
+    whole = bad.folder / "whole" / content.digest
+    whole.write_bytes(b"X" + data[1:])
+    assert hashlib.sha256(whole.read_bytes()).hexdigest() != content.digest
+    answer = lab.services["h0"].fetch(
+        CALLER, KEY, content.plain(), ["peer:bad=bad:7700", "peer:good=good:7700"]
+    )
+    assert answer["source"] == "peer:good=good:7700"
+    assert has_it(lab, "h0", content)
