@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.recovery import AgreementOperation
 
-MOST_TRIES = 5
+MOST_TRIES = 3
 """How often ranks are started again in one recovery, if those before have been lost at once."""
 
 _ALL_WELL, _CLOSED = 1, 0
@@ -186,9 +186,14 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
     """Return a communicator of the same size, with new processes in the places of the lost."""
     _refuse_two_groups(m)
     newcomers = m.engine.newcomers
-    assert newcomers is not None, "losses are survived"
+    if newcomers is None:
+        raise NotOnTheGrid(
+            "ranks that have replicas are not started again",
+            cure='Choose another recovery, or replicas="1"',
+        )
     lost: list[int] = []
-    for _try in range(MOST_TRIES):
+    tries = 0
+    while tries < MOST_TRIES:
         lost = [one for one in m.group if one in decision.failed]
         newcomers.ask_for(lost)
         finish(m, newcomers.await_all(lost))
@@ -199,6 +204,7 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
             if made is not None:
                 return made
             _, again = _agreed(m, _ALL_WELL)
+        tries += again.failed == decision.failed  # else it is others who were lost
         decision = again
     return _refuse_to_try_again(m, newcomers, lost)
 

@@ -546,5 +546,6 @@ class Engine:
             senders = receive.awaited()
             error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
-                receive.may_go_on = any(one not in self.losses.gone for one in senders)
+                are_left = any(one not in self.losses.gone for one in senders)
+                receive.may_go_on = are_left and self.decisions is None
                 receive.finish(error)

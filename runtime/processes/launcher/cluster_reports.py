@@ -52,7 +52,7 @@ class Run(Protocol):
         """Know what a rank says of itself."""
         ...
 
-    def replace_ranks(self, lost: list[str]) -> None:
+    def replace_ranks(self, cluster: str, lost: list[str]) -> None:
         """Know that others are wanted in place of lost ranks."""
         ...
 
@@ -156,9 +156,9 @@ class ClusterReports:
         exception = found.exception and f"rank {rank} ended with {found.exception}"
         self._codes.rank_ended(member, rank, code, why or exception)
 
-    def replace_ranks(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - whoever wants it
+    def replace_ranks(self, member: str, lost: list[str]) -> None:
         """Know that others are wanted in place of lost ranks."""
-        self._run.replace_ranks(lost)
+        self._run.replace_ranks(member, lost)
 
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
         """Know what a rank is doing."""

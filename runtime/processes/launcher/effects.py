@@ -81,7 +81,7 @@ from runtime.run.events import (
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
-from runtime.run.outline import replica_ranks
+from runtime.run.outline import outline_of, replica_ranks
 from runtime.run.rank_exit import RankExit
 from runtime.run.replacements import (
     EndRank,
@@ -182,7 +182,7 @@ class Executor:
         self._facts: dict[str, dict[str, Any]] = {}
         self._exchanged = Exchanged()
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
-        self._lost_places: set[str] = set()
+        self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
         self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
         self._stopping = False
         self._started: float | None = None
@@ -299,10 +299,14 @@ class Executor:
             if not place.was_lost:
                 place.views.lost([self._ends[rank]])
 
-    def replace_ranks(self, lost: list[str]) -> None:
-        """Start ranks again in place of lost ones, unless the run ends."""
+    def replace_ranks(self, cluster: str, lost: list[str]) -> None:
+        """Start ranks again in place of lost ones, unless the run ends.
+
+        A cluster may ask for ranks of its own application, if that survives losses.
+        """
         if not self._stopping:
-            self._replace(self._replacements.wanted(lost))
+            known = self._replaceable.get(self._places[cluster].cluster.application, ())
+            self._replace(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
 
     def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
         """Let all know where a rank is that was started again."""
@@ -625,6 +629,16 @@ class Executor:
         if self._stopping:
             place.control.stop()
         self._shake_hands()
+
+
+def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
+    """Return the ranks of each application that survives losses."""
+    outline = outline_of(plan)
+    found: dict[str, set[str]] = {}
+    for cluster in plan.deployment.clusters():
+        if cluster.identifier in outline.survivors:
+            found.setdefault(cluster.application, set()).update(outline.ranks[cluster.identifier])
+    return found
 
 
 def _tell(seen: Snapshot) -> None:
