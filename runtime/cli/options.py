@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from gcm.cli.common_options import CommandParser, ShowVersion, setting
 from gcm.records import dataclass
@@ -115,7 +116,7 @@ def options_of(
     found: argparse.Namespace, one_line: OneLine | None, arguments: Sequence[str]
 ) -> Options:
     """Return the options that a parser has found; those that it does not know are not given."""
-    said = {"descriptor": "", "export_adl": "", "draw": "", "colours": "", "write": ""}
+    said: dict[str, Any] = {"descriptor": "", "export_adl": "", "draw": "", "colours": ""}
     said |= vars(found)
     return Options(
         descriptor=said["descriptor"] or "",
