@@ -15,6 +15,7 @@ from typing import Annotated
 from gcm import provides, requires
 from runtime.launchers import bootstrap
 from runtime.launchers.local import LAST_PATIENCE
+from runtime.launchers.peer import keep_alive
 from runtime.peers.connections import TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import Launch
@@ -26,6 +27,8 @@ from runtime.peers.model import Reason
 log = logging.getLogger(__name__)
 
 MOST_SOURCE = 1 << 20
+SILENCE = 30.0
+"""How many seconds the host of a user may be silent before all is ended that it has started."""
 _HALF = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 
 
@@ -85,6 +88,7 @@ class LaunchService:
     def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
         try:
+            keep_alive(taken, SILENCE)  # a user whose host vanishes says nothing any more
             guard.join(taken)
             self.places.disconnected(key)
             guard.finish()
