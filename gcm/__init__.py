@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.factory import new_template as new_template
     from gcm.factory import primitive as primitive
     from gcm.factory import wrapper as wrapper
+    from gcm.interfaces.collective.gathercast import one_by_one as one_by_one
     from gcm.interfaces.distribution import broadcast as broadcast
     from gcm.interfaces.distribution import distribute as distribute
     from gcm.interfaces.distribution import distribute_by as distribute_by
@@ -46,15 +47,14 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.interfaces.distribution import round_robin as round_robin
     from gcm.interfaces.distribution import unicast as unicast
     from gcm.interfaces.future import Future as Future
-    from gcm.interfaces.gathercast import one_by_one as one_by_one
-    from gcm.interfaces.reduction import concat as concat
-    from gcm.interfaces.reduction import first as first
-    from gcm.interfaces.reduction import maximum as maximum
-    from gcm.interfaces.reduction import minimum as minimum
-    from gcm.interfaces.reduction import reduce_by as reduce_by
-    from gcm.interfaces.reduction import reduce_with as reduce_with
-    from gcm.interfaces.reduction import select_unique as select_unique
-    from gcm.interfaces.reduction import total as total
+    from gcm.interfaces.policies.reduction import concat as concat
+    from gcm.interfaces.policies.reduction import first as first
+    from gcm.interfaces.policies.reduction import maximum as maximum
+    from gcm.interfaces.policies.reduction import minimum as minimum
+    from gcm.interfaces.policies.reduction import reduce_by as reduce_by
+    from gcm.interfaces.policies.reduction import reduce_with as reduce_with
+    from gcm.interfaces.policies.reduction import select_unique as select_unique
+    from gcm.interfaces.policies.reduction import total as total
     from gcm.interfaces.submission import submit as submit
     from gcm.interfaces.types import Cardinality as Cardinality
     from gcm.interfaces.types import ComponentType as ComponentType
@@ -81,8 +81,10 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.membranes.monitor import MonitorController as MonitorController
     from gcm.membranes.multicast import MulticastController as MulticastController
     from gcm.membranes.name import NameController as NameController
-    from gcm.membranes.priority import PriorityController as PriorityController
-    from gcm.membranes.request_queue import RequestQueueController as RequestQueueController
+    from gcm.membranes.requests.priority import PriorityController as PriorityController
+    from gcm.membranes.requests.request_queue import (
+        RequestQueueController as RequestQueueController,
+    )
     from gcm.membranes.super import SuperController as SuperController
 
 _HOMES = {
@@ -106,8 +108,8 @@ _HOMES = {
         "unicast",
     ),
     "gcm.interfaces.future": ("Future",),
-    "gcm.interfaces.gathercast": ("one_by_one",),
-    "gcm.interfaces.reduction": (
+    "gcm.interfaces.collective.gathercast": ("one_by_one",),
+    "gcm.interfaces.policies.reduction": (
         "concat",
         "first",
         "maximum",
@@ -142,8 +144,8 @@ _HOMES = {
     "gcm.membranes.monitor": ("MonitorController",),
     "gcm.membranes.multicast": ("MulticastController",),
     "gcm.membranes.name": ("NameController",),
-    "gcm.membranes.priority": ("PriorityController",),
-    "gcm.membranes.request_queue": ("RequestQueueController",),
+    "gcm.membranes.requests.priority": ("PriorityController",),
+    "gcm.membranes.requests.request_queue": ("RequestQueueController",),
     "gcm.membranes.super": ("SuperController",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

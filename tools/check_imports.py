@@ -39,13 +39,13 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "gcm.documents": set(),
     "gcm.drawing": set(),
     "gcm.interfaces": {
-        "broadcast",
-        "future",
         "call_chain",
-        "gathercast",
+        "collective.broadcast",
+        "collective.gathercast",
+        "collective.multicast",
+        "future",
         "going_on",
         "interface",
-        "multicast",
         "stacks",
         "stub",
         "submission",
@@ -54,6 +54,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
         "assembling",
         "builder",
         "loading",
+        "membranes.acting",
         "opening",
         "picture",
         "port",
@@ -126,7 +127,8 @@ def _is_pure(module: str) -> bool:
         return False
     if module == package:
         return not shells
-    return module.removeprefix(f"{package}.").split(".")[0] not in shells
+    inside = module.removeprefix(f"{package}.")
+    return inside not in shells and inside.split(".")[0] not in shells
 
 
 def _imports(module: str, path: Path, known: frozenset[str]) -> Iterator[tuple[int, str]]:

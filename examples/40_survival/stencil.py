@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 
 import numpy as np
-from mpi4py import MPI
 from numpy.typing import NDArray
+
+from runtime import MPI
 
 Array = NDArray[np.float64]
 

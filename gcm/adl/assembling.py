@@ -7,17 +7,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import cast
 
+from gcm.adl.membranes.acting import THIS, made_interceptor
 from gcm.adl.plan import (
     AssemblyPlan,
     BindingPlan,
     ComponentPlan,
     End,
-    InterceptorPlan,
     MembranePlan,
     NodeCardinality,
 )
 from gcm.components.composite import Composite
-from gcm.components.control_interface import controller_name
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
@@ -28,15 +27,12 @@ from gcm.interfaces.types import InterfaceType
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import DESCRIPTIONS
-from gcm.membranes.interceptor import Interceptor, InterceptorController
+from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.membrane_controller import MembraneController
 
 Make = Callable[[ComponentPlan], Component]
 FindRemote = Callable[[str, InterfaceType], ServerEnd]
 """Turns a remote reference into a server end, for a client interface of that type."""
-
-
-THIS = "this"
 
 
 def describe_membrane(plan: MembranePlan) -> MembraneDescription:
@@ -243,7 +239,7 @@ class _Assembler:
             component.controller(MembraneController).start()
         for planned in plan.interceptors:
             component.controller(InterceptorController).add(
-                _interceptor(component, planned), planned.interface
+                made_interceptor(component, planned), planned.interface
             )
 
 
@@ -266,30 +262,6 @@ def _located(binding: BindingPlan) -> Iterator[None]:
     except GcmError as error:
         error.what = f"{binding.location}: {error.what}"
         raise
-
-
-def _interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:
-    if not planned.component:
-        return _new_interceptor(component, cast(Callable[[], Interceptor], planned.factory))
-    if planned.component == THIS:
-        exports = component.controller(MembraneController).exports
-        if planned.server in exports:
-            return cast(Interceptor, exports[planned.server].stub)
-        return cast(Interceptor, component.membrane[controller_name(planned.server)])
-    part = component.controller(MembraneController).part(planned.component)
-    return cast(Interceptor, part.server(planned.server).stub)
-
-
-def _new_interceptor(component: Component, factory: Callable[[], Interceptor]) -> Interceptor:
-    try:
-        return factory()
-    except Exception as error:
-        raise InstantiationError(
-            f"the interceptor {getattr(factory, '__name__', factory)} could not be made: "
-            f"{type(error).__name__}: {error}",
-            component=component.path,
-            cure="Its own exception is the cause, above",
-        ) from error
 
 
 def _notes(plan: ComponentPlan) -> Notes:

@@ -13,19 +13,18 @@ from gcm.adl.definitions import Body, ComponentNode, ContentNode
 from gcm.adl.drafts import Traits
 from gcm.adl.findings import Findings
 from gcm.adl.interface_types import TypeReader
-from gcm.adl.membranes.controller_files import ControllerFiles, is_default, names_file
+from gcm.adl.membranes.controller_files import ControllerFiles
 from gcm.adl.membranes.interceptors import read_interceptors
+from gcm.adl.membranes.kinds import MembraneReader
 from gcm.adl.plan import MembraneKind, NodeCardinality, VirtualNodePlan
 from gcm.adl.structure import is_missing, stands_in_for
 from gcm.components import (
     GIVE_DEFAULTS,
-    MembraneDescription,
     declared_interfaces,
     needed_arguments,
 )
 from gcm.documents import Location, Severity, did_you_mean
-from gcm.errors import IllegalTypeError, InstantiationError
-from gcm.factory import described, made_by_template
+from gcm.errors import IllegalTypeError
 from gcm.interfaces import ComponentType, InterfaceType, content_mismatches
 from gcm.records import dataclass
 
@@ -38,14 +37,14 @@ class TraitsReader:
     load_class: LoadClass
     folders: Sequence[Path] = ()
     _known: dict[int, tuple[Body, Traits]] = field(default_factory=dict)
-    _files: ControllerFiles = field(init=False)
+    files: ControllerFiles = field(init=False)
     _mismatches: dict[tuple[type, type, bool], tuple[str, ...]] = field(default_factory=dict)
     _declared: dict[type, tuple[InterfaceType, ...]] = field(default_factory=dict)
     _needed: dict[type, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read controller files with the same classes and findings."""
-        self._files = ControllerFiles(self.findings, self.load_class, self.folders)
+        self.files = ControllerFiles(self.findings, self.load_class, self.folders)
 
     def read(self, node: ComponentNode, path: str) -> Traits:
         """Return the traits of a component that is not a reference to a shared one."""
@@ -66,12 +65,6 @@ class TraitsReader:
             except IllegalTypeError as error:
                 self._mismatches[key] = (error.what,)
         return self._mismatches[key]
-
-    def membrane_of_file(
-        self, desc: str, kind: MembraneKind, location: Location, path: str
-    ) -> MembraneDescription | None:
-        """Return the membrane that a controller file describes; None where that was reported."""
-        return self._files.describe(desc, described(kind.value), location, path)
 
     def needed(self, content: type[Any]) -> str:
         """Return the arguments that a class cannot be made without; asked once for each class."""
@@ -110,8 +103,10 @@ class _Reading:
         self._is_abstract = False
 
     def read(self) -> Traits:
-        kind, description = self._membrane()
-        self._check_parametric(kind, description)
+        membrane = MembraneReader(
+            self._node, self._path, self._findings, self._load, self._reader.files
+        )
+        kind, description = membrane.read()
         content = self._content(kind)
         is_known = content is not None and not stands_in_for(content)
         types = self._reader.type_reader(self._path)
@@ -138,7 +133,7 @@ class _Reading:
             broken=frozenset(types.broken),
             broken_collections=tuple(types.broken_collections),
             is_abstract=self._is_abstract,
-            is_template=self._is_template(kind),
+            is_template=membrane.is_template(kind),
             incomplete=self._incomplete,
         )
 
@@ -150,78 +145,7 @@ class _Reading:
             return ()
         return read_attributes(node, content, self._load_class, self._findings, self._path)
 
-    # ---------------------------------------------------------------------------- membrane, content
-
-    def _membrane(self) -> tuple[MembraneKind, object]:
-        implied = self._implied()
-        controller = self._body.controller
-        desc = controller.desc if controller else ""
-        if controller is None or not desc:
-            return implied, None
-        if desc in list(MembraneKind):
-            return self._filled(MembraneKind(desc)), None
-        if names_file(desc):
-            if is_default(desc):
-                return implied, described(implied.value)
-            return implied, self._reader.membrane_of_file(
-                desc, implied, controller.location, self._path
-            )
-        if "." in desc or ":" in desc:
-            return implied, self._description(desc, controller.location)
-        if (named := _kind_named(desc)) is not None:
-            return self._filled(named), None
-        words = [str(kind) for kind in MembraneKind]
-        hint = did_you_mean(desc, words) or f"write {', '.join(words)} or a dotted Python name"
-        self._report(
-            "unknown-controller", f"there is no membrane '{desc}'", controller.location, hint
-        )
-        return implied, None
-
-    def _implied(self) -> MembraneKind:
-        """Return the membrane of a component that names none."""
-        template = self._body.template_controller
-        named = _kind_named(made_by_template(template.desc)) if template else None
-        usual = MembraneKind.COMPOSITE if self._body.components else MembraneKind.PRIMITIVE
-        return self._filled(usual if named is None else named)
-
-    def _filled(self, kind: MembraneKind) -> MembraneKind:
-        """Return the kind with attributes for a composite with a content, which holds them."""
-        if kind is MembraneKind.COMPOSITE and self._body.content is not None:
-            return MembraneKind.PARAMETRIC_COMPOSITE
-        return kind
-
-    def _check_parametric(self, kind: MembraneKind, description: object) -> None:
-        """Report a composite whose own membrane cannot show the attributes that its content has."""
-        content = self._body.content
-        if content is None or kind is not MembraneKind.PARAMETRIC_COMPOSITE:
-            return
-        known = getattr(description, "controllers", None)
-        if known is not None and not any(one.name == "attribute" for one in known):
-            message = f"the membrane of composite '{self._node.name}' has no attribute controller"
-            hint = (
-                "the content of a composite holds attributes: use .including(AttributeController)"
-            )
-            self._report("content-in-composite", message, content.location, hint)
-
-    def _is_template(self, kind: MembraneKind) -> bool:
-        template = self._body.template_controller
-        if template is None:
-            return False
-        named = _kind_named(made_by_template(template.desc))
-        if named is None or named.is_composite != kind.is_composite:
-            words = _COMPOSITE_TEMPLATES if kind.is_composite else _PRIMITIVE_TEMPLATES
-            hint = did_you_mean(template.desc, words) or f"write {' or '.join(words)}"
-            message = f"'{template.desc}' is no template of a component such as '{self._node.name}'"
-            self._report("unknown-controller", message, template.location, hint)
-        return True
-
-    def _description(self, dotted: str, location: Location) -> object:
-        found = self._load(dotted, location)
-        if found is None or isinstance(found, MembraneDescription):
-            return found
-        hint = "name a gcm.MembraneDescription at the top of a module"
-        self._report("not-a-membrane", f"'{dotted}' does not describe a membrane", location, hint)
-        return None
+    # ---------------------------------------------------------------------------------- content
 
     def _content(self, kind: MembraneKind) -> type[Any] | None:
         content = self._body.content
@@ -343,15 +267,3 @@ class _Reading:
 
     def _report(self, code: str, message: str, location: Location, hint: str) -> None:
         self._findings.report(code, message, location, self._path, hint=hint)
-
-
-_PRIMITIVE_TEMPLATES = ("primitiveTemplate", "parametricPrimitiveTemplate")
-_COMPOSITE_TEMPLATES = ("compositeTemplate", "parametricCompositeTemplate")
-
-
-def _kind_named(desc: str) -> MembraneKind | None:
-    """Return the kind of a ready-made membrane, by its own name or one that Fractal has for it."""
-    try:
-        return MembraneKind(described(desc).name)
-    except InstantiationError:
-        return None

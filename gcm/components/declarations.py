@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.hints import split_annotated
-from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.policies.marks import get_mark, put_mark
 from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
 from gcm.records import dataclass
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from gcm.drawing import metrics
 from gcm.drawing.across import Across, spread
-from gcm.drawing.columns import Size, grid
 from gcm.drawing.geometry import DrawnWire, PlacedBox, PlacedPort
+from gcm.drawing.layered.columns import Size, grid
 from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.plan import CompositeLayout, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of

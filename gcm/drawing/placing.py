@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from gcm.drawing import metrics
-from gcm.drawing.columns import Size
 from gcm.drawing.geometry import PlacedBox, PlacedMembrane, PlacedPort
 from gcm.drawing.interior import Interior, lay_out
+from gcm.drawing.layered.columns import Size
 from gcm.drawing.metrics import shortened, text_width
 from gcm.drawing.routing import Point
 from gcm.drawing.scene import THIS, Box, ScenePort
@@ -46,9 +46,10 @@ def _children(box: Box, own: Sequence[ScenePort] = (), *, controls: bool) -> lis
 def _bound_to_membranes(box: Box, own: Sequence[ScenePort] = ()) -> dict[str, set[str]]:
     """Return by component what is bound to an interface of a membrane, which is always drawn."""
     membranes = {child.name: child.membrane.ports for child in box.children if child.membrane}
-    # The second home of a shared component has no membrane of its own in the picture.
+    # The second home of a shared component has no membrane of its own in the picture: there such
+    # an interface is one that looks like that of a controller, and is none.
     membranes |= {
-        child.name: tuple(port for port in child.ports if not port.control)
+        child.name: tuple(port for port in child.ports if port.is_control and not port.control)
         for child in box.children
         if child.shared and not child.membrane
     }

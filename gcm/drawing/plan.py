@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gcm.drawing import metrics
-from gcm.drawing.alignment import align
-from gcm.drawing.board import Board, End, Item, Pin, connect
-from gcm.drawing.columns import Cell, Size, arrange
-from gcm.drawing.crossings import crossings
 from gcm.drawing.geometry import PlacedBox
-from gcm.drawing.layering import layerings
-from gcm.drawing.ordering import order
+from gcm.drawing.layered.alignment import align
+from gcm.drawing.layered.board import Board, End, Item, Pin, connect
+from gcm.drawing.layered.columns import Cell, Size, arrange
+from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.layering import layerings
+from gcm.drawing.layered.ordering import order
+from gcm.drawing.layered.sifting import improve
 from gcm.drawing.scene import THIS, Box, PortFinder, SceneLink, ScenePort
 from gcm.drawing.shortcuts import is_shortcut
-from gcm.drawing.sifting import improve
 from gcm.records import dataclass
 
 TRIED = 2_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gcm.drawing.board import Board, DrawnRoute, Strand
-from gcm.drawing.crossings import Span, crossed, spans_of
+from gcm.drawing.layered.board import Board, DrawnRoute, Strand
+from gcm.drawing.layered.crossings import Span, crossed, spans_of
 
 CLEARANCE = 8
 """How far two wires on the same track stay apart."""

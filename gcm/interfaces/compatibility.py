@@ -9,7 +9,7 @@ from typing import Any
 from gcm.interfaces.annotations import describe
 from gcm.interfaces.comparison import Comparison, Mismatch
 from gcm.interfaces.kinds import Cardinality
-from gcm.interfaces.marks import is_one_by_one
+from gcm.interfaces.policies.marks import is_one_by_one
 from gcm.interfaces.signature import Operation, make_operation, read_operation, signature_of
 
 __all__ = ["Mismatch", "content_mismatches", "mismatches"]

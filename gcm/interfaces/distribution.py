@@ -8,9 +8,8 @@ from inspect import _ParameterKind
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gcm.errors import DispatchError
-from gcm.interfaces.parallel import BlockArray
-from gcm.interfaces.signature import Operation, Parameter, SignatureError, signature_of
-from gcm.interfaces.spreading import (
+from gcm.interfaces.policies.parallel import BlockArray
+from gcm.interfaces.policies.spreading import (
     ArgumentPlacement,
     Distribution,
     Mode,
@@ -24,6 +23,7 @@ from gcm.interfaces.spreading import (
     round_robin,
     unicast,
 )
+from gcm.interfaces.signature import Operation, Parameter, SignatureError, signature_of
 
 if TYPE_CHECKING:
     from random import Random

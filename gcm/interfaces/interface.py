@@ -8,9 +8,9 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gcm.errors import IllegalBindingError
+from gcm.interfaces.collective.gathercast import Gathering
+from gcm.interfaces.collective.multicast import dispatcher
 from gcm.interfaces.distribution import redistributes
-from gcm.interfaces.gathercast import Gathering
-from gcm.interfaces.multicast import dispatcher
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType

@@ -11,8 +11,8 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 from gcm.errors import IllegalTypeError
 from gcm.interfaces.hints import Hints, resolve_hints, split_annotated
-from gcm.interfaces.reduction import Reduction, reduction_mark
-from gcm.interfaces.spreading import Distribution, broadcast, distribution_mark
+from gcm.interfaces.policies.reduction import Reduction, reduction_mark
+from gcm.interfaces.policies.spreading import Distribution, broadcast, distribution_mark
 from gcm.records import dataclass
 
 Extra = TypeVar("Extra")

@@ -17,8 +17,8 @@ from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController
 from gcm.membranes.multicast import MulticastController
 from gcm.membranes.name import NameController
-from gcm.membranes.priority import PriorityController
-from gcm.membranes.request_queue import RequestQueueController
+from gcm.membranes.requests.priority import PriorityController
+from gcm.membranes.requests.request_queue import RequestQueueController
 from gcm.membranes.super import SuperController
 
 _COMMON = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gcm.components.controller import Controller
 from gcm.errors import IllegalBindingError
-from gcm.interfaces.gathercast import Gathering
+from gcm.interfaces.collective.gathercast import Gathering
 
 
 class GathercastController(Controller):

@@ -10,7 +10,7 @@ from gcm.components.controller import Controller, Port
 from gcm.components.model import Component
 from gcm.interfaces.interface import Interface
 from gcm.membranes.around import End, around
-from gcm.membranes.request_queue import Request, RequestQueueController
+from gcm.membranes.requests.request_queue import Request, RequestQueueController
 from gcm.records import dataclass
 
 

@@ -116,7 +116,13 @@ def options_of(
     found: argparse.Namespace, one_line: OneLine | None, arguments: Sequence[str]
 ) -> Options:
     """Return the options that a parser has found; those that it does not know are not given."""
-    said: dict[str, Any] = {"descriptor": "", "export_adl": "", "draw": "", "colours": ""}
+    said: dict[str, Any] = {
+        "descriptor": "",
+        "export_adl": "",
+        "draw": "",
+        "colours": "",
+        "write": "",
+    }
     said |= vars(found)
     return Options(
         descriptor=said["descriptor"] or "",

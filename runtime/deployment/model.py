@@ -10,7 +10,7 @@ from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
-from runtime.replicas.table import ReplicaTable, replica_table
+from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime.deployment.model import Application, CommWorld, Deployment, FailureMode
 from runtime.deployment.surroundings import Reading
-from runtime.replicas.table import TooFewHosts
+from runtime.replicas import TooFewHosts
 
 
 def check_replicas(deployment: Deployment, reading: Reading) -> None:

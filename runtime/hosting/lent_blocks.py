@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.interfaces.distribution import Mode
 from gcm.interfaces.future import Future
-from gcm.interfaces.parallel import BlockArray, UnassembledBlock
+from gcm.interfaces.policies.parallel import BlockArray, UnassembledBlock
 from gcm.interfaces.signature import Operation
 from gcm.invocation import Invocation
 from gcm.records import dataclass

@@ -53,6 +53,9 @@ class ProcessGone(FailureError):
 class ProcessGonePending(FailureError):
     """A process has ended that might have sent; the request is still pending."""
 
+    process = ""
+    """Its identifier."""
+
     error_name = "ERR_PROC_FAILED_PENDING"
 
 

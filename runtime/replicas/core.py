@@ -208,11 +208,13 @@ class Replication:
     def flush(self) -> list[Effect]:
         """Say what was collected. Call it before waiting and when there is nothing else to do."""
         effects = self._arrivals.acknowledge(self._wants_to_know)
-        if self._leads:
-            return effects + self._sends.commit()
+        return effects + (self._sends.commit() if self._leads else self.answer())
+
+    def answer(self) -> list[Effect]:
+        """Tell the master which decisions have come; it may hold messages back until then."""
         if self._master in self._roster.twins:
-            effects += self._decisions.tell(self._master)
-        return effects
+            return self._decisions.tell(self._master)
+        return []
 
     def _say_much(self) -> list[Effect]:
         much = self._limits.batch

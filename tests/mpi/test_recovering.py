@@ -56,6 +56,9 @@ def test_smaller_and_blank_communicators_with_all_or_no_messages_until_the_recov
         word = outcome(comm.sendrecv, comm.rank, other, source=other)
         made = comm.Dup()
         gap = outcome(made.send, 1, 1, tag=5) if made.size == 3 else ""
+        part = made.Split(made.rank % 2)
+        again = made.Dup()
+        print(part.size, again.size, again.allgather(world.rank) == made.allgather(world.rank))
         print(name, before, word == other or word, comm.Get_attr(MPI.FT_STATE), made.rank,
               made.size, made.allgather(world.rank), made.allreduce(1), gap,
               made.Get_info().Get("gcm_recovery"), made.Get_attr(MPI.FT_STATE), flush=True)
@@ -68,11 +71,15 @@ def test_smaller_and_blank_communicators_with_all_or_no_messages_until_the_recov
     }
     for place, rank in enumerate((0, 2)):
         assert said[rank] == [
-            f"{recovery} {messages} FT_DETECTED"
-            f" {'ERR_PROC_FAILED' if messages == 'nop' else True} FT_RECOVERED "
-            + rest[recovery].format(place if recovery == "shrink" else rank)
+            line
             for recovery in ("shrink", "blank")
             for messages in ("nop", "cont")
+            for line in (
+                "1 2 True" if recovery == "shrink" else "2 3 True",
+                f"{recovery} {messages} FT_DETECTED"
+                f" {'ERR_PROC_FAILED' if messages == 'nop' else True} FT_RECOVERED "
+                + rest[recovery].format(place if recovery == "shrink" else rank),
+            )
         ]
 
 
@@ -84,25 +91,26 @@ def test_lost_ranks_are_started_again_and_join_each_communicator_that_is_recover
         HEAD
         + """
     if world.Get_attr(MPI.FT_INCARNATION) == 1:
-        comms = [with_modes("rebuild", "nop"), with_modes("rebuild", "cont")]
+        comms = [with_modes("rebuild", one) for one in ("nop", "cont", "nop")]
         lose(1)
         (error,) = comms[0].Get_attr(MPI.FT_ERRORS)
         print(error["rank"], error["process"], "exit code 9" in error["why"], flush=True)
     else:
         print(outcome(world.bcast, 1), world.size, flush=True)
-        comms = [world, world]
-    for comm in comms:
-        made = comm.Dup()
-        print(made.rank, made.allgather(world.rank), made.Get_info().Get("gcm_recovery_messages"),
-              flush=True)
-    print(made.Split(made.rank % 2).size, made.Dup().allreduce(1))
+        comms = [world] * 3
+    made = comms[0].Dup()
+    print(made.allgather(world.rank), made.Get_info().Get("gcm_recovery_messages"), flush=True)
+    made = comms[1].Create(comms[1].Get_group())
+    print(made.allgather(world.rank), made.Get_info().Get("gcm_recovery_messages"), flush=True)
+    part = comms[2].Split(world.rank % 2, -world.rank)
+    print(part.allgather(world.rank), made.Split(made.rank % 2).size, made.Dup().allreduce(1))
     """,
         failures="return",
     )
     first = {0: "1 0:1:0 True", 1: "ERR_PROC_FAILED 3", 2: "1 0:1:0 True"}
     for rank in range(3):
-        joined = [f"{rank} [0, 1, 2] {messages}" for messages in ("nop", "cont")]
-        assert said[rank] == [first[rank], *joined, f"{1 if rank == 1 else 2} 3"]
+        parts = "[1] 1 3" if rank == 1 else "[2, 0] 2 3"
+        assert said[rank] == [first[rank], "[0, 1, 2] nop", "[0, 1, 2] cont", parts]
 
 
 RING = """
@@ -219,3 +227,58 @@ def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catche
         code=range(1, 256),
     )
     assert said[0] == []
+
+
+def test_a_strict_collective_fails_at_all_members_if_it_fails_at_one(grid: Grid) -> None:
+    said = grid(
+        "1+1|1",
+        HEAD
+        + """
+    comm = with_modes("none", "cont", strict="true")
+    print(comm.gather(world.rank, root=2), comm.allreduce(1), flush=True)
+    if world.rank == 1:
+        os._exit(9)
+    print(outcome(comm.gather, world.rank), flush=True)  # rank 2 has nothing to wait for
+    """,
+        failures="return",
+    )
+    assert said[0] == ["None 3", "ERR_PROC_FAILED"]
+    assert said[2] == ["[0, 1, 2] 3", "ERR_PROC_FAILED"]
+
+
+def test_a_request_from_any_source_outlives_a_loss_and_goes_on_once_that_is_acknowledged(
+    grid: Grid,
+) -> None:
+    said = grid(
+        "1+1|1",
+        HEAD
+        + """
+    comm = world.Dup()
+    if world.rank == 0:
+        data = bytearray(2)
+        waiting, testing = comm.irecv(source=MPI.ANY_SOURCE, tag=1), comm.Irecv(data, tag=2)
+    lose(1)
+    if world.rank == 2:
+        comm.recv(source=0)
+        comm.send("at last", 0, tag=1)
+        comm.Send(b"ok", 0, tag=2)
+    if world.rank == 0:
+        def word(call):
+            try:
+                return call()
+            except MPI.Exception as error:
+                return error.Get_error_class() == MPI.ERR_PROC_FAILED_PENDING, error.process
+        print(word(waiting.wait), word(testing.Test), word(waiting.test), bool(waiting))
+        comm.Ack_failed()
+        print(testing.Test(), waiting.test())
+        comm.send("go on", 2)
+        print(word(waiting.wait), word(testing.Wait), bytes(data), bool(testing))
+    """,
+        failures="return",
+    )
+    pending = "(True, '0:1:0')"
+    assert said[0] == [
+        f"{pending} {pending} {pending} True",
+        "False (False, None)",
+        "at last True b'ok' False",
+    ]

@@ -21,12 +21,37 @@ from tests.integration.peers.labs import eventually
 pytestmark = pytest.mark.needs_root
 
 ROOT = Path(__file__).parents[2]
+LAUNCH = """
+import os, sys, time
+from pathlib import Path
+from runtime.launchers.base import Command
+from runtime.launchers.peer import PeerLauncher
+from runtime.peers.connections import MemberDialler
+from runtime.peers.contracts import Launch, Reservation
+from runtime.peers.credentials import Credential
+from runtime.peers.model import Address
+
+alice = MemberDialler(Credential.read(Path(sys.argv[1])))
+address, key = Address.parse(sys.argv[2]), os.urandom(16).hex()
+with alice.dial(address) as connection:
+    connection.stub(Reservation).reserve(alice.me, key, "app", 1, 30.0)
+
+def connect(size, marker):
+    connection = alice.dial(address)
+    connection.stub(Launch).launch(alice.me, key, "app", size, list(marker))
+    return connection.detach(), b""
+
+with PeerLauncher(connect, place="c2") as launcher:
+    launcher.start(Command(("sleep", "600")))
+    time.sleep(600)
+"""
 PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 SETTINGS = """\
 alive_every = 0.3
 expire_after = 1.5
 exchange_every = 0.3
 ping_every = 0.3
+lease = 5
 """
 WAN = Line(delay=0.005, rate=1e9)
 
@@ -44,6 +69,8 @@ class HostsOfLab:
             folder.make()
             lab.invite(Principal.parse(who), now).write(folder.credential)
             folder.configuration.write_text(SETTINGS)
+        self.alice = base / "alice"
+        lab.invite(Principal.parse("user:alice"), now).write(self.alice)
 
     def peer(self, host: str, command: str) -> tuple[int, str]:
         """Run a command of `gcm-peer` at a host, with its folder."""
@@ -64,6 +91,13 @@ class HostsOfLab:
         """Return what a peer says is wrong about somebody."""
         told = json.loads(self.peer(host, "status")[1])["membership"]["faults"]
         return [fault for fault in told if fault.startswith(about)]
+
+    def runs(self, host: str) -> list[dict[str, Any]]:
+        """Return what is reserved or runs at a peer."""
+        found: list[dict[str, Any]] = json.loads(self.peer(host, "status")[1])["reservation"][
+            "runs"
+        ]
+        return found
 
     def hosts(self, host: str) -> dict[str, Any]:
         """Return the round trips to those that a host knows and does not take for silent."""
@@ -99,3 +133,11 @@ def test_peers_measure_how_far_they_are_and_say_who_cannot_be_reached(lab: Hosts
     lab.grid.open("c2")
     eventually(lambda: "peer:c2" in lab.hosts("c1"))
     assert lab.faults("c2", "peer:c2") == []
+
+    # A user's machine goes away without a word: what it has started ends, its places are free.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-c", LAUNCH, str(lab.alice), "10.77.1.1:7701"]
+    lab.grid.popen("c1", argv, env=environment)
+    eventually(lambda: [run["phase"] for run in lab.runs("c2")] == ["confirmed"])
+    lab.grid.cut("c1", "c2")
+    eventually(lambda: lab.runs("c2") == [])

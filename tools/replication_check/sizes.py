@@ -63,17 +63,6 @@ SIZES = {
             is_quick=False,
         ),
         Size(
-            "any of two, who answer",
-            (
-                (("any", 0), ("any", 0), ("send", 1, 1)),
-                (("send", 0, 0), ("receive", 0, 1)),
-                (("send", 0, 0),),
-            ),
-            (2, 2, 1),
-            1,
-            is_quick=False,
-        ),
-        Size(
             "room for one message",
             (
                 (("send", 1, 0), ("send", 1, 1), ("send", 1, 0), ("receive", 1, 0)),

@@ -5,9 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.collectives.recovery_modes import STRICT_KEY
-from runtime.mpi.communicators.children import finish, inherit, over
 from runtime.mpi.errors import FailureError, NotOnTheGrid, ProcessGone, refuse, report
-from runtime.mpi.progress.membership import derived_context
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -45,9 +43,6 @@ def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...
             cause=f"it has memory for all {m.size} ranks, {len(m.gaps)} of which are empty",
             cure="Use the call for objects in lower case, or Shrink",
         )
-    if m.dense is None:
-        group = tuple(one for one in m.group if one not in m.gaps)
-        m.dense = inherit(m, over(m.engine, group, derived_context(m.context, "dense")))
     present = [rank for rank, one in enumerate(m.group) if one not in m.gaps]
     given = list(args)
     if name in _ROOTED:
@@ -79,7 +74,7 @@ def strictly(m: CommunicatorMembers, call: str, carry_out: Callable[[], Any]) ->
         error = fault
     with m.engine.lock:
         agreeing = m.recovery.agree(error is None)
-    finish(m, agreeing)
+    m.engine.wait_until(agreeing.test, lambda: (agreeing,))
     assert agreeing.decision is not None, "it is done"
     if agreeing.decision.flag:
         return found

@@ -13,7 +13,13 @@ from runtime.mpi.communicators.group_algebra import Members
 from runtime.mpi.errors import report
 from runtime.mpi.process.error_handlers import hand_down
 from runtime.mpi.process.place import here
-from runtime.mpi.progress.membership import CommunicatorMembers, inter, intra, near_members
+from runtime.mpi.progress.membership import (
+    CommunicatorMembers,
+    derived_context,
+    inter,
+    intra,
+    near_members,
+)
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -202,12 +208,21 @@ def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
         native.Free()
 
 
+def add_dense(made: CommunicatorMembers) -> None:
+    """Let a communicator with gaps have one without, on which its collectives go on."""
+    if made.gaps:
+        group = tuple(one for one in made.group if one not in made.gaps)
+        made.dense = over(made.engine, group, derived_context(made.context, "dense"))
+
+
 def inherit(parent: CommunicatorMembers, made: Any) -> Any:
     """Let a communicator get over losses like the one of which it was made, and return it."""
     child: CommunicatorMembers | None = getattr(made, "_members", None)
     if child is not None:
         with child.engine.lock:
             child.recovery.be_like(parent.recovery)
+        if child.dense is not None:
+            inherit(parent, child.dense)
     return made
 
 
@@ -221,7 +236,9 @@ def duplicate(
         made = inter(engine, *both, native=native, inner=inner, context=context)
     else:
         topology = members.topology
-        made = intra(engine, members.group, native, inner, context, topology=topology)
+        gaps = members.gaps
+        made = intra(engine, members.group, native, inner, context, topology=topology, gaps=gaps)
+    add_dense(made)
     remember(made)
     return hand_down(comm, inherit(members, wrap(made, type(comm))))
 

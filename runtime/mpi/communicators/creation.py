@@ -119,7 +119,7 @@ class Creation(Splitting):
             return hand_down(self, MPI.Comm.Dup(self, info))
         if info is not None:
             check_kind(info, MPI.Info, "info")
-        if members.recovery.has_modes or members.recovery.is_joining:
+        if members.recovery.has_to_recover:
             found = _recovering.recovered(members)
             if found is not None:
                 recovered: Self = _with_info(found, info)

@@ -21,7 +21,9 @@ def members_behind(comm: MPI.Comm) -> CommunicatorMembers | None:
 
 
 def everybody_in(members: CommunicatorMembers) -> Members:
-    """Return the members of all groups."""
+    """Return the members of all groups, without gaps."""
+    if members.gaps:
+        return tuple(one for one in members.group if one not in members.gaps)
     return members.group + (members.peers if members.is_inter else ())
 
 

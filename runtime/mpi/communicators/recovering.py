@@ -19,14 +19,15 @@ from runtime.collectives.recovery_modes import (
     with_places_taken,
 )
 from runtime.mpi.communicators.attributes import FT_ERRORS, FT_PROCESSES, FT_STATE, remember
-from runtime.mpi.communicators.children import finish, inherit, over, over_two
+from runtime.mpi.communicators.children import add_dense, finish, inherit, over, over_two
 from runtime.mpi.communicators.classes import wrap
+from runtime.mpi.communicators.groups import group_of, members_of
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.errors import NotOnTheGrid, ProcessGone, report
 from runtime.mpi.process.error_handlers import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.membership import derived_context, intra
-from runtime.mpi.progress.replacements import Invitation
+from runtime.mpi.progress.newcomers import Invitation
 from runtime.wire import LinkLost
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from runtime.collectives.agreement import Value
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.recovery import AgreementOperation
-    from runtime.mpi.progress.replacements import Replacements
 
 MOST_TRIES = 5
 """How often ranks are started again in one recovery, if those before have been lost at once."""
@@ -50,9 +51,9 @@ def recovered(m: CommunicatorMembers) -> Any:
     Raises:
         ProcessGone: nothing could be made, such as where no process can be started.
     """
-    replacements = m.engine.replacements
-    if replacements is not None and replacements.is_newcomer and m.recovery.is_joining:
-        return _joined(m, replacements)
+    newcomers = m.engine.newcomers
+    if newcomers is not None and newcomers.is_newcomer and m.recovery.is_joining:
+        return _joined(m, newcomers)
     with m.engine.lock:
         m.recovery.life.happens(CommunicatorEvent.RECOVERY)
     agreeing, decision = _agreed(m, _CLOSED if m.recovery.is_closed else _ALL_WELL)
@@ -136,6 +137,15 @@ def _state_of(one: int, why: Exception | None, newest: int) -> ProcessState:
     return ProcessState.UNAVAILABLE if isinstance(why, LinkLost) else ProcessState.FAILED
 
 
+def translated(group: MPI.Group, whole: MPI.Comm) -> MPI.Group:
+    """Return a group of what was recovered: those that took places of lost ones stand for them."""
+    m = members_behind(whole)
+    assert m is not None, "it has modes"
+    place = here()
+    known = [one if one in m.group else place.newest(one) for one in members_of(group, m.engine)]
+    return group_of(m.engine, tuple(one for one in known if one in m.group))
+
+
 def _happened(m: CommunicatorMembers, event: CommunicatorEvent) -> None:
     with m.engine.lock:
         m.recovery.life.happens(event)
@@ -175,29 +185,27 @@ def _blanked(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Val
 def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> Any:
     """Return a communicator of the same size, with new processes in the places of the lost."""
     _refuse_two_groups(m)
-    replacements = m.engine.replacements
-    assert replacements is not None, "losses are survived"
+    newcomers = m.engine.newcomers
+    assert newcomers is not None, "losses are survived"
     lost: list[int] = []
     for _try in range(MOST_TRIES):
         lost = [one for one in m.group if one in decision.failed]
-        replacements.ask_for(lost)
-        finish(m, replacements.await_all(lost))
-        have_come = all(replacements.newest(one) not in m.engine.losses.gone for one in lost)
+        newcomers.ask_for(lost)
+        finish(m, newcomers.await_all(lost))
+        have_come = all(newcomers.newest(one) not in m.engine.losses.gone for one in lost)
         agreeing, again = _agreed(m, _ALL_WELL if have_come else _CLOSED)
         if again.flag == _ALL_WELL and again.failed == decision.failed:
-            made = _with_newcomers(m, replacements, lost, agreeing.number)
+            made = _with_newcomers(m, newcomers, lost, agreeing.number)
             if made is not None:
                 return made
             _, again = _agreed(m, _ALL_WELL)
         decision = again
-    return _refuse_to_try_again(m, replacements, lost)
+    return _refuse_to_try_again(m, newcomers, lost)
 
 
-def _refuse_to_try_again(
-    m: CommunicatorMembers, replacements: Replacements, lost: list[int]
-) -> NoReturn:
-    last = [one for one in map(replacements.newest, lost) if one in m.engine.losses.gone]
-    names = ", ".join(map(replacements.name_of, last or lost))
+def _refuse_to_try_again(m: CommunicatorMembers, newcomers: Newcomers, lost: list[int]) -> NoReturn:
+    last = [one for one in map(newcomers.newest, lost) if one in m.engine.losses.gone]
+    names = ", ".join(map(newcomers.name_of, last or lost))
     why = m.engine.losses.gone.get((last or lost)[0]) if lost else None
     report(
         m.native,
@@ -210,14 +218,14 @@ def _refuse_to_try_again(
 
 
 def _with_newcomers(
-    m: CommunicatorMembers, replacements: Replacements, lost: list[int], number: int
+    m: CommunicatorMembers, newcomers: Newcomers, lost: list[int], number: int
 ) -> Any:
     """Return the communicator with those that have come; None if one was lost meanwhile."""
-    newest = {one: replacements.newest(one) for one in lost}
+    newest = {one: newcomers.newest(one) for one in lost}
     group = with_places_taken(m.group, lost, newest)
     context = derived_context(m.context, "Rebuild", number, group)
     modes = m.recovery.life.modes
-    replacements.invite(newest.values(), Invitation(context, group, modes.told(), m.native.name))
+    newcomers.invite(newest.values(), Invitation(context, group, modes.told(), m.native.name))
     return _begun(m, _like(m, group, context, frozenset()))
 
 
@@ -229,10 +237,10 @@ def _begun(m: CommunicatorMembers, made: Any) -> Any:
     return None if decision.failed else hand_down(m.native, made)
 
 
-def _joined(m: CommunicatorMembers, replacements: Replacements) -> Any:
+def _joined(m: CommunicatorMembers, newcomers: Newcomers) -> Any:
     """Return the communicator that this process joins, which was started again."""
     while True:
-        welcome = replacements.await_invitation()
+        welcome = newcomers.await_invitation()
         finish(m, welcome)
         one = welcome.invitation
         assert one is not None, "it is done"
@@ -254,8 +262,11 @@ def _like(
 
 
 def _face(child: CommunicatorMembers, modes: Modes, name: str) -> Any:
+    add_dense(child)
     with child.engine.lock:
         child.recovery.use(modes)
+        if child.dense is not None:
+            child.dense._members.recovery.use(modes)
     child.native.Set_name(name)
     remember(child)
     return wrap(child)

@@ -61,6 +61,8 @@ def release(comm: MPI.Comm, members: CommunicatorMembers) -> CommunicatorRelease
     """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
     from runtime.mpi.collectives.state import state_of
 
+    if members.dense is not None:
+        members.dense.Free()
     ending = CommunicatorRelease(members, state_of(members).everybody)
     engine = members.engine
     with engine.lock:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
+from runtime.later import Later
 from runtime.mpi.communicators.children import child, child_of_two, near_or_null
 from runtime.mpi.communicators.exchange import all_of, both_of
 from runtime.mpi.communicators.members import checked_group, checked_native, members_behind
@@ -19,6 +20,8 @@ from runtime.topology import Identifier
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from typing import Any
+
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.membership import CommunicatorMembers
 
@@ -27,6 +30,9 @@ COMM_TYPE_CLUSTER = 0x47434D01
 
 COMM_TYPE_SITE = 0x47434D02
 """For `Split_type`: those members of a communicator that share a site. Not a type of MPI's."""
+
+
+_recovering: Any = Later("runtime.mpi.communicators.recovering")
 
 
 class Splitting(MPI.Comm):
@@ -40,7 +46,10 @@ class Splitting(MPI.Comm):
         members = members_behind(self)
         if members is None:
             return near_or_null(MPI.Comm.Create(self, checked_native(self, group)), self)
+        if members.recovery.has_to_recover and (whole := _recovering.recovered(members)):
+            return _part_of(whole, whole.Create(_recovering.translated(group, whole)))
         chosen = checked_group(self, members, group)
+        chosen = tuple(one for one in chosen if one not in members.gaps)
         made: MPI.Comm
         if not members.is_inter:
             made = child(members, chosen, members.next_context("Create", chosen))
@@ -63,6 +72,8 @@ class Splitting(MPI.Comm):
             state_of(members).mismatches.refuse("Split", why)
             with as_mpi(self):
                 raise WrongArgument(Wrong.ARGUMENT, why)
+        if members.recovery.has_to_recover and (whole := _recovering.recovered(members)):
+            return _part_of(whole, whole.Split(color, key))
         made: MPI.Comm = MPI.COMM_NULL
         if not members.is_inter:
             ours = _same(color, all_of(self, (color, key)), members.group)
@@ -108,10 +119,18 @@ class Splitting(MPI.Comm):
         return self.Split(color, key)
 
 
-def _same(color: int, said: Sequence[tuple[int, int]], group: Members) -> Members:
-    """Return those of a group that said a color, in the order of their keys."""
-    ranks = [rank for rank, (other, _) in enumerate(said) if other == color]
-    return tuple(group[rank] for rank in sorted(ranks, key=lambda rank: said[rank][1]))
+def _part_of(whole: MPI.Comm, made: MPI.Comm) -> MPI.Comm:
+    """Return a part of what was recovered for it alone."""
+    whole.Free()
+    return made
+
+
+def _same(color: int, said: Sequence[tuple[int, int] | None], group: Members) -> Members:
+    """Return those of a group that said a color, in the order of their keys; gaps say None."""
+    ranks = sorted(
+        (one[1], rank) for rank, one in enumerate(said) if one is not None and one[0] == color
+    )
+    return tuple(group[rank] for _, rank in ranks)
 
 
 def _color_of(split_type: int, members: CommunicatorMembers | None) -> int:

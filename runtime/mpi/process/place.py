@@ -84,6 +84,10 @@ class Place:
         """Return the index of the process that has the place of another one now."""
         return self._indexes[self.everybody[index]]
 
+    def present(self, index: int) -> Identifier | None:
+        """Return which rank a process is; None if another one has taken its place."""
+        return self.everybody[index] if self.newest(index) == index else None
+
     def index_in(self, process: Identifier, incarnation: int) -> int | None:
         """Return the index of the process that had a place in an incarnation, None if unknown."""
         indexes = [at for at, one in enumerate(self.everybody) if one == process]

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.newcomers import Newcomers
     from runtime.mpi.progress.operations import Steps
-    from runtime.mpi.progress.replacements import Replacements
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
     from runtime.wire import Incoming, Outgoing, PeerLost
@@ -93,7 +93,7 @@ class Engine:
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
-        self.replacements: Replacements | None = None
+        self.newcomers: Newcomers | None = None
         """How others take the places of lost ones, where losses are survived."""
         self.decisions: DecisionPoints | None = None
         """What the replicas of this rank agree on, where it has several."""
@@ -222,6 +222,15 @@ class Engine:
                 near=bool(m.rank_from) if any_source else source in m.near,
                 far=not m.all_near if any_source else source not in m.near,
             )
+            self.post(receive)
+            return receive
+
+    def receive_again(self, m: CommunicatorMembers, failed: Receive) -> Operation:
+        """Ask once more for what a loss had ended, because others may still send it."""
+        with self.lock:
+            if m.recovery.is_closed:
+                return Failed(m.recovery.error)
+            receive = failed.again()
             self.post(receive)
             return receive
 
@@ -434,9 +443,9 @@ class Engine:
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
         context, inner, rank, tag = HEAD.unpack(incoming.head)
-        if tag == INVITED and self.replacements is not None:
+        if tag == INVITED and self.newcomers is not None:
             incoming.take()
-            self.replacements.invited(bytes(incoming.payload or b""))
+            self.newcomers.invited(bytes(incoming.payload or b""))
             return
         box = self._boxes.get((context, inner)) or self._past.get(context)
         box = box or self._box(context, inner)
@@ -532,6 +541,8 @@ class Engine:
     def _fail_if_hopeless(self, receive: Receive) -> None:
         """End a receive that can get nothing any more."""
         if self.losses.gone and receive.asked.far and receive.comes_from is None:
-            error = self.losses.among(receive.awaited(), near=receive.asked.near)
+            senders = receive.awaited()
+            error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
+                receive.may_go_on = any(one not in self.losses.gone for one in senders)
                 receive.finish(error)

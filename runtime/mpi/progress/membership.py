@@ -98,7 +98,7 @@ class CommunicatorMembers:
         self.gaps = gaps
         """Members that were lost before it was made, whose ranks stay empty."""
         self.dense: Any = None
-        """The communicator of its members without gaps, for collectives; None until the first."""
+        """The communicator without gaps, for its collectives; None where there are no gaps."""
         self.topology: Any = None
         """What `runtime.mpi.communicators.topologies` keeps, or None."""
         self.collecting: Any = None

@@ -10,7 +10,7 @@ from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.mailboxes import Mailbox
@@ -20,19 +20,35 @@ if TYPE_CHECKING:
 class Receive(Operation):
     """One message that is asked for; it goes from the mailbox to the wire or to native MPI."""
 
-    __slots__ = ("_box", "_incoming", "_is_taken", "_landing", "_request", "_status", "asked")
+    __slots__ = (
+        "_incoming",
+        "_is_taken",
+        "_landing",
+        "_request",
+        "_status",
+        "asked",
+        "box",
+        "may_go_on",
+    )
 
     def __init__(
         self, box: Mailbox, pattern: Pattern, landing: Landing, *, near: bool, far: bool
     ) -> None:
         super().__init__()
-        self._box = box
+        self.box = box
+        self.may_go_on = False
+        """Whether a loss has ended it, and somebody else could still send what is asked for."""
         self._landing = landing
         self._request: MPI.Request | None = None
         self._status = MPI.Status()
         self._incoming: Incoming | None = None
         self._is_taken = False
         self.asked = Asked(pattern, self, near=near, far=far, sought=not landing.sized)
+
+    def again(self) -> Receive:
+        """Return one that asks for the same, into the same memory."""
+        asked = self.asked
+        return Receive(self.box, asked.pattern, self._landing, near=asked.near, far=asked.far)
 
     @property
     def urgency(self) -> int:
@@ -53,7 +69,7 @@ class Receive(Operation):
 
     def post(self) -> None:
         """Ask the mailbox for it."""
-        self._box.post(self)
+        self.box.post(self)
 
     def begin_natively(self, request: MPI.Request) -> None:
         """Leave it to native MPI."""
@@ -84,7 +100,7 @@ class Receive(Operation):
                 payload = incoming.payload
                 self.data = self._landing.land(b"" if payload is None else payload)
             except MPI.Exception as problem:
-                name = self._box.name_of(self.source)
+                name = self.box.name_of(self.source)
                 problem.add_note(f"{name} sent {incoming.size} bytes, which are not as many as fit")
                 error = problem
         self._incoming = None
@@ -112,17 +128,17 @@ class Receive(Operation):
 
     def forget(self) -> bool:
         """Leave the mailbox; False if a message has been matched, or native MPI has it."""
-        return self._box.forget(self)
+        return self.box.forget(self)
 
     def describe(self) -> str:
         """Say what is waited for."""
-        return self._box.describe(self.asked.pattern)
+        return self.box.describe(self.asked.pattern)
 
     def awaited(self) -> Sequence[int]:
         """Return who could send it."""
         if self._incoming is not None:
             return (self._incoming.source,)
-        return self._box.senders(self.asked.pattern) if self.asked.far else ()
+        return self.box.senders(self.asked.pattern) if self.asked.far else ()
 
     @property
     def landing(self) -> Landing:
@@ -131,7 +147,7 @@ class Receive(Operation):
 
     def _end_natively(self, error: MPI.Exception | None) -> None:
         status = self._status
-        self.source = self._box.rank_from(status.source)
+        self.source = self.box.rank_from(status.source)
         self.tag = status.tag
         self.nbytes = max(status.count, 0)
         self.cancelled = status.cancelled
@@ -139,3 +155,51 @@ class Receive(Operation):
             self.data = self._landing.made
         self._request = None
         self.finish(error)
+
+
+class PendingReceive(Operation):
+    """A receive that was asked for once more, when somebody waits for it again.
+
+    Until then losses can be acknowledged. Messages that come meanwhile are kept.
+    """
+
+    __slots__ = ("_ask", "_receive")
+
+    def __init__(self, ask: Callable[[], Operation]) -> None:
+        super().__init__()
+        self._ask = ask
+        self._receive: Operation | None = None
+
+    @property
+    def receive(self) -> Operation:
+        """Return the receive; the first call asks for the message."""
+        if self._receive is None:
+            self._receive = self._ask()
+        return self._receive
+
+    @property
+    def urgency(self) -> int:
+        """How urgent it is to ask native MPI if it is done."""
+        return self.receive.urgency
+
+    def test(self) -> bool:
+        """Look whether it is there."""
+        one = self.receive
+        if not self.done and one.test():
+            self.source, self.tag, self.nbytes = one.source, one.tag, one.nbytes
+            self.data, self.cancelled = one.data, one.cancelled
+            self.finish(one.error)
+        return self.done
+
+    def cancel(self) -> None:
+        """Ask for it no longer."""
+        self.receive.cancel()
+        self.test()
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return self.receive.describe()
+
+    def awaited(self) -> Sequence[int]:
+        """Return who could send it."""
+        return self.receive.awaited()

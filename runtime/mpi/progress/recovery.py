@@ -116,6 +116,11 @@ class Recovery:
         """Whether this process has to join others before it can use it."""
         return self.closing is _joining_error
 
+    @property
+    def has_to_recover(self) -> bool:
+        """Whether calls that derive communicators look first whether it is to be recovered."""
+        return self.is_joining or self.has_modes
+
     def _revoked_error(self) -> CommunicatorRevoked:
         m, by = self._members, self.revoked_by
         assert by is not None, "it was revoked"

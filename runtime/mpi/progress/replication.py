@@ -101,8 +101,7 @@ class ReplicatedConnections:
         happened = self.below.progress()
         if self._open:
             self._open = [one for one in self._open if not one.look()]
-        if not happened:
-            self.carry_out(self.core.flush())
+        self.carry_out(self.core.answer() if happened else self.core.flush())
         return happened
 
     def ready(self, timeout: float | None) -> bool:

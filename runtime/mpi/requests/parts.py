@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.errors import tell
+from runtime.mpi.errors import ProcessGone, ProcessGonePending, tell
 from runtime.mpi.progress import polling as politeness
+from runtime.mpi.progress.receives import PendingReceive, Receive
 from runtime.mpi.values.statuses import clear, fill
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -43,9 +44,9 @@ def finish(request: MPI.Request, status: MPI.Status | None) -> Literal[True]:
         return True
     operation = describe(request, status)
     if operation is not None:
-        request._operation = None  # type: ignore[attr-defined]  # it is ours
-        if operation.error is not None:
-            fail(request, operation.error)
+        error = ended(request, operation)
+        if error is not None:
+            fail(request, error)
     return True
 
 
@@ -58,6 +59,31 @@ def finish_object(request: MPI.Request, status: MPI.Status | None) -> Any:
     if operation.error is not None:
         raise operation.error  # the error handler has returned, but there is no object
     return load(operation)
+
+
+def ended(request: MPI.Request, operation: Operation) -> BaseException | None:
+    """Let a request be none any more, since its operation is done; return the error, if any.
+
+    A receive from any source stays, if a loss has ended it and others may still send: it is asked
+    for once more with the next call.
+    """
+    request._operation = None  # type: ignore[attr-defined]  # it is ours
+    failed = operation.receive if isinstance(operation, PendingReceive) else operation
+    m: CommunicatorMembers | None = getattr(request, "_members", None)
+    if m is None or not isinstance(failed, Receive) or not failed.may_go_on:
+        return operation.error
+    error = operation.error
+    assert isinstance(error, ProcessGone), "a loss has ended it"
+    request._operation = PendingReceive(  # type: ignore[attr-defined]  # as above
+        lambda: m.engine.receive_again(m, failed)
+    )
+    pending = ProcessGonePending(
+        f"{error.what}, and might have sent what is waited for",
+        cause=error.cause,
+        cure="Call Ack_failed, and wait again: the request is still there",
+    )
+    pending.process = error.process
+    return pending
 
 
 def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | None:

@@ -13,6 +13,7 @@ from runtime.mpi.progress.polling import NATIVE, settle
 from runtime.mpi.requests.parts import (
     correct,
     describe,
+    ended,
     engine_of,
     finish,
     finish_object,
@@ -102,8 +103,7 @@ class Mix:
         operation = operation_of(request)
         if operation is not None and operation.error is not None:
             describe(request, status)
-            request._operation = None  # type: ignore[attr-defined]  # it is ours
-            return operation.error, None
+            return ended(request, operation), None
         if self.objects:
             return None, finish_object(request, status)
         finish(request, status)

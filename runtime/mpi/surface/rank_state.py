@@ -11,7 +11,7 @@ from runtime.mpi.point_to_point.probing import Looking
 from runtime.mpi.process import predefined
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
-from runtime.mpi.progress.receives import Receive
+from runtime.mpi.progress.receives import PendingReceive, Receive
 from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,
     EXCHANGES,
@@ -230,6 +230,8 @@ def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]
         return [list(_COLLECTIVE)]
     if isinstance(operation, FarSend):
         return [["send", str(here().everybody[one]), None, False] for one in operation.awaited()]
+    if isinstance(operation, PendingReceive):
+        return _parts_of(operation.receive, m)
     if isinstance(operation, Receive):
         return [_part_of_pattern(operation.asked.pattern, m)]
     if isinstance(operation, Looking):

@@ -17,7 +17,7 @@ from runtime.mpi.process.predefined import Predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
-from runtime.topology import Communicator, rank_table
+from runtime.topology import Communicator, Identifier, rank_table
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -136,9 +136,9 @@ def _engine(place: Place, link: RankLink) -> Engine:
     replicas = link.wrapper.settings.get("replicas", 1)
     replicated = _replicated(place, link, engine, replicas) if replicas > 1 else None
     if place.is_isolated and replicated is None:
-        from runtime.mpi.progress.replacements import Replacements
+        from runtime.mpi.progress.newcomers import Newcomers
 
-        engine.replacements = Replacements(place, engine, link)  # before anybody can say anything
+        engine.newcomers = Newcomers(place, engine, link)  # before anybody can say anything
     connections = open_connections(link, replicated or engine, make, composition)
     if replicated is not None:
         from runtime.mpi.progress.decision_points import DecisionPoints
@@ -146,12 +146,12 @@ def _engine(place: Place, link: RankLink) -> Engine:
         replicated.stand_on(connections)
         engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
-    if place.is_isolated:
-        connections.suspect = partial(_tell_suspicion, link)
-    if engine.replacements is not None:
-        link.wrapper.hear_of_views(engine.replacements.hear_of_view)
-        link.wrapper.hear_of_ends(engine.replacements.hear_of_ends)
+    if engine.newcomers is not None:
+        connections.suspect = partial(_tell_suspicion, link, place.present)
+        link.wrapper.hear_of_views(engine.newcomers.hear_of_view)
+        link.wrapper.hear_of_ends(engine.newcomers.hear_of_ends)
     elif replicated is not None:
+        connections.suspect = partial(_tell_suspicion, link, partial(_resident, link))
         link.wrapper.hear_of_ends(partial(_hear_of_ends, link, engine))
     return engine
 
@@ -191,6 +191,13 @@ def _hear_of_ends(link: RankLink, engine: Engine, reports: list[dict[str, Any]])
             engine.explain(indexes[one["rank"]], kind(in_words(one)))
 
 
-def _tell_suspicion(link: RankLink, index: int, why: Exception) -> None:
-    name = str(everybody(link).residents[index].identifier)
-    link.wrapper.health.suspects(link.name, name, str(why))
+def _tell_suspicion(
+    link: RankLink, name_of: Callable[[int], Identifier | None], index: int, why: Exception
+) -> None:
+    name = name_of(index)
+    if name is not None:
+        link.wrapper.health.suspects(link.name, str(name), str(why))
+
+
+def _resident(link: RankLink, index: int) -> Identifier:
+    return everybody(link).residents[index].identifier

@@ -27,8 +27,6 @@ from runtime.peers.model import Reason
 log = logging.getLogger(__name__)
 
 MOST_SOURCE = 1 << 20
-SILENCE = 30.0
-"""How many seconds the host of a user may be silent before all is ended that it has started."""
 _HALF = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 
 
@@ -88,7 +86,8 @@ class LaunchService:
     def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
         try:
-            keep_alive(taken, SILENCE)  # a user whose host vanishes says nothing any more
+            # A user's machine that loses its power says nothing; its programs end all the same.
+            keep_alive(taken, self._surroundings.configuration.seconds("lease"))
             guard.join(taken)
             self.places.disconnected(key)
             guard.finish()

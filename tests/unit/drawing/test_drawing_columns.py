@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gcm.drawing.across import spread
-from gcm.drawing.columns import Cell, Size, arrange, grid
+from gcm.drawing.layered.columns import Cell, Size, arrange, grid
 from gcm.drawing.metrics import BOX_MARGIN, CHANNEL_MARGIN, COLUMN_HEIGHT, STEM, TRACK
 
 LEAF = Size(100, 60)

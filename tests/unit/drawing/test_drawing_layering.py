@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.drawing.layering import layerings, layers_of
+from gcm.drawing.layered.layering import layerings, layers_of
 
 
 def test_no_nodes_have_no_layers() -> None:

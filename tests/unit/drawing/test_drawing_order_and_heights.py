@@ -5,12 +5,12 @@ from itertools import pairwise, product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.drawing.alignment import align, monotone
-from gcm.drawing.board import Board, End, Item, Pin, connect
-from gcm.drawing.crossings import crossings
-from gcm.drawing.ordering import order, separation, stack
+from gcm.drawing.layered.alignment import align, monotone
+from gcm.drawing.layered.board import Board, End, Item, Pin, connect
+from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.ordering import order, separation, stack
+from gcm.drawing.layered.sifting import improve
 from gcm.drawing.scene import SceneLink
-from gcm.drawing.sifting import improve
 
 
 def board_of(columns: list[int], links: list[tuple[int, int]], bands: dict[int, int]) -> Board:

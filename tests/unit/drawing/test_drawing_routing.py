@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from gcm.drawing.board import Board, Item, Pin, Strand
+from gcm.drawing.layered.board import Board, Item, Pin, Strand
 from gcm.drawing.routing import CLEARANCE, Point, simplified, tracks_of
 
 

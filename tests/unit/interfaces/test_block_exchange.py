@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.interfaces import blocks
-from gcm.interfaces.blocks import BlockTransfer, block_bounds, exchange_plan
+from gcm.interfaces.policies import blocks
+from gcm.interfaces.policies.blocks import BlockTransfer, block_bounds, exchange_plan
 
 SMALL = st.integers(0, 200)
 PARTS = st.integers(1, 17)

@@ -10,9 +10,8 @@ import pytest
 
 from gcm.interfaces.annotations import describe, element_of
 from gcm.interfaces.compatibility import Mismatch, content_mismatches, mismatches
-from gcm.interfaces.reduction import concat, first, maximum, reduce_by, total
-from gcm.interfaces.signature import SignatureError
-from gcm.interfaces.spreading import (
+from gcm.interfaces.policies.reduction import concat, first, maximum, reduce_by, total
+from gcm.interfaces.policies.spreading import (
     broadcast,
     distribute_by,
     one_to_one,
@@ -20,6 +19,7 @@ from gcm.interfaces.spreading import (
     round_robin,
     unicast,
 )
+from gcm.interfaces.signature import SignatureError
 from gcm.interfaces.types import Cardinality
 
 MULTICAST, GATHERCAST = Cardinality.MULTICAST, Cardinality.GATHERCAST

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm.errors import GcmError
-from gcm.interfaces import gathering
-from gcm.interfaces.gathered import Arguments, gather_arguments
-from gcm.interfaces.gathering import Effect, Expire, Fire, Rounds, scatter_results
+from gcm.interfaces.collective import gathering
+from gcm.interfaces.collective.gathered import Arguments, gather_arguments
+from gcm.interfaces.collective.gathering import Effect, Expire, Fire, Rounds, scatter_results
 from gcm.interfaces.signature import Operation, signature_of
 
 

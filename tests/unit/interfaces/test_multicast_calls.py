@@ -33,7 +33,7 @@ from gcm import (
     wrapper,
 )
 from gcm.errors import DispatchError, IllegalBindingError, MulticastError
-from gcm.interfaces.reduction import concat, first, maximum, minimum, select_unique, total
+from gcm.interfaces.policies.reduction import concat, first, maximum, minimum, select_unique, total
 from gcm.membranes.content import ContentController
 
 WAIT = 10

@@ -22,7 +22,7 @@ from gcm.interfaces.distribution import (
     round_robin,
     unicast,
 )
-from gcm.interfaces.reduction import first, total
+from gcm.interfaces.policies.reduction import first, total
 from gcm.interfaces.signature import signature_of
 
 

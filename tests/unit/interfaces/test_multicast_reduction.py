@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcm.errors import DispatchError
-from gcm.interfaces.reduction import (
+from gcm.interfaces.policies.reduction import (
     Reduction,
     concat,
     first,

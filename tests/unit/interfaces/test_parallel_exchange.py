@@ -15,8 +15,8 @@ from gcm import Cardinality, Component, provides, requires
 from gcm.adl import Assembly
 from gcm.errors import DispatchError, GcmError
 from gcm.interfaces.distribution import redistribute
-from gcm.interfaces.parallel import BlockArray, UnassembledBlock, assembled, common_value
-from gcm.interfaces.reduction import total
+from gcm.interfaces.policies.parallel import BlockArray, UnassembledBlock, assembled, common_value
+from gcm.interfaces.policies.reduction import total
 
 
 class Field(Protocol):

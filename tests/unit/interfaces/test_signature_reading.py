@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 import pytest
 
 from gcm.errors import IllegalTypeError
-from gcm.interfaces.reduction import first, reduce_with, total
-from gcm.interfaces.signature import Parameter, SignatureError, signature_of
-from gcm.interfaces.spreading import (
+from gcm.interfaces.policies.reduction import first, reduce_with, total
+from gcm.interfaces.policies.spreading import (
     broadcast,
     distribute,
     one_to_one,
@@ -19,6 +18,7 @@ from gcm.interfaces.spreading import (
     round_robin,
     unicast,
 )
+from gcm.interfaces.signature import Parameter, SignatureError, signature_of
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -20,7 +20,7 @@ from gcm import (
     submit,
 )
 from gcm.errors import CopyError, IllegalLifeCycleError
-from gcm.membranes.request_queue import Request, RequestQueueController
+from gcm.membranes.requests.request_queue import Request, RequestQueueController
 
 Ended = Callable[[Any], Any]
 InThread = Callable[..., threading.Thread]

@@ -10,10 +10,10 @@ import pytest
 
 from gcm import Component, ComponentType, Composite, composite, primitive
 from gcm.errors import IllegalLifeCycleError
-from gcm.membranes import lifecycle
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController, State
-from gcm.membranes.starting import await_turn
+from gcm.membranes.lifecycle import controller as lifecycle
+from gcm.membranes.lifecycle.starting import await_turn
 
 InThread = Callable[..., threading.Thread]
 WAIT = 10

@@ -12,7 +12,7 @@ from gcm import Cardinality, Component, active, primitive, provides, requires, s
 from gcm.errors import IllegalLifeCycleError, MulticastError
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
-from gcm.membranes.request_queue import RequestQueueController
+from gcm.membranes.requests.request_queue import RequestQueueController
 
 Ended = Callable[[Any], Any]
 InThread = Callable[..., threading.Thread]

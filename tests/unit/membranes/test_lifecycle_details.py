@@ -26,8 +26,8 @@ from gcm import (
 from gcm.errors import IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
-from gcm.membranes.request import Request
-from gcm.membranes.request_queue import RequestQueueController
+from gcm.membranes.requests.request import Request
+from gcm.membranes.requests.request_queue import RequestQueueController
 
 Ended = Callable[[Any], Any]
 InThread = Callable[..., threading.Thread]

@@ -22,10 +22,10 @@ from gcm import (
     submit,
 )
 from gcm.errors import IllegalLifeCycleError
-from gcm.membranes import lifecycle
 from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
+from gcm.membranes.lifecycle import controller as lifecycle
 
 InThread = Callable[..., threading.Thread]
 Ended = Callable[[Any], Any]

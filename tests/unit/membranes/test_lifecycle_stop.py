@@ -23,8 +23,8 @@ from gcm import (
 from gcm.errors import IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
-from gcm.membranes.quiescence import visits
-from gcm.membranes.request_queue import RequestQueueController
+from gcm.membranes.requests.quiescence import visits
+from gcm.membranes.requests.request_queue import RequestQueueController
 
 InThread = Callable[..., threading.Thread]
 Ended = Callable[[Any], Any]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gcm import Component, active, provides, submit
 from gcm.errors import NoSuchControllerError, NoSuchInterfaceError
-from gcm.membranes.priority import PriorityController
-from gcm.membranes.request_queue import Priority, Request, RequestQueueController, insert
+from gcm.membranes.requests.priority import PriorityController
+from gcm.membranes.requests.request_queue import Priority, Request, RequestQueueController, insert
 
 F, NF1, NF2, NF3 = Priority.FUNCTIONAL, Priority.NF1, Priority.NF2, Priority.NF3
 WAIT = 10

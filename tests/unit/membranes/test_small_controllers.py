@@ -31,7 +31,7 @@ from gcm.errors import (
     NoSuchControllerError,
     NoSuchInterfaceError,
 )
-from gcm.interfaces.spreading import random
+from gcm.interfaces.policies.spreading import random
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.component import ComponentController
 from gcm.membranes.content import ContentController

@@ -41,3 +41,13 @@ def test_ranks_are_found_by_name_and_by_index() -> None:
 def test_an_index_that_nobody_has_is_refused(index: int) -> None:
     with pytest.raises(WireError, match=f"there is no rank {index} among 4"):
         DIRECTORY.party(index)
+
+
+def test_the_name_of_a_rank_that_was_replaced_means_the_new_one_and_its_index_the_lost_one() -> (
+    None
+):
+    directory = Directory((Party("0:0:0", incarnation=1), Party("0:1:0", "far", incarnation=1)))
+    directory.add(Party("0:1:0", "near", "m1", ("unix:/c",), incarnation=2))
+    assert directory.index("0:1:0") == 2
+    assert [directory.party(index).member for index in (1, 2)] == ["0:1:0#1", "0:1:0#2"]
+    assert directory.ways(0, 1) == ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from gcm.interfaces.collective.gathered import gather_arguments
+from gcm.interfaces.collective.gathering import scatter_results
 from gcm.interfaces.distribution import Mode
-from gcm.interfaces.gathered import gather_arguments
-from gcm.interfaces.gathering import scatter_results
-from gcm.interfaces.parallel import BlockArray, common_value
+from gcm.interfaces.policies.parallel import BlockArray, common_value
 from gcm.interfaces.signature import Operation
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]

@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from gcm.membranes.quiescence import visits
-from gcm.membranes.request_queue import RequestQueueController
+from gcm.membranes.requests.quiescence import visits
+from gcm.membranes.requests.request_queue import RequestQueueController
 
 if TYPE_CHECKING:
     from gcm.components.model import Component

@@ -15,7 +15,7 @@ from gcm.interfaces.call_chain import Link, LinkElsewhere, current, new_number, 
 from gcm.interfaces.future import Future
 
 if TYPE_CHECKING:
-    from gcm.membranes.request_queue import RequestQueueController
+    from gcm.membranes.requests.request_queue import RequestQueueController
 
 
 class Priority(IntEnum):

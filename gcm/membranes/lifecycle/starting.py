@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from gcm.components.controller import Controller
 from gcm.errors import GcmError, IllegalLifeCycleError
-from gcm.membranes.hooks import tell
-from gcm.membranes.states import State
+from gcm.membranes.lifecycle.hooks import tell
+from gcm.membranes.lifecycle.states import State
 from gcm.membranes.tree import inside_out, servers_first
 
 if TYPE_CHECKING:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from random import Random
+
+from gcm.drawing.layered.shuffled import shuffled
 
 ATTEMPTS = 8
 """How many walks choose the edges that lead back in a graph with cycles."""
@@ -55,10 +56,8 @@ def layerings(
                 onward[start].append(end)
         nodes = list(range(count))
         if attempt:
-            chance = Random(attempt)
-            chance.shuffle(nodes)
-            for ends in onward:
-                chance.shuffle(ends)
+            nodes = shuffled(nodes, attempt)
+            onward = [shuffled(ends, attempt) for ends in onward]
         dropped = _drop_cycles(onward, nodes, first)
         layers = _longest_paths(onward)
         _tighten(onward, layers, first, last)

@@ -19,7 +19,7 @@ from functools import reduce
 from typing import Any, Final, TypeVar
 
 from gcm.errors import DispatchError
-from gcm.interfaces.marks import get_mark, put_mark
+from gcm.interfaces.policies.marks import get_mark, put_mark
 from gcm.records import dataclass
 
 Marked = TypeVar("Marked")

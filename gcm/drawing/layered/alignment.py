@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gcm.drawing.board import Board
-from gcm.drawing.ordering import EFFORT, separation, wishes
+from gcm.drawing.layered.board import Board
+from gcm.drawing.layered.ordering import EFFORT, separation, wishes
 
 SWEEPS = 5
 INERTIA = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gcm.components.controller import Controller
 from gcm.components.model import Component
 from gcm.errors import NoSuchInterfaceError
-from gcm.membranes.request_queue import Priority
+from gcm.membranes.requests.request_queue import Priority
 from gcm.suggestion import did_you_mean
 
 _DEFAULTS = {"lifecycle": Priority.NF2, "monitor": Priority.NF3, "component": Priority.NF3}

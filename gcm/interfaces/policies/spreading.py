@@ -21,9 +21,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from gcm.errors import DispatchError, IllegalTypeError
-from gcm.interfaces.blocks import block_bounds
-from gcm.interfaces.marks import get_mark, put_mark
-from gcm.interfaces.parallel import BlockArray
+from gcm.interfaces.policies.blocks import block_bounds
+from gcm.interfaces.policies.marks import get_mark, put_mark
+from gcm.interfaces.policies.parallel import BlockArray
 from gcm.records import dataclass
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import DispatchError, MulticastError
-from gcm.interfaces.broadcast import broadcast_port
+from gcm.interfaces.collective.broadcast import broadcast_port
 from gcm.interfaces.distribution import OperationDispatch, ServerCall, dispatch_of
 from gcm.interfaces.future import Future, after
 from gcm.interfaces.going_on import Elsewhere, Handed, interrupt, make_each
-from gcm.interfaces.parallel import assembled
+from gcm.interfaces.policies.parallel import assembled
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.submission import is_asynchronous, submit_to
 

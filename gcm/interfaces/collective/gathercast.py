@@ -9,13 +9,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gcm.errors import GathercastTimeoutError, GcmError, IllegalLifeCycleError, IllegalTypeError
+from gcm.interfaces.collective.gathering import Effect, Expire, RoundEntry, Rounds
+from gcm.interfaces.collective.sharing import ListSharing, MemberSharing, Sharing
 from gcm.interfaces.distribution import is_redistributing
 from gcm.interfaces.future import Future
-from gcm.interfaces.gathering import Effect, Expire, RoundEntry, Rounds
 from gcm.interfaces.going_on import outside, wait_for_others
-from gcm.interfaces.marks import is_one_by_one, put_mark
-from gcm.interfaces.parallel import UnassembledBlock
-from gcm.interfaces.sharing import ListSharing, MemberSharing, Sharing
+from gcm.interfaces.policies.marks import is_one_by_one, put_mark
+from gcm.interfaces.policies.parallel import UnassembledBlock
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stacks import inside
 from gcm.interfaces.submission import submit_to

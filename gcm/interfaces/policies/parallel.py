@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from gcm.errors import DispatchError, GcmError
-from gcm.interfaces.blocks import BlockTransfer, block_bounds, exchange_plan
+from gcm.interfaces.policies.blocks import BlockTransfer, block_bounds, exchange_plan
 
 
 class BlockArray:

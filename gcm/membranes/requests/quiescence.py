@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from gcm.interfaces.collective.gathercast import Ticket
 from gcm.interfaces.future import Future
-from gcm.interfaces.gathercast import Ticket
 from gcm.interfaces.going_on import is_under_way, outside
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stacks import inside, through
 from gcm.interfaces.stub import STUB_FILE, Stub
-from gcm.membranes.request import Request, RequestFuture
+from gcm.membranes.requests.request import Request, RequestFuture
 from gcm.records import dataclass
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ class Invitation:
         self.context, self.members, self.modes, self.name = context, members, modes, name
 
 
-class Replacements:
+class Newcomers:
     """What a process knows of that; `hear_of...` may be called by any thread."""
 
     def __init__(self, place: Place, engine: Engine, link: RankLink) -> None:
@@ -92,9 +92,9 @@ class Replacements:
         if names:
             self._link.wrapper.health.replace(self._link.name, names)
 
-    def await_all(self, lost: Sequence[int]) -> Arrival:
+    def await_all(self, lost: Sequence[int]) -> NewcomerArrival:
         """Return what is done when all places of lost ones are taken, or were not to be taken."""
-        return Arrival(self, self._engine, {one: self._place.newest(one) for one in lost})
+        return NewcomerArrival(self, self._engine, {one: self._place.newest(one) for one in lost})
 
     def newest(self, index: int) -> int:
         """Return the index of the process that has the place of another one now."""
@@ -153,19 +153,19 @@ class Replacements:
         return [one for one in found if one not in gone]
 
 
-class Arrival(Operation):
+class NewcomerArrival(Operation):
     """The arrival of processes in place of lost ones; `lost` are the last known ones there."""
 
-    __slots__ = ("_engine", "_lost", "_replacements")
+    __slots__ = ("_engine", "_lost", "_newcomers")
 
-    def __init__(self, replacements: Replacements, engine: Engine, lost: dict[int, int]) -> None:
+    def __init__(self, newcomers: Newcomers, engine: Engine, lost: dict[int, int]) -> None:
         super().__init__()
-        self._replacements, self._engine, self._lost = replacements, engine, lost
+        self._newcomers, self._engine, self._lost = newcomers, engine, lost
 
     def test(self) -> bool:
         """Look whether all have come."""
         gone = self._engine.losses.gone
-        newest = self._replacements.newest
+        newest = self._newcomers.newest
         if not self.done and all(
             last not in gone or newest(last) != last for last in self._lost.values()
         ):
@@ -174,7 +174,7 @@ class Arrival(Operation):
 
     def describe(self) -> str:
         """Say what is waited for."""
-        names = ", ".join(map(self._replacements.name_of, self._lost))
+        names = ", ".join(map(self._newcomers.name_of, self._lost))
         return f"the start of ranks in place of {names}"
 
     def awaited(self) -> Sequence[int]:
@@ -185,21 +185,21 @@ class Arrival(Operation):
 class Welcome(Operation):
     """An invitation that is waited for; `invitation` is there when it is done."""
 
-    __slots__ = ("_engine", "_replacements", "invitation")
+    __slots__ = ("_engine", "_newcomers", "invitation")
 
-    def __init__(self, replacements: Replacements, engine: Engine) -> None:
+    def __init__(self, newcomers: Newcomers, engine: Engine) -> None:
         super().__init__()
-        self._replacements, self._engine = replacements, engine
+        self._newcomers, self._engine = newcomers, engine
         self.invitation: Invitation | None = None
 
     def test(self) -> bool:
         """Look whether it has come, or nobody is left who could send one."""
         if self.done:
             return True
-        self.invitation = self._replacements.next_invitation()
+        self.invitation = self._newcomers.next_invitation()
         if self.invitation is not None:
             self.finish()
-        elif self._replacements.nobody_left():
+        elif self._newcomers.nobody_left():
             self.finish(
                 ProcessGone(
                     "nobody is left whom this process could join",
@@ -214,4 +214,4 @@ class Welcome(Operation):
 
     def awaited(self) -> Sequence[int]:
         """Return those that may send it."""
-        return self._replacements.others()
+        return self._newcomers.others()

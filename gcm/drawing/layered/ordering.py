@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from random import Random
 
-from gcm.drawing.board import Board, Pin, Strand
-from gcm.drawing.crossings import crossings
+from gcm.drawing.layered.board import Board, Pin, Strand
+from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.shuffled import shuffled
 
 SWEEPS = 4
 SHUFFLES = 5
@@ -65,12 +65,11 @@ def _first_orders(board: Board) -> list[dict[int, int]]:
                     onward.setdefault(near.item, {}).update((far.item, None) for far in pair[1])
         met.append(_walk(board, onward, backwards=backwards))
     given = {item: item for column in board.columns for item in column}
-    shuffled = []
-    for seed in range(SHUFFLES):
-        items = list(given)
-        Random(seed).shuffle(items)
-        shuffled.append({item: place for place, item in enumerate(items)})
-    return [given, *met, *shuffled]
+    others = [
+        {item: place for place, item in enumerate(shuffled(list(given), seed))}
+        for seed in range(SHUFFLES)
+    ]
+    return [given, *met, *others]
 
 
 def _walk(board: Board, onward: Mapping[int, Iterable[int]], *, backwards: bool) -> dict[int, int]:

@@ -8,10 +8,10 @@ from gcm.interfaces.call_chain import LinkElsewhere, current
 from gcm.interfaces.future import Future
 from gcm.interfaces.going_on import outside
 from gcm.interfaces.value import by_value, no_copy
-from gcm.membranes.request import Priority, Request, check_chain
+from gcm.membranes.requests.request import Priority, Request, check_chain
 
 if TYPE_CHECKING:
-    from gcm.membranes.request_queue import RequestQueueController
+    from gcm.membranes.requests.request_queue import RequestQueueController
 
 _FUNCTIONAL = Priority.FUNCTIONAL  # found faster than through the enumeration
 

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 from gcm.components.controller import Controller, Port
 from gcm.errors import IllegalLifeCycleError
 from gcm.interfaces.going_on import outside
-from gcm.membranes.draining import queue_of, wait_until_quiet
-from gcm.membranes.gate import HeldPort
-from gcm.membranes.hooks import hooked, raise_failures, tell
-from gcm.membranes.quiescence import comes_from_inside, is_inside
-from gcm.membranes.starting import StartTurn, Turn, await_turn
-from gcm.membranes.states import CURES, TRANSITIONS, State
+from gcm.membranes.lifecycle.draining import queue_of, wait_until_quiet
+from gcm.membranes.lifecycle.gate import HeldPort
+from gcm.membranes.lifecycle.hooks import hooked, raise_failures, tell
+from gcm.membranes.lifecycle.starting import StartTurn, Turn, await_turn
+from gcm.membranes.lifecycle.states import CURES, TRANSITIONS, State
+from gcm.membranes.requests.quiescence import comes_from_inside, is_inside
 from gcm.membranes.tree import ending_with, inside_out, servers_first
 from gcm.records import dataclass
 

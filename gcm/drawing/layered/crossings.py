@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from gcm.drawing.board import Board, Pin, Strand
+from gcm.drawing.layered.board import Board, Pin, Strand
 
 
 class Span(NamedTuple):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gcm.drawing.board import Board
-from gcm.drawing.crossings import crossings
-from gcm.drawing.ordering import stack
+from gcm.drawing.layered.board import Board
+from gcm.drawing.layered.crossings import crossings
+from gcm.drawing.layered.ordering import stack
 
 PASSES = 4
 SEVERAL = 400

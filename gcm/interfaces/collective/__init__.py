@@ -1,0 +1,1 @@
+"""Multicast and gathercast interfaces: one call that meets several components."""
