@@ -17,7 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from runtime.peers.contracts import Staging
-from runtime.peers.staging import Content, ContentCache, Receiver, Shape, StagingService, deliver
+from runtime.peers.staging import (
+    ContentCache,
+    Receiver,
+    Shape,
+    StagedContent,
+    StagingService,
+    deliver,
+)
 
 MEMORY = "/dev/shm"  # real peers have a disk each, and here all would share one
 KEY, USER, SUBMITTER = "0" * 32, "user:bench", "submitter"
@@ -94,7 +101,7 @@ def seconds(peers: int, size: int, rate: float, shape: Shape) -> float:
         packed.write_bytes(os.urandom(size))
         network = Network(folder, peers, rate)
         begun = time.monotonic()
-        failures = deliver(Content.of(packed), network.receivers(), caller=USER, shape=shape)
+        failures = deliver(StagedContent.of(packed), network.receivers(), caller=USER, shape=shape)
         took = time.monotonic() - begun
     if failures:
         raise RuntimeError(str(failures))

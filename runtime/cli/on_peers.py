@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from runtime.cli.load import Sites, load_deployment
 from runtime.cli.options import Options
 from runtime.cli.programs import look_at_programs
-from runtime.cli.steps_screen import StepListener, StepsScreen
+from runtime.cli.steps_screen import Hears, StepListener, StepsScreen
 from runtime.cli.streams import write
 from runtime.deployment import DeployedCluster, Deployment, DeploymentPlan, make_plan
 from runtime.deployment.model import PeersRequest
@@ -20,12 +20,22 @@ from runtime.peers.booking import AskerSettings, BookedHost, Demand, Offer, stra
 from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
 from runtime.peers.model import Role
-from runtime.peers.submission import FAR, Booking, Lab, StagedPrograms, Step, launcher_on, sites_of
+from runtime.peers.submission import (
+    FAR,
+    Booking,
+    Lab,
+    StagedPrograms,
+    SubmissionStep,
+    launcher_on,
+    sites_of,
+)
 from runtime.processes.launcher.listener import RunListener
 
 
 def run_on_peers(
-    deployment: Deployment, options: Options, hears: Callable[[Step], None] = lambda _: None
+    deployment: Deployment,
+    options: Options,
+    hears: Hears = lambda _: None,
 ) -> int:
     """Book the machine of a deployment, run it there, and give everything back.
 
@@ -62,7 +72,7 @@ class _Submission:
         request: PeersRequest,
         options: Options,
         screen: StepsScreen,
-        hears: Callable[[Step], None],
+        hears: Hears,
     ) -> None:
         self._deployment = deployment
         self._request = request
@@ -74,20 +84,20 @@ class _Submission:
 
     def run(self) -> int:
         """Do all steps; return the exit code. Raises GridError."""
-        self._enter(Step.REQUEST)
+        self._enter(SubmissionStep.REQUEST)
         strategy = strategy_named(self._request.strategy)
         if look_at_programs(self._deployment, self._options) is None:
             return FAULTS
         lab = _lab(self._request)
         try:
-            self._enter(Step.LAB, str(lab.me))
+            self._enter(SubmissionStep.LAB, str(lab.me))
             names = lab.find_hosts(2 * self._demand.overbooked)
-            self._enter(Step.HOSTS, f"{len(names)} peers are known from {lab.source}")
+            self._enter(SubmissionStep.HOSTS, f"{len(names)} peers are known from {lab.source}")
             offers = lab.offers(names)
             if self._options.dry_run:
                 write(asked_first(strategy.order(offers), self._demand))
                 return 0
-            self._enter(Step.BOOK, f"{self._demand.places} places")
+            self._enter(SubmissionStep.BOOK, f"{self._demand.places} places")
             settings = AskerSettings(search=self._request.wait)
             note = self._screen.steps.note
             with (
@@ -105,20 +115,20 @@ class _Submission:
         """Return the plan for peers that have all they need; None after faults were written."""
         note = self._screen.steps.note
         while True:
-            self._enter(Step.ASSIGN, f"{self._demand.places} ranks on {len(hosts)} peers")
-            self._enter(Step.MACHINE)
+            self._enter(SubmissionStep.ASSIGN, f"{self._demand.places} ranks on {len(hosts)} peers")
+            self._enter(SubmissionStep.MACHINE)
             plan = _plan(self._options, sites_of(hosts, booking.lab))
             if plan is None:
                 return None
-            self._enter(Step.STAGE)
+            self._enter(SubmissionStep.STAGE)
             failures = staged.bring(plan, lambda peer: note(f"{peer} has it"))
             if not failures:
-                self._enter(Step.STAGED)
+                self._enter(SubmissionStep.STAGED)
                 failures = staged.confirm(booking.keys)
                 if not failures:
                     return plan
             gone = [peer for peer in failures if peer in booking.keys]
-            self._enter(Step.BOOK, "in the place of those that did not get it")
+            self._enter(SubmissionStep.BOOK, "in the place of those that did not get it")
             for peer in gone:
                 note(f"{peer} does not have it: {' '.join(failures[peer].split())}")
                 if peer in booking.keys:
@@ -128,7 +138,7 @@ class _Submission:
         """Run the plan; return the exit code."""
         from runtime.cli.run import run_plan
 
-        self._enter(Step.LAUNCH)
+        self._enter(SubmissionStep.LAUNCH)
         self._screen.close()
         clusters = sum(1 for _ in plan.deployment.clusters())
 
@@ -140,7 +150,7 @@ class _Submission:
 
         return run_plan(plan, self._options, reach=reach, through=through)
 
-    def _enter(self, step: Step, detail: str = "") -> None:
+    def _enter(self, step: SubmissionStep, detail: str = "") -> None:
         self._hears(step)
         self._screen.steps.enter(step, detail)
 

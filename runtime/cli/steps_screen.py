@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.cli.picture import GLYPHS
-from runtime.peers.submission import Step, StepNews, Steps, StepState
+from runtime.peers.submission import StepNews, Steps, StepState, SubmissionStep
 from runtime.processes.launcher.listener import RunListener
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ _STYLES = {
     StepState.DONE: "green",
     StepState.FAILED: "bold red",
 }
+
+
+Hears = Callable[[SubmissionStep], None]
+"""Is told of each step before it begins."""
 
 
 class StepsScreen:
@@ -59,7 +63,7 @@ class StepsScreen:
 
         shown = Text()
         for step, state in self.steps.states.items():
-            fork = "└─ " if step is Step.WATCH else "├─ "
+            fork = "└─ " if step is SubmissionStep.WATCH else "├─ "
             detail = self.steps.details[step].splitlines()
             words = f"{step.value}{f': {detail[0]}' if detail else ''}"
             shown.append(fork)
@@ -74,31 +78,31 @@ class StepListener:
     All front-ends that are up are the end of the launch, ranks that run that of the handshake.
     """
 
-    def __init__(self, inner: RunListener, clusters: int, hears: Callable[[Step], None]) -> None:
+    def __init__(self, inner: RunListener, clusters: int, hears: Hears) -> None:
         self._inner = inner
         self._clusters = clusters
         self._hears = hears
         self._reached: set[str] = set()
         self._steps = Steps(self._told)
-        self._steps.states |= {one: StepState.DONE for one in Step if one.number < _FIRST}
+        self._steps.states |= {one: StepState.DONE for one in SubmissionStep if one.number < _FIRST}
 
     def state(self, path: str, state: str, detail: str = "") -> None:
         """Pass a change on."""
         if self._steps.current is None:
-            self._steps.enter(Step.LAUNCH)
+            self._steps.enter(SubmissionStep.LAUNCH)
         self._inner.state(path, state, detail)
         if (state, detail) == ("up", "front-end"):
             self._reached.add(path)
             if len(self._reached) == self._clusters:
-                self._enter(Step.TABLE)
-        elif state == "running" and self._steps.current is Step.TABLE:
-            self._enter(Step.WATCH)
+                self._enter(SubmissionStep.TABLE)
+        elif state == "running" and self._steps.current is SubmissionStep.TABLE:
+            self._enter(SubmissionStep.WATCH)
 
     def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
         """Pass some output on."""
         self._inner.output(identifier, stream, data, taken)
 
-    def _enter(self, step: Step) -> None:
+    def _enter(self, step: SubmissionStep) -> None:
         self._hears(step)
         self._steps.enter(step)
 
@@ -106,4 +110,4 @@ class StepListener:
         self._inner.state(f"/grid/{news.step}", str(news.state))
 
 
-_FIRST = Step.LAUNCH.number
+_FIRST = SubmissionStep.LAUNCH.number

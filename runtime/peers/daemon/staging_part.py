@@ -11,7 +11,7 @@ from runtime.peers.contracts import Plain, Staging
 from runtime.peers.daemon.surroundings import ReservedPlaces, Surroundings
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
-from runtime.peers.staging import ContentCache, Source, StagingService
+from runtime.peers.staging import ContentCache, ContentSource, StagingService
 
 GET_TIMEOUT = 30.0
 
@@ -55,7 +55,7 @@ class StagingPart:
         return self._service.fetch(caller, key, content, sources)
 
     @contextmanager
-    def _open_peer(self, name: str, address: str, digest: str) -> Iterator[Source]:
+    def _open_peer(self, name: str, address: str, digest: str) -> Iterator[ContentSource]:
         """Open another peer as the source of a content."""
         dialler = self._surroundings.dialler
         expected = Principal.parse(f"{MemberRole.PEER}:{name}")

@@ -2,20 +2,20 @@
 
 from runtime.peers.staging.broadcast import Broadcast, Fetch, Push, Shape, ordered
 from runtime.peers.staging.cache import ContentCache, path_in
-from runtime.peers.staging.delivery import Content, Receiver, deliver
-from runtime.peers.staging.fetching import OpenSource, Source, UrlSource, fetch
+from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
+from runtime.peers.staging.fetching import ContentSource, OpenSource, UrlSource, fetch
 from runtime.peers.staging.service import StagingService
 
 __all__ = [
     "Broadcast",
-    "Content",
     "ContentCache",
+    "ContentSource",
     "Fetch",
     "OpenSource",
     "Push",
     "Receiver",
     "Shape",
-    "Source",
+    "StagedContent",
     "StagingService",
     "UrlSource",
     "deliver",

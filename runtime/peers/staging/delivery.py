@@ -22,7 +22,7 @@ _FINAL = frozenset({Reason.DISK, Reason.UNKNOWN_KEY, Reason.WRONG_KEY, Reason.NO
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class StagedContent:
     """A file to bring to peers: its path, its SHA-256 and its size."""
 
     path: Path
@@ -30,7 +30,7 @@ class Content:
     size: int
 
     @classmethod
-    def of(cls, path: Path) -> Content:
+    def of(cls, path: Path) -> StagedContent:
         """Read the digest of a file."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -61,7 +61,7 @@ class Receiver:
 
 
 def deliver(
-    content: Content,
+    content: StagedContent,
     receivers: Sequence[Receiver],
     *,
     caller: str,
@@ -113,7 +113,7 @@ def deliver(
             found = events.get()()
 
 
-def push(content: Content, receiver: Receiver, caller: str) -> None:
+def push(content: StagedContent, receiver: Receiver, caller: str) -> None:
     """Send a content to one peer, from where it is there; raises PeerError."""
     offset = 0
     with receiver.open() as service, content.path.open("rb") as file:
@@ -132,7 +132,7 @@ def push(content: Content, receiver: Receiver, caller: str) -> None:
 
 
 def _holders(
-    content: Content, receivers: Sequence[Receiver], caller: str
+    content: StagedContent, receivers: Sequence[Receiver], caller: str
 ) -> tuple[list[str], dict[str, str]]:
     """Return who has the content already, and who does not answer."""
     holders, lost = [], {}

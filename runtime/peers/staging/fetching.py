@@ -19,7 +19,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.1
 URL_TIMEOUT = 20.0
 
 
-class Source(Protocol):
+class ContentSource(Protocol):
     """Where a content can be read; `str` of it is how messages call it."""
 
     def read(self, offset: int, most: int) -> bytes:
@@ -27,7 +27,7 @@ class Source(Protocol):
         ...
 
 
-OpenSource = Callable[[str], AbstractContextManager[Source]]
+OpenSource = Callable[[str], AbstractContextManager[ContentSource]]
 """Opens a source by its name; raises PeerError or OSError."""
 
 
@@ -48,7 +48,7 @@ def fetch(
     """
     faults: list[str] = []
 
-    def read_all(source: Source) -> None:
+    def read_all(source: ContentSource) -> None:
         heard, pause = clock(), FIRST_PAUSE
         while cache.path(digest) is None:
             offset = cache.held(digest)

@@ -11,7 +11,7 @@ from runtime.peers.contracts import Plain
 from runtime.peers.errors import Refused
 from runtime.peers.model import Reason
 from runtime.peers.staging.cache import ContentCache
-from runtime.peers.staging.fetching import PIECE, Source, UrlSource, fetch
+from runtime.peers.staging.fetching import PIECE, ContentSource, UrlSource, fetch
 
 MOST_DIGESTS = 1000
 MOST_SOURCES = 16
@@ -29,7 +29,7 @@ class StagingService:
         self,
         cache: ContentCache,
         check: Callable[[str, str], None],
-        open_peer: Callable[[str, str, str], AbstractContextManager[Source]],
+        open_peer: Callable[[str, str, str], AbstractContextManager[ContentSource]],
     ) -> None:
         self.cache = cache
         self._check = check
@@ -69,7 +69,7 @@ class StagingService:
         )
         return {"bytes": size, "source": source}
 
-    def _open(self, source: str, digest: str) -> AbstractContextManager[Source]:
+    def _open(self, source: str, digest: str) -> AbstractContextManager[ContentSource]:
         if source.startswith("peer:"):
             name, _, address = source.removeprefix("peer:").partition("=")
             return self._open_peer(name, address, digest)

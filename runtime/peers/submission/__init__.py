@@ -5,7 +5,7 @@ from runtime.peers.submission.lab import FAR, Lab
 from runtime.peers.submission.launching import launcher_on
 from runtime.peers.submission.programs import StagedPrograms
 from runtime.peers.submission.sites import sites_of
-from runtime.peers.submission.steps import Step, StepNews, Steps, StepState
+from runtime.peers.submission.steps import StepNews, Steps, StepState, SubmissionStep
 
 __all__ = [
     "FAR",
@@ -13,10 +13,10 @@ __all__ = [
     "Lab",
     "NotEnoughPlaces",
     "StagedPrograms",
-    "Step",
     "StepNews",
     "StepState",
     "Steps",
+    "SubmissionStep",
     "launcher_on",
     "sites_of",
 ]

@@ -14,7 +14,7 @@ from runtime.deployment.workplace import workplace_of
 from runtime.launchers import archive
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
-from runtime.peers.staging import Content, Receiver, Shape, deliver, ordered, path_in
+from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, ordered, path_in
 from runtime.peers.submission.booking import Booking
 from runtime.results.work_folder import staged_files
 
@@ -33,7 +33,7 @@ class StagedPrograms:
     def __init__(self, booking: Booking) -> None:
         self._booking = booking
         self._files = ExitStack()
-        self._packed: dict[_Files, Content] = {}
+        self._packed: dict[_Files, StagedContent] = {}
         self._holders: dict[str, set[str]] = {}
 
     def bring(
@@ -96,7 +96,7 @@ class StagedPrograms:
         """Let go of what was packed."""
         self._files.close()
 
-    def _pack(self, files: _Files) -> Content:
+    def _pack(self, files: _Files) -> StagedContent:
         if files not in self._packed:
             sources = {
                 name: str(source) if isinstance(source, Path) else source
@@ -105,10 +105,10 @@ class StagedPrograms:
             stream = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             archive.pack(sources, stream)
             stream.flush()
-            self._packed[files] = Content.of(Path(f"/proc/self/fd/{stream.fileno()}"))
+            self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
         return self._packed[files]
 
-    def _receiver(self, peer: str, content: Content) -> Receiver:
+    def _receiver(self, peer: str, content: StagedContent) -> Receiver:
         lab = self._booking.lab
         timeout = 30.0 + content.size / SLOWEST
 

@@ -8,7 +8,7 @@ from enum import Enum, StrEnum
 from gcm.records import dataclass
 
 
-class Step(Enum):
+class SubmissionStep(Enum):
     """What is done one after the other, in the words of people."""
 
     REQUEST = "read the request"
@@ -26,11 +26,11 @@ class Step(Enum):
     @property
     def number(self) -> int:
         """Its place in the order, from 1 on."""
-        return list(Step).index(self) + 1
+        return list(SubmissionStep).index(self) + 1
 
     def __str__(self) -> str:
         """Return the number and the words."""
-        return f"{self.number}/{len(Step)} {self.value}"
+        return f"{self.number}/{len(SubmissionStep)} {self.value}"
 
 
 class StepState(StrEnum):
@@ -46,7 +46,7 @@ class StepState(StrEnum):
 class StepNews:
     """A step has come to another state, or something has happened in it."""
 
-    step: Step
+    step: SubmissionStep
     state: StepState
     detail: str = ""
 
@@ -55,27 +55,27 @@ class Steps:
     """How far a submission is; `told` hears of each change.
 
     >>> steps = Steps()
-    >>> steps.enter(Step.LAB)
-    >>> steps.enter(Step.BOOK)
+    >>> steps.enter(SubmissionStep.LAB)
+    >>> steps.enter(SubmissionStep.BOOK)
     >>> steps.fail("too few")
     >>> [str(state) for state in steps.states.values()][:5]
     ['done', 'done', 'done', 'failed', 'planned']
     """
 
     def __init__(self, told: Callable[[StepNews], None] = lambda _: None) -> None:
-        self.states = dict.fromkeys(Step, StepState.PLANNED)
-        self.details = dict.fromkeys(Step, "")
+        self.states = dict.fromkeys(SubmissionStep, StepState.PLANNED)
+        self.details = dict.fromkeys(SubmissionStep, "")
         self._told = told
 
     @property
-    def current(self) -> Step | None:
+    def current(self) -> SubmissionStep | None:
         """The step that is being done, None where none is."""
         running = [one for one, state in self.states.items() if state is StepState.RUNNING]
         return running[-1] if running else None
 
-    def enter(self, step: Step, detail: str = "") -> None:
+    def enter(self, step: SubmissionStep, detail: str = "") -> None:
         """Begin a step: those before it are done. One that was done may be done again."""
-        for one in Step:
+        for one in SubmissionStep:
             if one.number < step.number and self.states[one] is not StepState.DONE:
                 self._change(one, StepState.DONE)
             elif one.number > step.number:
@@ -97,7 +97,7 @@ class Steps:
         if self.current is not None:
             self._change(self.current, StepState.FAILED, why)
 
-    def _change(self, step: Step, state: StepState, detail: str = "") -> None:
+    def _change(self, step: SubmissionStep, state: StepState, detail: str = "") -> None:
         self.states[step] = state
         self.details[step] = detail or self.details[step]
         self._told(StepNews(step, state, detail))

@@ -14,7 +14,7 @@ from runtime.cli.load import load_deployment
 from runtime.cli.on_peers import run_on_peers
 from runtime.exit_codes import LOST, NEVER_STARTED
 from runtime.peers.daemon import find_running
-from runtime.peers.submission import Step
+from runtime.peers.submission import SubmissionStep
 from tests.integration.peers.labs import Lab, eventually
 from tests.integration.peers.test_gcm_run import credential_of_alice, is_busy
 
@@ -53,7 +53,7 @@ def begin(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     monkeypatch.chdir(tmp_path)
 
     def begin(
-        hears: Callable[[Step], None], *words: str, settings: str = "", path: str = ""
+        hears: Callable[[SubmissionStep], None], *words: str, settings: str = "", path: str = ""
     ) -> int:
         for who in PEERS[1:]:
             if who not in lab.addresses:
@@ -73,20 +73,20 @@ def begin(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     eventually(lambda: not any(is_busy(lab, who) for who in PEERS[1:]))
 
 
-@pytest.mark.parametrize("step", list(Step)[1:8], ids=lambda step: step.name.lower())
+@pytest.mark.parametrize("step", list(SubmissionStep)[1:8], ids=lambda step: step.name.lower())
 def test_a_peer_that_dies_before_the_launch_is_replaced(
-    lab: Lab, begin: Begin, step: Step, capfd: pytest.CaptureFixture[str]
+    lab: Lab, begin: Begin, step: SubmissionStep, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    killed: list[Step] = []
+    killed: list[SubmissionStep] = []
 
-    def kill(entered: Step) -> None:
+    def kill(entered: SubmissionStep) -> None:
         if entered is step and not killed:
             lab.kill(VICTIM)
             killed.append(entered)
-        if entered is Step.LAUNCH and step is not Step.STAGE:
+        if entered is SubmissionStep.LAUNCH and step is not SubmissionStep.STAGE:
             raise KeyboardInterrupt  # all is well until here, and has to be given back
 
-    if step is Step.STAGE:  # one of them to the end
+    if step is SubmissionStep.STAGE:  # one of them to the end
         assert begin(kill, "-n", "3", "--quiet") == 0
         assert capfd.readouterr().out == "3\n" * 3
     else:
@@ -95,16 +95,16 @@ def test_a_peer_that_dies_before_the_launch_is_replaced(
     assert killed
 
 
-@pytest.mark.parametrize("step", list(Step)[8:], ids=lambda step: step.name.lower())
+@pytest.mark.parametrize("step", list(SubmissionStep)[8:], ids=lambda step: step.name.lower())
 def test_a_peer_that_dies_from_the_launch_on_ends_the_run_and_is_named(
-    lab: Lab, begin: Begin, step: Step, capfd: pytest.CaptureFixture[str]
+    lab: Lab, begin: Begin, step: SubmissionStep, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def kill(entered: Step) -> None:
+    def kill(entered: SubmissionStep) -> None:
         if entered is step:
             lab.kill(VICTIM)
 
     code = begin(kill, "-n", "6", "--quiet")
-    assert code == (LOST if step is Step.WATCH else NEVER_STARTED)
+    assert code == (LOST if step is SubmissionStep.WATCH else NEVER_STARTED)
     assert "/h1" in capfd.readouterr().err
 
 

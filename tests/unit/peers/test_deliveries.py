@@ -17,7 +17,14 @@ import pytest
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerUnreachable, Refused
 from runtime.peers.model import Reason
-from runtime.peers.staging import Content, ContentCache, Receiver, Shape, StagingService, deliver
+from runtime.peers.staging import (
+    ContentCache,
+    Receiver,
+    Shape,
+    StagedContent,
+    StagingService,
+    deliver,
+)
 from runtime.peers.staging.fetching import PIECE
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -103,20 +110,20 @@ def lab(tmp_path: Path) -> Lab:
 
 
 @pytest.fixture
-def content(tmp_path: Path) -> Content:
+def content(tmp_path: Path) -> StagedContent:
     path = tmp_path / "program.tar"
     path.write_bytes(bytes(range(256)) * 4096 * 4 + b"end")
-    return Content.of(path)
+    return StagedContent.of(path)
 
 
-def has_it(lab: Lab, name: str, content: Content) -> bool:
+def has_it(lab: Lab, name: str, content: StagedContent) -> bool:
     found = lab.services[name].cache.path(content.digest)
     return found is not None and found.read_bytes() == content.path.read_bytes()
 
 
 @pytest.mark.parametrize("shape", list(Shape))
 def test_a_content_gets_to_all_peers_in_every_shape(
-    lab: Lab, content: Content, shape: Shape
+    lab: Lab, content: StagedContent, shape: Shape
 ) -> None:
     receivers = [lab.add(f"h{number}") for number in range(5)]
     arrived: list[str] = []
@@ -129,7 +136,7 @@ def test_a_content_gets_to_all_peers_in_every_shape(
 
 @pytest.mark.parametrize("victim", ["h0", "h1", "h3"])
 def test_a_peer_that_dies_in_the_middle_is_named_and_all_others_get_the_content(
-    lab: Lab, content: Content, victim: str
+    lab: Lab, content: StagedContent, victim: str
 ) -> None:
     receivers = [lab.add(f"h{number}") for number in range(4)]
     lab.kill(victim, PIECE)
@@ -138,7 +145,7 @@ def test_a_peer_that_dies_in_the_middle_is_named_and_all_others_get_the_content(
     assert all(has_it(lab, one.name, content) for one in receivers if one.name != victim)
 
 
-def test_what_is_in_the_cache_is_not_sent_again(lab: Lab, content: Content) -> None:
+def test_what_is_in_the_cache_is_not_sent_again(lab: Lab, content: StagedContent) -> None:
     receivers = [lab.add("h0"), lab.add("h1")]
     deliver(content, receivers[:1], caller=CALLER)
     content.path.rename(content.path.with_suffix(".gone"))  # nothing is read here any more
@@ -147,7 +154,7 @@ def test_what_is_in_the_cache_is_not_sent_again(lab: Lab, content: Content) -> N
 
 
 def test_a_peer_without_room_says_so_and_the_others_get_the_content(
-    lab: Lab, content: Content
+    lab: Lab, content: StagedContent
 ) -> None:
     receivers = [lab.add("h0")]
     lab.limit = 100
@@ -160,7 +167,7 @@ def test_a_peer_without_room_says_so_and_the_others_get_the_content(
     assert has_it(lab, "h2", content)
 
 
-def test_a_wrong_key_brings_nothing_anywhere(lab: Lab, content: Content) -> None:
+def test_a_wrong_key_brings_nothing_anywhere(lab: Lab, content: StagedContent) -> None:
     wrong = Receiver("h0", "h0:7700", "f" * 32, lab.add("h0").open)
     failures = deliver(content, [wrong], caller=CALLER)
     assert "no reservation with this key" in failures["h0"]
@@ -186,7 +193,7 @@ class _Files(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_download_that_breaks_goes_on_where_it_ended(lab: Lab, content: Content) -> None:
+def test_a_download_that_breaks_goes_on_where_it_ended(lab: Lab, content: StagedContent) -> None:
     _Files.data, _Files.offsets = content.path.read_bytes(), []
     with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -202,7 +209,7 @@ def test_a_download_that_breaks_goes_on_where_it_ended(lab: Lab, content: Conten
 
 
 def test_a_source_that_sends_something_else_is_left_for_the_next_one(
-    lab: Lab, content: Content
+    lab: Lab, content: StagedContent
 ) -> None:
     lab.add("h0")
     lab.add("good")

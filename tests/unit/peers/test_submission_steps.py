@@ -18,7 +18,7 @@ from runtime.deployment import (
 )
 from runtime.deployment.model import BookedPeer
 from runtime.peers.booking import Demand, Offer
-from runtime.peers.submission import FAR, Step, StepNews, Steps, StepState
+from runtime.peers.submission import FAR, StepNews, Steps, StepState, SubmissionStep
 from runtime.processes.launcher.listener import Silent
 
 PEERS = '<peers ranks="3" strategy="mixed" wait="2min"/>'
@@ -82,30 +82,33 @@ def test_the_line_of_gcm_run_is_a_descriptor_that_means_the_same(
 def test_steps_before_the_one_that_begins_are_done() -> None:
     news: list[StepNews] = []
     steps = Steps(news.append)
-    steps.enter(Step.BOOK, "4 places")
+    steps.enter(SubmissionStep.BOOK, "4 places")
     steps.note("h1: 2 places")
-    assert steps.states[Step.LAB] is StepState.DONE
-    assert (steps.current, steps.details[Step.BOOK]) == (Step.BOOK, "h1: 2 places")
-    steps.enter(Step.STAGE)
-    steps.enter(Step.BOOK, "in the place of one that died")
-    assert steps.states[Step.STAGE] is StepState.PLANNED
+    assert steps.states[SubmissionStep.LAB] is StepState.DONE
+    assert (steps.current, steps.details[SubmissionStep.BOOK]) == (
+        SubmissionStep.BOOK,
+        "h1: 2 places",
+    )
+    steps.enter(SubmissionStep.STAGE)
+    steps.enter(SubmissionStep.BOOK, "in the place of one that died")
+    assert steps.states[SubmissionStep.STAGE] is StepState.PLANNED
     steps.fail("too few")
-    assert steps.states[Step.BOOK] is StepState.FAILED
-    assert len(Step) == 11
+    assert steps.states[SubmissionStep.BOOK] is StepState.FAILED
+    assert len(SubmissionStep) == 11
 
 
 def test_the_last_steps_follow_from_the_states_of_the_machine() -> None:
-    entered: list[Step] = []
+    entered: list[SubmissionStep] = []
     listener = StepListener(Silent(), 2, entered.append)
     for path in ("/grid/site0/h1", "/grid/site0/h2"):
         listener.state(path, "starting", "front-end")
     listener.state("/grid/site0/h1", "up", "front-end")
     assert entered == []
     listener.state("/grid/site0/h2", "up", "front-end")
-    assert entered == [Step.TABLE]
+    assert entered == [SubmissionStep.TABLE]
     listener.state("/grid/site0/h1/wrapper0", "running")
     listener.state("/grid/site0/h1/wrapper1", "running")
-    assert entered == [Step.TABLE, Step.WATCH]
+    assert entered == [SubmissionStep.TABLE, SubmissionStep.WATCH]
 
 
 def test_a_dry_run_tells_who_is_asked_first_and_who_is_silent() -> None:
