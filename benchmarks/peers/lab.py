@@ -7,7 +7,7 @@ from random import Random
 
 from runtime.peers.latency import RttTarget, network_of
 from runtime.peers.membership import Row
-from runtime.peers.model import Address, Peer, PeerName, Share
+from runtime.peers.model import Address, Member, PeerName, Share
 
 HOSTS_OF_A_NETWORK = 100
 WIDTH = 0.030
@@ -30,11 +30,11 @@ class Lab:
         """Return the network of a peer."""
         return number // HOSTS_OF_A_NETWORK
 
-    def peer(self, number: int) -> Peer:
+    def peer(self, number: int) -> Member:
         """Return a peer as others know it."""
         site, host = divmod(number, HOSTS_OF_A_NETWORK)
         address = Address(f"10.{site >> 8}.{site & 255}.{host + 1}", 7700)
-        return Peer(PeerName(f"h{number}"), (address,), Share(1, 4 if number % 2 else 2))
+        return Member(PeerName(f"h{number}"), (address,), Share(1, 4 if number % 2 else 2))
 
     def row(self, number: int) -> Row:
         """Return the row of a peer."""

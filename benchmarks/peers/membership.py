@@ -11,7 +11,7 @@ from statistics import mean
 
 from benchmarks.peers.lab import Lab
 from runtime.peers.latency import RttTable
-from runtime.peers.membership import HostList, OwnRow, Row, Table
+from runtime.peers.membership import HostList, MemberTable, OwnRow, Row
 
 ALIVE_EVERY, EXPIRE_AFTER, EXCHANGE_EVERY, REFRESH_EVERY = 20, 90.0, 5, 300
 PING_EVERY, KNOWN_HOSTS = 10, 1000
@@ -45,7 +45,7 @@ class MembershipRun:
         self._lab = Lab(peers)
         self._random = self._lab.random
         self._churn = churn
-        self._tables = [Table(f"s{number}", EXPIRE_AFTER) for number in range(supernodes)]
+        self._tables = [MemberTable(f"s{number}", EXPIRE_AFTER) for number in range(supernodes)]
         self._own = [OwnRow(self._lab.peer(number)) for number in range(peers)]
         self._phase: list[list[int]] = [[] for _ in range(ALIVE_EVERY)]
         for number in range(peers):
@@ -173,7 +173,7 @@ class MembershipRun:
 
     def _table(self) -> object:
         """Return what a supernode keeps of all."""
-        table = Table("s", EXPIRE_AFTER)
+        table = MemberTable("s", EXPIRE_AFTER)
         for number in range(self._lab.size):
             table.take(Row.of(self._lab.row(number).plain())[0], 0.0, 0.0)
         return table

@@ -19,7 +19,7 @@ from runtime.launchers.peer import PeerLauncher
 from runtime.peers.booking import AskerSettings, BookedHost, Demand, Offer, strategy_named
 from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
-from runtime.peers.model import Role
+from runtime.peers.model import MemberRole
 from runtime.peers.submission import (
     FAR,
     Booking,
@@ -60,7 +60,7 @@ def run_on_peers(
 
 def _lab(request: PeersRequest) -> Lab:
     file = Path(request.credential).expanduser() if request.credential else user_credential()
-    return Lab(Credential.read(file, role=Role.USER), user_folder() / "hosts.json")
+    return Lab(Credential.read(file, role=MemberRole.USER), user_folder() / "hosts.json")
 
 
 class _Submission:

@@ -159,6 +159,3 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
 
 GUARDED = frozenset({Staging, Launch})
 """The contracts that serve nobody whose address is on the deny list; `Reservation` says so."""
-
-Membership = LabMembership
-Watching = StatusService

@@ -228,8 +228,3 @@ def key_of(plain: Any) -> Key:
     if isinstance(plain, str) and _KEY.fullmatch(plain):
         return Key(plain)
     raise PeerError("a key has 32 hexadecimal digits")
-
-
-Peer = Member
-Role = MemberRole
-Answer = PlacesAnswer

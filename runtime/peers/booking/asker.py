@@ -37,7 +37,7 @@ from runtime.peers.booking.asker_words import (
 )
 from runtime.peers.booking.offers import BookingError, Offer
 from runtime.peers.booking.strategies import Strategy
-from runtime.peers.model import Answer, Key, Reason
+from runtime.peers.model import Key, PlacesAnswer, Reason
 
 __all__ = ["Asker", "AskerSettings", "AskerState"]
 
@@ -134,7 +134,7 @@ class Asker:
         self._order += self._strategy.order(fresh)
         return self._go_on(now) if self.state is AskerState.ASKING and fresh else []
 
-    def answered(self, key: Key, answer: Answer, now: float) -> list[AskerEffect]:
+    def answered(self, key: Key, answer: PlacesAnswer, now: float) -> list[AskerEffect]:
         """A peer has answered. Places that come too late are given back."""
         peer = self._pending.pop(key, None)
         if peer is None:

@@ -22,7 +22,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from gcm.records import dataclass
 from runtime.peers.errors import Refused
-from runtime.peers.model import Answer, Key, Principal, Reason, Role, Share
+from runtime.peers.model import Key, MemberRole, PlacesAnswer, Principal, Reason, Share
 
 __all__ = [
     "AdmissionRules",
@@ -121,17 +121,17 @@ class Gatekeeper:
 
     def reserve(
         self, principal: Principal, address: str, request: PlacesRequest, now: float
-    ) -> Answer:
+    ) -> PlacesAnswer:
         """Grant places to one who calls from an address, or say why not."""
         refusal = self._refusal(principal, address, request)
         if refusal is not None:
-            return Answer(0, 0.0, *refusal)
+            return PlacesAnswer(0, 0.0, *refusal)
         granted = min(request.processes, self.rules.share.processes)
         lease = min(request.lease, self.rules.lease)
         hold = Hold(request.key, principal, request.application, granted)
         hold.until = now + lease
         self._holds[request.key] = hold
-        return Answer(granted, lease)
+        return PlacesAnswer(granted, lease)
 
     def renew(self, principal: Principal, key: Key, lease: float, now: float) -> bool:
         """Let a reservation last longer; tell whether there still is one of this principal."""
@@ -228,7 +228,7 @@ class Gatekeeper:
         rules, share = self.rules, self.rules.share
         if self.is_closed:
             return Reason.ENDING, "the peer is about to end"
-        is_user = principal.role is Role.USER
+        is_user = principal.role is MemberRole.USER
         if not is_user or (rules.users is not None and principal.name not in rules.users):
             return Reason.NOT_TRUSTED, f"its owner runs nothing of {principal}"
         if is_denied(address, rules.deny):

@@ -8,7 +8,6 @@ from runtime.peers.configuration.settings import SETTINGS, Setting, reference, t
 
 __all__ = [
     "SETTINGS",
-    "Configuration",
     "PeerConfiguration",
     "PeerFolder",
     "Setting",
@@ -19,5 +18,3 @@ __all__ = [
     "user_credential",
     "user_folder",
 ]
-
-Configuration = PeerConfiguration

@@ -8,8 +8,6 @@ from runtime.peers.connections.listening import Listener
 from runtime.peers.connections.serving import Services, TakeOver, calling_host
 
 __all__ = [
-    "Connection",
-    "Dialler",
     "Listener",
     "MemberConnection",
     "MemberDialler",
@@ -17,6 +15,3 @@ __all__ = [
     "TakeOver",
     "calling_host",
 ]
-
-Connection = MemberConnection
-Dialler = MemberDialler

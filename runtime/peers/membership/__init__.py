@@ -19,11 +19,6 @@ __all__ = [
     "MemberTable",
     "OwnRow",
     "Row",
-    "State",
-    "Table",
     "read_text",
     "text_of",
 ]
-
-Table = MemberTable
-State = MemberState

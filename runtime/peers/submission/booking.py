@@ -31,7 +31,7 @@ from runtime.peers.booking import (
 )
 from runtime.peers.contracts import Reservation
 from runtime.peers.errors import PeerError
-from runtime.peers.model import Answer, Key
+from runtime.peers.model import Key, PlacesAnswer
 from runtime.peers.submission.lab import Lab
 
 _log = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class Booking:
             plain = service.reserve(
                 self.lab.me, key, self.application, wanted.processes, wanted.lease
             )
-            answer = Answer.of(plain)
+            answer = PlacesAnswer.of(plain)
         except PeerError as fault:
             why = _words(fault)
             self.lab.forget(peer)

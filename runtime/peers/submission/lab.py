@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from runtime.peers.booking import Offer
-from runtime.peers.connections import Connection, Dialler
-from runtime.peers.contracts import Membership
+from runtime.peers.connections import MemberConnection, MemberDialler
+from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Credential
 from runtime.peers.errors import PeerError, PeerUnreachable
 from runtime.peers.membership import HostList, Row, read_text, text_of
-from runtime.peers.model import Address, Peer, Principal, Role
+from runtime.peers.model import Address, Member, MemberRole, Principal
 
 C = TypeVar("C")
 FAR = 1e6
@@ -33,15 +33,15 @@ class Lab:
     """
 
     def __init__(self, credential: Credential, cache: Path, timeout: float = 3.0) -> None:
-        self.dialler = Dialler(credential, timeout)
-        self.peers: dict[str, Peer] = {}
+        self.dialler = MemberDialler(credential, timeout)
+        self.peers: dict[str, Member] = {}
         self.source = ""
         """Where the hosts come from, for people."""
         self._credential = credential
         self._cache = cache
         self._timeout = timeout
         self._lock = threading.Lock()
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, MemberConnection] = {}
 
     @property
     def me(self) -> str:
@@ -60,7 +60,7 @@ class Lab:
         except (OSError, PeerError):
             known = []
         addresses = dict.fromkeys(self._credential.header.supernodes)
-        supernodes = [one.peer for one in known if one.peer.role is Role.SUPERNODE]
+        supernodes = [one.peer for one in known if one.peer.role is MemberRole.SUPERNODE]
         addresses |= dict.fromkeys(at for one in supernodes for at in one.addresses)
         faults: list[str] = []
         for address in addresses:
@@ -87,7 +87,7 @@ class Lab:
                     cure="Start one with: gcm-peer supernode, or ask who keeps the lab",
                 )
         self.peers |= {str(one.row.peer.name): one.row.peer for one in hosts.all
-                       if one.row.peer.role is Role.PEER}  # fmt: skip
+                       if one.row.peer.role is MemberRole.PEER}  # fmt: skip
         return list(self.peers)
 
     def offers(self, names: Iterable[str]) -> list[Offer]:
@@ -100,7 +100,7 @@ class Lab:
         """Return a service of a peer; raises PeerError."""
         return self._connection(name).stub(contract, timeout or self._timeout)
 
-    def connect(self, name: str) -> Connection:
+    def connect(self, name: str) -> MemberConnection:
         """Return a connection of its own to a peer; raises PeerError."""
         return self.dialler.reach(self.peers[name])
 
@@ -125,7 +125,7 @@ class Lab:
 
     def _ask(self, address: Address, most: int) -> tuple[list[Row], bool]:
         with self.dialler.dial(address) as connection:
-            answer = connection.stub(Membership).hosts(self.me, most)
+            answer = connection.stub(LabMembership).hosts(self.me, most)
         match answer:
             case {"rows": [*rows], "complete": bool(is_complete)}:
                 return [Row.of(one)[0] for one in rows], is_complete
@@ -141,7 +141,7 @@ class Lab:
     def _offer(self, name: str) -> Offer:
         places = self.peers[name].share.processes
         try:
-            membership = self.service(name, Membership)
+            membership = self.service(name, LabMembership)
             times = []
             for _ in range(PINGS):
                 begun = time.monotonic()
@@ -152,7 +152,7 @@ class Lab:
             self.forget(name)
             return Offer(name, places, FAR)
 
-    def _connection(self, name: str) -> Connection:
+    def _connection(self, name: str) -> MemberConnection:
         with self._lock:
             found = self._connections.get(name)
         if found is not None:
@@ -167,4 +167,4 @@ class Lab:
 
 def principal_of(name: str) -> Principal:
     """Return who has to answer for a peer of that name."""
-    return Principal(Role.PEER, name)
+    return Principal(MemberRole.PEER, name)

@@ -23,10 +23,10 @@ from runtime.peers.booking import (
     Strategy,
     strategy_named,
 )
-from runtime.peers.model import Answer, Key, Reason
+from runtime.peers.model import Key, PlacesAnswer, Reason
 
-BUSY = Answer(0, 0.0, Reason.BUSY, "1 of 1 applications run")
-DENIED = Answer(0, 0.0, Reason.DENIED, "10.0.0.1 is on its deny list")
+BUSY = PlacesAnswer(0, 0.0, Reason.BUSY, "1 of 1 applications run")
+DENIED = PlacesAnswer(0, 0.0, Reason.DENIED, "10.0.0.1 is on its deny list")
 
 
 class Story:
@@ -64,9 +64,9 @@ class Story:
             if isinstance(one, AskPlaces):
                 self.keys[one.peer] = one.key
 
-    def says(self, peers: str, answer: Answer | int) -> None:
+    def says(self, peers: str, answer: PlacesAnswer | int) -> None:
         """Let peers answer, one after the other; keep what came of the last one."""
-        told = Answer(answer, 30.0) if isinstance(answer, int) else answer
+        told = PlacesAnswer(answer, 30.0) if isinstance(answer, int) else answer
         for peer in peers:
             self._note(self.asker.answered(self.keys[peer], told, self.now))
 
@@ -257,7 +257,7 @@ def test_where_nobody_is_known_that_is_said() -> None:
 
 def test_what_is_held_is_renewed_until_it_has_begun() -> None:
     story = Story(2, hosts="ab")
-    story.says("a", Answer(1, 12.0))
+    story.says("a", PlacesAnswer(1, 12.0))
     story.says("b", 1)
     story.wait()
     assert (story.now, story.of(RenewPlaces)) == (4.0, "ab")

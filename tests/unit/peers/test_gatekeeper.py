@@ -21,7 +21,7 @@ from runtime.peers.booking import (
     gatekeeper,
 )
 from runtime.peers.errors import Refused
-from runtime.peers.model import Answer, Key, Principal, Reason, Share
+from runtime.peers.model import Key, PlacesAnswer, Principal, Reason, Share
 
 ALICE, BOB = Principal.parse("user:alice"), Principal.parse("user:bob")
 KEYS = [Key(f"{number:032x}") for number in range(9)]
@@ -41,14 +41,14 @@ def ask(
     lease: float = 30.0,
     now: float = 0.0,
     address: str = "10.0.0.1",
-) -> Answer:
+) -> PlacesAnswer:
     request = PlacesRequest(key, application, processes, lease)
     return keeper.reserve(who, address, request, now)
 
 
 def test_a_peer_grants_what_is_asked_for_up_to_its_processes() -> None:
-    assert ask(gate(p=4), processes=8) == Answer(4, 30.0)
-    assert ask(gate(p=4), processes=3) == Answer(3, 30.0)
+    assert ask(gate(p=4), processes=8) == PlacesAnswer(4, 30.0)
+    assert ask(gate(p=4), processes=3) == PlacesAnswer(3, 30.0)
 
 
 def test_a_lease_is_no_longer_than_the_peer_allows() -> None:
