@@ -94,7 +94,9 @@ def take_what_was_kept(bench: Any) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_heat_that_is_killed_again_and_again_comes_to_the_same_result(bench: Any, tmp_path: Path) -> None:
+def test_heat_that_is_killed_again_and_again_comes_to_the_same_result(
+    bench: Any, tmp_path: Path
+) -> None:
     seed = random.SystemRandom().randrange(1_000_000)
     print("seed", seed)
     dice = random.Random(seed)
