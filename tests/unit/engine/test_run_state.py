@@ -777,7 +777,20 @@ def test_the_run_has_failed_if_nobody_is_left_to_bring_it_to_its_end(surviving: 
     assert any("0:0:1" in line for line in said(surviving))
 
 
+@pytest.mark.parametrize("pair", ["0:0:1 1:0:0", "1:0:0 0:0:1"])
 def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_whoever_tells(
+    surviving: RunState, pair: str
+) -> None:
+    play(
+        surviving,
+        f"""
+        > Suspected {pair} "the link is cut"
+        condemn 1:0 the link is cut
+        """,
+    )
+
+
+def test_suspicions_about_a_cluster_that_is_to_end_already_end_no_other_one(
     surviving: RunState,
 ) -> None:
     play(
@@ -786,7 +799,7 @@ def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_who
         > Suspected 0:0:1 1:0:0 "the link is cut"
         condemn 1:0 the link is cut
         > Suspected 1:0:0 0:0:1 "the link is cut"
-        condemn 1:0 the link is cut
+        > Suspected 0:0:0 1:0:1 "the link is cut"
         """,
     )
 
