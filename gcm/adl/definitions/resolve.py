@@ -260,12 +260,12 @@ class Resolver:
         declared = attribute_interface(body)
         if declared is None:
             return body
-        named = body.attributes.signature if body.attributes else ""
-        if named and declared.signature not in ("", named):
+        written = body.attributes
+        if written and written.signature and declared.signature not in ("", written.signature):
             self._report_once(
                 "attribute-signature",
                 f"interface '{declared.name}' has the signature '{declared.signature}', and"
-                f" <attributes> in line {body.attributes.location.line} has '{named}'",
+                f" <attributes> in line {written.location.line} has '{written.signature}'",
                 declared.location,
                 "write the same signature in both, or leave the interface out",
             )
