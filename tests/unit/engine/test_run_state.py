@@ -797,7 +797,6 @@ def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_who
         > Suspected 0:0:1 1:0:0 "the link is cut"
         condemn 1:0 the link is cut
         > Suspected 1:0:0 0:0:1 "the link is cut"
-        condemn 1:0 the link is cut
         """,
     )
 
