@@ -120,7 +120,7 @@ class RunState:
     _halted: bool = False
     _now: float = 0.0
     _told: dict[str, TellEnd] = field(default_factory=dict)
-    """The ends that ranks which go on were told of."""
+    """The ends that other ranks were told of."""
     _condemned: set[str] = field(default_factory=set)
     """The clusters that are to end because others cannot reach them."""
 
@@ -234,6 +234,8 @@ class RunState:
             self._look_after_replicas(event.rank)
             yield from self._end_if_none_is_left(event)
         else:
+            if event.code and not (event.facts.is_said or self.steered):
+                yield self._tell(TellEnd(event.rank, event.code, _how(event)))
             self._let_others_end()
 
     def _look_after_replicas(self, ended: str) -> None:

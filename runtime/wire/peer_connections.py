@@ -227,7 +227,10 @@ class PeerConnections:
         (self._peers.get(peer) or self._meet(peer)).watch()
 
     def explain(self, peer: int, why: PeerLost) -> None:
-        """Know how a peer has ended: nobody waits for it longer than for its last words."""
+        """Know how a peer has ended: nobody waits for it longer than for its last words.
+
+        As for all else, the lock of the owner is held; who has none asks for it by `soon`.
+        """
         (self._peers.get(peer) or self._meet(peer)).explain(why)
 
     @property

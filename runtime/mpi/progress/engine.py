@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Steps
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
-    from runtime.wire import Incoming, Outgoing, PeerLost
+    from runtime.wire import Incoming, Outgoing
     from runtime.wire.peer_connections import PeerConnections
     from runtime.wire.wake_ups import WakeUps
 
@@ -433,12 +433,6 @@ class Engine:
             for index in set(indexes):
                 if self.connections is not None:
                     self.connections.watch(index)
-
-    def explain(self, index: int, why: PeerLost) -> None:
-        """Know how a process has ended from those who have seen it; any thread may tell."""
-        with self.lock:
-            if self.connections is not None:
-                self.connections.explain(index, why)
 
     # --------------------------------------------------------------- what connections call back
 

@@ -199,6 +199,7 @@ def test_a_failure_near_the_end_of_the_time_gives_the_others_their_while(limited
         """
         > at 49 RankEnded 0:0:0 7
         /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
         > at 50 Tick
         > at 54 Tick
         stop
@@ -377,8 +378,10 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
         """
         > at 50 RankEnded 1:0:1 7 why
         /1:0:1 is failed exit code 7
+        tell all that 1:0:1 ended with exit code 7 (7)
         > at 51 RankEnded 1:0:0 9
         /1:0:0 is failed exit code 9
+        tell all that 1:0:0 ended with exit code 9 (9)
         > at 51 JobEnded 1:0 9
         /1:0 is failed exit code 9
         > at 54.9 Tick
@@ -398,12 +401,18 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
     ]
 
 
+def test_a_rank_that_says_how_it_fails_is_not_taken_for_lost(started: RunState) -> None:
+    said_so = events.RankEnded("1:0:1", 7, "why", RankExit(is_said=True))
+    assert [write(one) for one in started.handle(said_so, 50)] == ["/1:0:1 is failed exit code 7"]
+
+
 def test_a_rank_that_aborts_ends_everything_at_once(started: RunState) -> None:
     play(
         started,
         """
         > at 50 RankEnded 1:0:1 7 why
         /1:0:1 is failed exit code 7
+        tell all that 1:0:1 ended with exit code 7 (7)
         > at 50 Aborted 1:0:1
         stop
         > at 50 Aborted 1:0:0
@@ -425,8 +434,10 @@ def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
         """
         > at 50 RankEnded 0:0:0 1 'it waited for 1:0:1' 1:0:1
         /0:0:0 is failed exit code 1
+        tell all that 0:0:0 ended with exit code 1 (1)
         > at 50 RankEnded 1:0:1 7
         /1:0:1 is failed exit code 7
+        tell all that 1:0:1 ended with exit code 7 (7)
         > at 50 Aborted 1:0:1
         stop
         > PlaceClosed 0:0
