@@ -13,18 +13,21 @@ from gcm.adl.definitions.grammar import GRAMMAR
 from runtime.cli.questions import QUESTIONS
 from runtime.deployment.language import LANGUAGE
 from runtime.deployment.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
+from runtime.peers.model import MemberRole
 
 ROOT = Path(__file__).parents[3]
 ELEMENT = re.compile(r"(?<!\(\?P)<([a-z][a-zA-Z-]+)([^<>]*)>?")  # not a group of a pattern
 WRITTEN = re.compile(r"([a-z]+(?:-[a-z]+)*)=(?=[\"'.{…])")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
-# Not for the user to write: pictures, and how Python itself calls what has no file.
+# Not for the user to write: pictures and pages, and how Python itself calls what has no file.
 NO_MESSAGES = (
     "gcm/drawing/",
     "runtime/cli/machine_picture.py",
     "runtime/deployment/schema.py",
     "runtime/deployment/language.py",
+    "runtime/peers/watching/",
+    "runtime/peers/commands/watch_actions.py",
 )
 OF_PYTHON = {
     "frozen",
@@ -36,6 +39,7 @@ OF_PYTHON = {
     "bytes",
     "string",
     "rows",
+    "credential",
 }
 OF_CONTROLLER_FILES = {"componentConfiguration", "controllers", "implementation"}
 OF_RANKS = {"--room"}  # of the command that `mpiexec` is given
@@ -50,8 +54,8 @@ for tag, written in GRAMMAR.items():
 
 
 def options_of(package: str) -> Iterator[str]:
-    """Yield the options that the command of a package has, wherever its parser gets them."""
-    for path in (ROOT / package / "cli").glob("*.py"):
+    """Yield the options that the commands in a package have, wherever their parsers get them."""
+    for path in (ROOT / package).glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("add_argument"):
                 yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
@@ -62,9 +66,11 @@ OF_OTHERS = {"--force-reinstall", "--mca", "--shm-size"}
 
 OPTIONS = {
     *OF_OTHERS,
-    *options_of("runtime"),
-    *options_of("gcm"),
+    *options_of("runtime/cli"),
+    *options_of("runtime/peers/commands"),
+    *options_of("gcm/cli"),
     *(f"--{question.option}" for question in QUESTIONS),
+    *(f"--{role}" for role in MemberRole),
     *OF_RANKS,
     *OF_ALL,
     *OF_EXAMPLES,
