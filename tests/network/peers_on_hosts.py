@@ -69,7 +69,7 @@ class PeersOnHosts:
         assert done.returncode == 0, done.stderr
 
     def run(self, *words: str, timeout: float = 240) -> tuple[int, str, str]:
-        """Run `gcm-run` at the host of the user."""
+        """Run `gcm-run` at the host of the user; raises TimeoutExpired, with what it printed."""
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -21,6 +22,8 @@ from pathlib import Path
 from benchmarks.grid import EmulatedGrid, Layout, Line
 from tests.network.peers_on_hosts import ROOT, PeersOnHosts
 
+LIMIT = 240.0
+"""How many seconds a run may take; one that takes longer is a fault."""
 WAN = Line(delay=0.01, rate=1e9)
 PI = """\
 import random, sys, time
@@ -60,11 +63,11 @@ def lab_of(peers: int, base: Path) -> Iterator[PeersOnHosts]:
 def show(lab: PeersOnHosts, cuts: int, seed: int, programs: Sequence[tuple[str, ...]]) -> list[str]:
     """Run, and cut the power of a peer in each run; return what was not as it has to be."""
     chance, faults = random.Random(seed), list[str]()
-    words = ("-n", str(len(lab.peers) // 2), "-r", "2", "-w", "60", "--quiet")
+    words = ("-n", str(len(lab.peers) // 2), "-r", "2", "-w", "60")
     wanted, took = dict[tuple[str, ...], str](), dict[tuple[str, ...], float]()
     for program in programs:
         begun = time.monotonic()
-        code, wanted[program], errors = lab.run(*words, *program)
+        code, wanted[program], errors = _run(lab, *words, *program)
         took[program] = time.monotonic() - begun
         if code:
             faults.append(f"undisturbed, {program[0]} ended with {code}: {errors}")
@@ -82,7 +85,7 @@ def show(lab: PeersOnHosts, cuts: int, seed: int, programs: Sequence[tuple[str, 
         for timer in timers:
             timer.start()
         begun = time.monotonic()
-        code, output, errors = lab.run(*words, *program)
+        code, output, errors = _run(lab, *words, *program)
         lasted = time.monotonic() - begun
         for timer in timers:
             timer.join()
@@ -96,6 +99,18 @@ def show(lab: PeersOnHosts, cuts: int, seed: int, programs: Sequence[tuple[str, 
         with ThreadPoolExecutor(2) as threads:
             list(threads.map(lab.boot, victims))
     return faults
+
+
+def _run(lab: PeersOnHosts, *words: str) -> tuple[int, str, str]:
+    try:
+        return lab.run(*words, timeout=LIMIT)
+    except subprocess.TimeoutExpired as expired:
+        why = f"not within {LIMIT:g} s\n{_text(expired.stderr)}"
+        return -1, _text(expired.stdout), why
+
+
+def _text(printed: bytes | str | None) -> str:
+    return printed.decode(errors="replace") if isinstance(printed, bytes) else printed or ""
 
 
 def main() -> int:
