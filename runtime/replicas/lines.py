@@ -32,7 +32,7 @@ class ReplicaLines:
         self._names = {process: firsts[rank] for process, rank in ranks.items()}
         self._written: dict[Stream, int] = {}
         self._shown: dict[Stream, int] = {}
-        self._begun: dict[Stream, bytes] = {}
+        self._begun: dict[Stream, list[bytes]] = {}
 
     def written(self, process: str, stream: str, block: bytes) -> tuple[str, bytes]:
         """Return the name under which to show a block, and what of it is shown.
@@ -40,11 +40,13 @@ class ReplicaLines:
         A line that is not complete is kept: the process may die before it writes the rest.
         """
         name, key = self._names[process], (process, stream)
-        if begun := self._begun.pop(key, b""):
-            block = begun + block
         end = block.rfind(b"\n") + 1
-        if end < len(block):
-            self._begun[key], block = block[end:], block[:end]
+        begun = self._begun.setdefault(key, [])
+        if not end:
+            begun.append(block)
+            return name, b""
+        rest, block = block[end:], b"".join((*begun, block[:end]))
+        begun[:] = [rest]
         before = self._written.get(key, 0)
         after = self._written[key] = before + block.count(b"\n")
         shown = self._shown.get((name, stream), 0)
@@ -58,8 +60,9 @@ class ReplicaLines:
         lasts: dict[Stream, bytes] = {}
         for (process, stream), begun in self._begun.items():
             key = self._names[process], stream
-            if self._written[process, stream] == self._shown.get(key, 0):
-                lasts[key] = max(lasts.get(key, b""), begun, key=len)
+            last = b"".join(begun)
+            if last and self._written.get((process, stream), 0) == self._shown.get(key, 0):
+                lasts[key] = max(lasts.get(key, b""), last, key=len)
         for (name, stream), last in lasts.items():
             yield name, stream, last
 

@@ -123,6 +123,8 @@ class RunState:
     _now: float = 0.0
     _told: dict[str, TellEnd] = field(default_factory=dict)
     """The ends that ranks which go on were told of."""
+    _condemned: set[str] = field(default_factory=set)
+    """The clusters that are to end because others cannot reach them."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -375,15 +377,16 @@ class RunState:
         """Decide for all who is lost of two ranks that live and cannot reach each other.
 
         It is one's whole cluster, since both cannot go on: that with fewer ranks, or the later one.
+        What others say of a cluster that is to end already is no reason to end another one.
         """
         clusters = {one.rpartition(":")[0] for one in (event.by, event.rank)}
         if event.rank in self._told:
             yield replace(self._told[event.rank], is_new=False)
-        elif event.by not in self._told and clusters <= self.outline.survivors:
+        elif event.by not in self._told and clusters <= self.outline.survivors - self._condemned:
             order = list(self.outline.ranks)
-            yield Condemn(
-                min(clusters, key=lambda one: (self._living(one), -order.index(one))), event.why
-            )
+            chosen = min(clusters, key=lambda one: (self._living(one), -order.index(one)))
+            self._condemned.add(chosen)
+            yield Condemn(chosen, event.why)
 
     def _living(self, cluster: str) -> int:
         return sum(rank not in self._told for rank in self.outline.ranks[cluster])

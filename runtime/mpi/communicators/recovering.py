@@ -84,10 +84,11 @@ def use_info(m: CommunicatorMembers, info: MPI.Info) -> None:
         error = MPI.Exception(MPI.ERR_INFO_VALUE)
         error.add_note(str(wrong))
         report(m.native, error)
-    if chosen.recovery is not RecoveryMode.NONE and not here().is_isolated:
+    survives = here().is_isolated and not here().has_replicas
+    if chosen.recovery is not RecoveryMode.NONE and not survives:
         raise NotOnTheGrid(
             f"{RECOVERY_KEY}={chosen.recovery}: the loss of a rank ends this run",
-            cure='Start it with --failures return, or failures="return" in <application>',
+            cure="Start it with --failures return, and without replicas",
         )
     with m.engine.lock:
         m.recovery.use(chosen)

@@ -9,7 +9,6 @@ from mpi4py import MPI
 
 from runtime.membership.everybody import everybody
 from runtime.mpi.process.native import greatest_tag
-from runtime.replicas.table import ReplicaTable
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -162,6 +161,8 @@ def place_of_rank(link: RankLink) -> Place:
     hosts = [one.host for one in known.residents]
     behind = known.residents[grid.size :]
     if replicas > 1:
+        from runtime.replicas.table import ReplicaTable  # only where ranks have replicas
+
         table = ReplicaTable(grid.size // replicas, replicas)
         me = known.residents[table.replica_at(known.index).rank].identifier
         grid, hosts, behind = grid.first(table.ranks), hosts[: table.ranks], ()

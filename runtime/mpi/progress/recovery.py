@@ -7,7 +7,7 @@ as it arrives, and works on a communicator that is revoked.
 from __future__ import annotations
 
 from runtime.later import Later, logger
-from runtime.mpi.errors import CommunicatorRevoked, ProcessGone
+from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.operations import Operation
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -137,13 +137,24 @@ class Recovery:
 
     def revoke(self) -> None:
         """Let no member use the communicator any more; no member has to take part in that."""
+        self._refuse_replicas("Revoke")
         if self.revoked_by is None:
             self._be_revoked(self._members.engine.me, self.everybody)
 
     def agree(self, flag: int) -> AgreementOperation:
         """Begin to agree on a flag, who has failed, and which failures all have acknowledged."""
+        self._refuse_replicas("An agreement on losses")
         value = agreement.Value(flag, self.failed(), self.acknowledged)
         return AgreementOperation(self._members.engine, self._known_agreements().begin(value))
+
+    def _refuse_replicas(self, what: str) -> None:
+        """Refuse what is said outside of the numbered messages: replicas would not say it alike."""
+        if self._members.engine.decisions is not None:
+            raise NotOnTheGrid(
+                f"{what} is not possible where ranks have replicas",
+                cure="Ranks are lost only with all their replicas: start it with failures='return'"
+                " and without replicas to survive losses in the program",
+            )
 
     def heard(self, sender: int, tag: int, data: bytes) -> None:
         """Take what another member says."""

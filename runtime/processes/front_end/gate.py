@@ -108,6 +108,9 @@ class Gate:
         door = Door(self._reactor, address, self._credentials, self._admit)
         self._expected[member] = rank
         self._late[member] = _LateDoor(door, rank)
+        former = self._guests.get(rank)
+        if former is not None:
+            former.retire()
         return as_others_see(door.address)
 
     def expect_no_more(self, rank: str, incarnation: int) -> None:
@@ -243,6 +246,11 @@ class _Guest:
         """Call the rank; nothing happens once it has gone."""
         with suppress(ChannelClosed):  # it has ended by itself meanwhile
             self.channel.note(Invocation(self.name, interface, operation, args))
+
+    def retire(self) -> None:
+        """Hear nothing more of it, not even that it has gone: another one takes its place."""
+        self.served, self._has_told_its_end = None, True
+        self.channel.close()
 
     def _onward(self, target: Target) -> Channel | None:
         """Return the way for what the rank sends to others, which it does in its own name."""

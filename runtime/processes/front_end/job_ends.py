@@ -45,10 +45,15 @@ class Seen:
 
 
 class JobEnds:
-    """The ends of the ranks of one job, whose cluster is `cluster`."""
+    """The ends of the ranks of one job, whose cluster is `cluster`.
 
-    def __init__(self, cluster: str) -> None:
+    Where the job `goes_on` without ranks that are lost, `mpiexec` cleans nothing up after them.
+    """
+
+    def __init__(self, cluster: str, *, goes_on: bool = False) -> None:
         self._cluster = cluster
+        self._goes_on = goes_on
+        self._aborted: set[str] = set()
         self._told: dict[str, RankEnd] = {}
         self._seen: dict[str, Seen] = {}
         self._left: dict[str, None] = {}
@@ -94,6 +99,10 @@ class JobEnds:
     def said(self, rank: str, code: int, why: str, facts: RankExit) -> RankEnd:
         """Know how the program of a rank ended, by its own word."""
         return self._tell(RankEnd(rank, code, why, facts))
+
+    def aborted(self, rank: str) -> None:
+        """Record that a rank ends the run: whatever is seen later follows from that."""
+        self._aborted.add(rank)
 
     def left(self, rank: str) -> RankEnd | None:
         """Know that nothing more will be heard of a rank, which has not said how it ends."""
@@ -172,8 +181,8 @@ class JobEnds:
             after = BY_REQUEST
         elif self._helper is not None and (not at or at >= self._helper[1]):
             after = self._cluster
-        elif (first := self._first_bad()) and (not at or number in _CLEANED_UP):
-            after = first
+        elif not self._goes_on and (not at or number in _CLEANED_UP):
+            after = self._first_bad()
         return RankExit(signal=number, after=after)
 
     def _first_bad(self) -> str:
@@ -183,7 +192,8 @@ class JobEnds:
 
     def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str]) -> str:
         """Return what was wrong with `mpiexec` itself; nothing if it ended because of a rank."""
-        was_stopped = self._stopped_at is not None and self._stopped_at <= ended.at
+        stopped = self._stopped_at
+        was_stopped = stopped is not None and (not ended.at or stopped <= ended.at)
         helper = self._helper_that_was_outlived()
         if was_stopped or (ended.ok and not helper):
             return ""
@@ -213,7 +223,9 @@ class JobEnds:
     def _when(self, one: RankEnd) -> float:
         """Return when a rank ended; what it said itself was before everything that followed."""
         seen = self._seen.get(one.rank)
-        if seen is None or one.facts.exception or one.code != exit_of(seen.status).shell_code:
+        if seen is None or one.rank in self._aborted or one.facts.exception:
+            return IN_TIME
+        if one.code != exit_of(seen.status).shell_code:
             return IN_TIME
         return seen.at
 

@@ -104,7 +104,7 @@ class RanksLife:
         self._here: set[str] = set()
         self._again: dict[str, int] = {}  # the incarnations of ranks that were started again
         self._connected: set[str] = set()
-        self._ends = JobEnds(told.cluster)
+        self._ends = JobEnds(told.cluster, goes_on=told.job.goes_on)
         self._job = RanksJob(
             told.job,
             told.folder,
@@ -534,6 +534,7 @@ class RanksLife:
 
     def aborted(self, member: str, code: int, *facts: Any) -> None:
         """Pass on that a rank wants everything to end."""
+        self._ends.aborted(member)
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
 
