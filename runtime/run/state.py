@@ -108,6 +108,8 @@ class RunState:
     """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
+    _gone: set[str] = field(default_factory=set)
+    """Clusters whose front-end was lost, and with it what they have made."""
     _fetched: set[str] = field(default_factory=set)
     """Which results are being brought home, or were."""
     _fetching: set[str] = field(default_factory=set)
@@ -350,6 +352,7 @@ class RunState:
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
+        self._gone.add(event.cluster)
         self._jobs.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
         if self.state is RunPhase.RUNNING and event.cluster in self.outline.survivors:
@@ -482,6 +485,8 @@ class RunState:
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
+        if isinstance(event, PlaceLost):
+            self._gone.add(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
         if self._stopping:
             yield from self._finish_if_closed()
@@ -521,7 +526,7 @@ class RunState:
     def _clusters_of_results(self) -> set[str]:
         """Return the clusters whose results are needed: with replicas those of one of each rank.
 
-        Clusters that have lost nobody come first.
+        Clusters that have lost nobody come first, those that are lost themselves last.
         """
         replicas, needed, done = self.outline.replicas, set[str](), set[int]()
         if not replicas or self._ranks_without_result():
@@ -530,7 +535,11 @@ class RunState:
             cluster: {replicas[one] for one in ranks if self.codes.get(one) == 0}
             for cluster, ranks in self.outline.ranks.items()
         }
-        for cluster in sorted(good, key=lambda one: len(self.outline.ranks[one]) - len(good[one])):
+
+        def lacks(cluster: str) -> tuple[bool, int]:
+            return cluster in self._gone, len(self.outline.ranks[cluster]) - len(good[cluster])
+
+        for cluster in sorted(good, key=lacks):
             if good[cluster] - done:
                 needed.add(cluster)
                 done |= good[cluster]

@@ -900,6 +900,32 @@ def test_a_run_is_good_if_a_replica_of_each_rank_ended_well_and_has_results_of_w
     assert said(replicated) == []
 
 
+def test_results_come_from_clusters_that_are_still_there_when_all_ranks_have_ended(
+    replicated: RunState,
+) -> None:
+    for rank in ("0:0:0", "0:0:1", "1:0:0", "1:0:1"):
+        replicated.handle(events.RankEnded(rank, 0), 0.0)
+    play(
+        replicated,
+        """
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceLost 0:0 "power failure"
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        discard fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 0
+        """,
+    )
+
+
 def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
     replicated: RunState,
 ) -> None:
