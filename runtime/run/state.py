@@ -220,7 +220,7 @@ class RunState:
         yield Show(self.outline.rank_paths[event.rank], "running")
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
-        """A code could not be started; whoever wanted that is told why."""
+        """A code could not be started; the one who wanted that is told why."""
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:

@@ -134,7 +134,7 @@ class Peer:
             self._joining.admit(connected, received)
 
     def _refuse(self, connected: socket.socket) -> None:
-        """Tell who has dialled that nothing more will be said, but what has come."""
+        """Tell the dialler that nothing more will be said, but what has come."""
         knows = self._duplex.resume and (self.why is None or isinstance(self.why, PeerLeft))
         try:
             connected.send(self._duplex.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
@@ -155,7 +155,7 @@ class Peer:
         return duplex.go(again=waits), waits
 
     def hear(self, go: ResumePoint) -> bytes:
-        """Know what the other end says on a connection that was dialled; return the answer."""
+        """Take in what the other end says on a connection that was dialled; return the answer."""
         if go.flags & RESUMES:
             self._duplex.count()
         return self._duplex.go()
@@ -256,7 +256,7 @@ class Peer:
             self._look_at_what_was_told(now)
 
     def explain(self, why: PeerLost) -> None:
-        """Know how the peer has ended from those who have seen it.
+        """Record how the peer has ended from those who have seen it.
 
         What has come from it is still read. A peer that has left says so itself if it can.
         """
@@ -379,7 +379,7 @@ class Peer:
             self.why = why = self._told or why
             self._explain_by = self._unexplained = None
             if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
-                _log.info("%s", why)  # whoever has said goodbye expects the end
+                _log.info("%s", why)  # a peer that has said goodbye expects the end
             self._resuming = self._end = None
             self.sender.fail(why)
             self.breadth.close()

@@ -104,7 +104,7 @@ class ReplicatedIncoming(Incoming):
         return False
 
     def lost(self, process: int) -> bool:
-        """Know that a process is lost; return whether it is done with what another one sends.
+        """Record that a process is lost; return whether it is done with what another one sends.
 
         A process that ends well may leave when all of its message is here, matched or not.
         """
