@@ -6,6 +6,9 @@ again in place of a lost one joins them with the same call on `COMM_WORLD`.
 
 from __future__ import annotations
 
+import time
+import zlib
+
 from mpi4py import MPI
 
 from runtime.collectives.recovery_modes import (
@@ -32,6 +35,7 @@ from runtime.wire import LinkLost
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any, NoReturn
 
     from runtime.collectives.agreement import Value
@@ -42,7 +46,11 @@ if TYPE_CHECKING:
 MOST_TRIES = 3
 """How often ranks are started again in one recovery, if those before have been lost at once."""
 
+MOST_ROUNDS, PAUSE = 1000, 0.01
+"""How often, and after how many seconds, members compare again who takes the places of the lost."""
+
 _ALL_WELL, _CLOSED = 1, 0
+_BITS = (1 << 31) - 1
 
 
 def recovered(m: CommunicatorMembers) -> Any:
@@ -193,21 +201,45 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
             cure='Choose another recovery, or replicas="1"',
         )
     lost: list[int] = []
-    tries = 0
-    while tries < MOST_TRIES:
+    tries = rounds = 0
+    while tries < MOST_TRIES and rounds < MOST_ROUNDS:
         lost = [one for one in m.group if one in decision.failed]
         newcomers.ask_for(lost)
         finish(m, newcomers.await_all(lost))
-        have_come = all(newcomers.newest(one) not in m.engine.losses.gone for one in lost)
-        agreeing, again = _agreed(m, _ALL_WELL if have_come else _CLOSED)
-        if again.flag == _ALL_WELL and again.failed == decision.failed:
-            made = _with_newcomers(m, newcomers, lost, agreeing.number)
+        newest = {one: newcomers.newest(one) for one in lost}
+        have_come = all(one not in m.engine.losses.gone for one in newest.values())
+        agreeing, again = _agreed(m, _said_of(newest.values(), have_come=have_come))
+        if again.failed != decision.failed:  # others were lost
+            decision = again
+            continue
+        all_have_come, same = _agreed_of(again.flag)
+        if all_have_come and not same:  # some have not heard yet of one that was lost meanwhile
+            rounds += 1
+            time.sleep(PAUSE)
+            continue
+        if all_have_come:
+            made = _with_newcomers(m, newcomers, newest, agreeing.number)
             if made is not None:
                 return made
             _, again = _agreed(m, _ALL_WELL)
-        tries += again.failed == decision.failed  # else it is others who were lost
+        tries += again.failed == decision.failed
         decision = again
     return _refuse_to_try_again(m, newcomers, lost)
+
+
+def _said_of(newest: Iterable[int], *, have_come: bool) -> int:
+    """Return a flag that says whether processes have come, and which ones are meant.
+
+    Of several, the bitwise AND shows whether all mean the same: a number and its complement stay so
+    only if all numbers are equal.
+    """
+    number = zlib.crc32(repr(sorted(newest)).encode()) & _BITS
+    return have_come << 62 | number << 31 | (number ^ _BITS)
+
+
+def _agreed_of(flag: int) -> tuple[bool, bool]:
+    """Return whether all members say that processes have come, and whether they mean the same."""
+    return bool(flag >> 62), (flag >> 31 & _BITS) ^ (flag & _BITS) == _BITS
 
 
 def _refuse_to_try_again(m: CommunicatorMembers, newcomers: Newcomers, lost: list[int]) -> NoReturn:
@@ -225,11 +257,10 @@ def _refuse_to_try_again(m: CommunicatorMembers, newcomers: Newcomers, lost: lis
 
 
 def _with_newcomers(
-    m: CommunicatorMembers, newcomers: Newcomers, lost: list[int], number: int
+    m: CommunicatorMembers, newcomers: Newcomers, newest: dict[int, int], number: int
 ) -> Any:
-    """Return the communicator with those that have come; None if one was lost meanwhile."""
-    newest = {one: newcomers.newest(one) for one in lost}
-    group = with_places_taken(m.group, lost, newest)
+    """Return the communicator with the newest processes; None if one was lost meanwhile."""
+    group = with_places_taken(m.group, list(newest), newest)
     context = derived_context(m.context, "Rebuild", number, group)
     modes = m.recovery.life.modes
     newcomers.invite(newest.values(), Invitation(context, group, modes.told(), m.native.name))
