@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable
 from typing import Never
 
 import pytest
 
+from runtime.launchers.peer import keep_alive
 from runtime.peers.daemon.launch_service import LaunchService
 from runtime.peers.errors import Refused
 from runtime.peers.model import Reason
@@ -32,3 +34,10 @@ def test_a_launch_that_is_refused_leaves_no_descriptor_open() -> None:
         with pytest.raises(Refused, match="no such reservation"):
             service.launch("user:ana", "0" * 32, "app", 1, ["a", "b"])
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("seconds", [0.1, 60, 365 * 24 * 3600])
+def test_any_lease_that_can_be_configured_can_be_watched(seconds: float) -> None:
+    with socket.socket() as connection:
+        keep_alive(connection, seconds)
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
