@@ -129,7 +129,14 @@ class Listener:
         )
         with self._lock:
             self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system lets nobody begin one more; later it may
+            log.warning("nobody can attend to %s: %s", host, error)
+            with self._lock:
+                self._threads.discard(thread)
+                self._strangers.pop(made, None)
+            made.close()
 
     def _drop_stranger(self) -> None:
         with self._lock:

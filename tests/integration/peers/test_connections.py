@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -170,3 +171,20 @@ def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
         stream.shutdown(socket.SHUT_WR)
         assert stream.recv(1) == b""
         other.stub(LabMembership).ping(alice.me)
+
+
+def test_a_listener_goes_on_where_one_connection_got_no_thread(
+    host7: Address, alice: MemberDialler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("peer connection"):
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(PeerUnreachable):
+            alice.dial(host7)
+    alice.dial(host7, HOST7).close()
