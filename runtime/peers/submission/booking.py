@@ -154,6 +154,11 @@ class Booking:
         try:
             self._serve()
         except Exception as error:
+            for effect in self._asker.cancel():
+                self._do(effect)
+            if isinstance(error, PeerError):
+                self._outcomes.put(error)
+                return
             _log.exception("the booking failed")
             self._outcomes.put(PeerError(f"the booking failed: {type(error).__name__}: {error}"))
 
@@ -220,8 +225,9 @@ class Booking:
             service = self.lab.service(wanted.peer, Reservation, self._answer_timeout)
             is_there = service.renew(self.lab.me, wanted.key, wanted.lease)
         except PeerError:
+            # It may only be slow: it is asked twice more before its lease is over.
             self.lab.forget(wanted.peer)
-            is_there = False
+            return
         self._post(lambda now: self._asker.renewed(wanted.key, is_there, now))
 
     def _release(self, wanted: ReleasePlaces) -> None:
