@@ -84,6 +84,10 @@ class Control:
         start = ["/bin/sh", "-c", _IN_FOLDER, folder or os.getcwd()]
         return [*entering(self._holders[cluster]), *start, *argv]
 
+    def holder(self, cluster: str) -> int:
+        """Return the process that holds the network of a cluster, in which all others are, too."""
+        return self._holders[cluster]
+
     def popen(
         self,
         cluster: str,

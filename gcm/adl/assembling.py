@@ -77,7 +77,7 @@ def assemble(
 def fill_membrane(component: Component, plan: ComponentPlan) -> None:
     """Put the non-functional components and interceptors of a plan into a bare component.
 
-    What its membrane is bound to in the content is left to the one who has the content.
+    What its membrane is bound to in the content is left to the owner of the content.
 
     Raises:
         InstantiationError: a content class or an interceptor cannot be instantiated.

@@ -13,6 +13,7 @@ from gcm.adl.findings import Findings
 from gcm.adl.interface_names import check_names
 from gcm.adl.membranes.circles import report_circles
 from gcm.adl.membranes.interceptors import check_interceptors
+from gcm.adl.plan import LOCAL
 from gcm.adl.shared import resolve_shared
 from gcm.adl.structure import MissingClasses
 from gcm.adl.traits import TraitsReader
@@ -21,8 +22,6 @@ from gcm.interfaces import InterfaceType
 from gcm.records import dataclass
 
 _RESERVED = "this"
-_LOCAL = "null"
-"""What an exported virtual node is composed of where the component stays in this process."""
 
 
 def check(
@@ -206,7 +205,7 @@ def _check_exported(draft: Draft, findings: Findings) -> None:
     """Report exported virtual nodes that are composed of something that is not there."""
     for exported in draft.node.body.exported_virtual_nodes:
         for part in exported.composed_from:
-            if _LOCAL in (part.component, part.name):
+            if LOCAL in (part.component, part.name):
                 continue
             owners = _owners(draft, part.component)
             if not owners:

@@ -92,12 +92,20 @@ class VirtualNodePlan:
     cardinality: NodeCardinality = NodeCardinality.SINGLE
 
 
+LOCAL = "null"
+"""What an exported virtual node is composed of where the component stays in this process."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExportedNodePlan:
     """A virtual node made of those of sub-components, as (component, virtual node)."""
 
     name: str
     composed_from: tuple[tuple[str, str], ...]
+
+    def parts(self) -> list[str]:
+        """Return what it is made of as `component.node`, or `local` for this process."""
+        return ["local" if LOCAL in part else ".".join(part) for part in self.composed_from]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     try:
         code = _dispatch(options, parser)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return code

@@ -29,9 +29,7 @@ def component_as_dict(plan: ComponentPlan) -> dict[str, Any]:
         "virtual_node": {"name": node.name, "cardinality": node.cardinality.value}
         if node
         else None,
-        "exported_virtual_nodes": {
-            one.name: [".".join(part) for part in one.composed_from] for one in plan.exported_nodes
-        },
+        "exported_virtual_nodes": {one.name: one.parts() for one in plan.exported_nodes},
         "logger": plan.logger,
         "components": [component_as_dict(one) for one in plan.components],
         "shared": {one.name: one.target for one in plan.shared},

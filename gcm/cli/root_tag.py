@@ -14,7 +14,7 @@ class _Found(Exception):
 def root_tag(file: str) -> str:
     """Return the tag of the root element, or nothing where that cannot be told.
 
-    Whoever reads the document in earnest reports what is wrong with it.
+    The real reader of the document reports what is wrong with it.
     """
     parser = expat.ParserCreate()
     tags: list[str] = []

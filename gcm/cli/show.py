@@ -87,8 +87,7 @@ class _Tree:
         for name, value in plan.attributes:
             yield [f"{self._label('attribute')} {name} = {_shown(value)}"]
         for node in plan.exported_nodes:
-            parts = ", ".join(".".join(part) for part in node.composed_from)
-            yield [f"{self._label('virtual node')} {node.name} = {parts}"]
+            yield [f"{self._label('virtual node')} {node.name} = {', '.join(node.parts())}"]
         if plan.logger:
             yield [f"{self._label('logger')} {plan.logger}"]
 

@@ -79,7 +79,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         return super().set_running_or_notify_cancel()
 
     def set_result(self, result: T) -> None:
-        """Put the result in and tell whoever waits."""
+        """Put the result in and wake those who wait."""
         with self._mutex:
             if quiet := self._made is None and self._state in _UNDONE:  # nobody to be notified
                 self._result = result
@@ -90,7 +90,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             self._invoke_callbacks()  # type: ignore[attr-defined]  # inherited, not in the stubs
 
     def set_exception(self, exception: BaseException | None) -> None:
-        """Put what the call raised in and tell whoever waits."""
+        """Put what the call raised in and wake those who wait."""
         with self._mutex:
             if quiet := self._made is None and self._state in _UNDONE:  # nobody to be notified
                 self._exception = exception
@@ -176,7 +176,7 @@ def fulfil(
     """Call `function` and put what it returned or raised into `future`."""
     try:
         result = function(*args, **kwargs)
-    except BaseException as error:  # whoever asks the future gets it, also SystemExit
+    except BaseException as error:  # the future's readers get it, also SystemExit
         future.set_exception(error)
         if not isinstance(error, Exception):
             raise
@@ -189,7 +189,7 @@ def after(
 ) -> Future[T]:
     """Return the future of what `finish` returns or raises, called once all `sources` are done.
 
-    Whoever cancels it cancels them.
+    To cancel it cancels them.
     """
     made: Future[T] = Future(about)
     made.comes_of(*sources)
@@ -215,7 +215,7 @@ def _answer(future: Future[T], function: Callable[[], T]) -> None:
     """Put into `future` what `function` returns or raises, whatever that is."""
     try:
         result = function()
-    except BaseException as error:  # whoever asks the future gets it; this thread is another's
+    except BaseException as error:  # the future's readers get it; this thread is another's
         future.set_exception(error)
     else:
         future.set_result(result)

@@ -2,7 +2,7 @@
 
 Passive components are called one after the other in the thread of the caller. If one of them waits
 for something that only a later call can bring about, such as the round of a gathercast that all of
-them take part in, that call must not come too late. So whoever begins to wait first hands on what
+them take part in, that call must not come too late. So one that begins to wait first hands on what
 the multicasts of its thread have not called yet. It finds them on its own stack, so that a
 multicast in which nobody waits pays next to nothing for it.
 """

@@ -25,7 +25,7 @@ def through(
 ) -> T:
     """Send a call to the port of `operation`, visible as if the method of the stub were running.
 
-    The port is looked up within this frame: whoever exchanges it afterwards sees this call.
+    The port is looked up within this frame: an exchange afterwards sees this call.
     """
     return send(stub._port(operation), args, kwargs)
 

@@ -32,7 +32,7 @@ class Destination(Protocol):
 class MigrationController(Controller):
     """Moves the content elsewhere; what stays behind forwards every call.
 
-    Whoever holds a reference keeps it. Requests that come in during the move wait and are served
+    References to it stay valid. Requests that come in during the move wait and are served
     at the destination.
     """
 

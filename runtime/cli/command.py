@@ -47,7 +47,7 @@ def _guarded(command: str, do: Callable[[], int]) -> int:
     except UsageError as error:
         print(f"{command}: {error}", file=sys.stderr)
         return WRONG_USAGE
-    except BrokenPipeError:  # whoever read the output, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
         forget_output()
         return READER_LEFT
     except OutputFailed as error:

@@ -54,7 +54,7 @@ def _serve(listener: socket.socket, answer: Answer) -> None:
             connection, _ = listener.accept()
         except OSError:
             return
-        with connection, suppress(Exception):  # who asks nonsense gets nothing, and others do
+        with connection, suppress(Exception):  # a caller that asks nonsense gets nothing
             connection.settimeout(QUESTION_TIMEOUT)
             if _user_of(connection) in (os.getuid(), 0):
                 asked = json.loads(connection.recv(_MOST_ASKED))

@@ -16,7 +16,7 @@ from runtime.errors import GridError
 from runtime.exit_codes import FAULTS, NEVER_STARTED
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import PeerLauncher
-from runtime.peers.booking import AskerSettings, BookedHost, Demand, Offer, strategy_named
+from runtime.peers.booking import AskerSettings, BookedHost, Demand, Offer, Strategy, strategy_named
 from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
 from runtime.peers.model import MemberRole
@@ -30,6 +30,10 @@ from runtime.peers.submission import (
     sites_of,
 )
 from runtime.processes.launcher.listener import RunListener
+from runtime.run.outcome import Outcome
+
+MOST_LAUNCHES = 3
+"""How often a run is launched, each time without the peers that were lost in the launch before."""
 
 
 def run_on_peers(
@@ -81,6 +85,8 @@ class _Submission:
         self._hears = hears
         replicas = max((one.replicas for one in deployment.applications), default=1)
         self._demand = Demand(request.ranks, replicas)
+        self._launches = 0
+        self._lost: frozenset[str] = frozenset()
 
     def run(self) -> int:
         """Do all steps; return the exit code. Raises GridError."""
@@ -98,16 +104,27 @@ class _Submission:
                 write(asked_first(strategy.order(offers), self._demand))
                 return 0
             self._enter(SubmissionStep.BOOK, f"{self._demand.places} places")
-            settings = AskerSettings(search=self._request.wait)
-            note = self._screen.steps.note
-            with (
-                Booking(lab, self._demand, strategy, settings, note) as booking,
-                StagedPrograms(booking) as staged,
-            ):
-                plan = self._booked(booking, staged, booking.book(offers))
-                return FAULTS if plan is None else self._launched(plan, booking, staged)
+            while True:
+                code = self._attempt(lab, strategy, offers)
+                if not self._lost:
+                    return code
+                gone = " and ".join(sorted(self._lost))
+                self._enter(SubmissionStep.BOOK, f"again, since the launch has lost {gone}")
+                offers = lab.offers(names)
         finally:
             lab.close()
+
+    def _attempt(self, lab: Lab, strategy: Strategy, offers: Sequence[Offer]) -> int:
+        """Book and launch once; afterwards it is known which peers a launch to repeat has lost."""
+        settings = AskerSettings(search=self._request.wait)
+        note = self._screen.steps.note
+        self._lost = frozenset()
+        with (
+            Booking(lab, self._demand, strategy, settings, note) as booking,
+            StagedPrograms(booking) as staged,
+        ):
+            plan = self._booked(booking, staged, booking.book(offers))
+            return FAULTS if plan is None else self._launched(plan, booking, staged)
 
     def _booked(
         self, booking: Booking, staged: StagedPrograms, hosts: Sequence[BookedHost]
@@ -148,7 +165,14 @@ class _Submission:
         def through(inner: RunListener) -> RunListener:
             return StepListener(inner, clusters, self._hears)
 
-        return run_plan(plan, self._options, reach=reach, through=through)
+        def is_repeated(_: Outcome) -> bool:
+            self._launches += 1
+            if self._launches < MOST_LAUNCHES:
+                answers = booking.lab.offers(booking.keys)
+                self._lost = frozenset(one.peer for one in answers if one.rtt >= FAR)
+            return bool(self._lost)
+
+        return run_plan(plan, self._options, reach=reach, through=through, is_repeated=is_repeated)
 
     def _enter(self, step: SubmissionStep, detail: str = "") -> None:
         self._hears(step)

@@ -14,7 +14,7 @@ from runtime.launchers.base import OutputStream
 
 
 class PlainScreen:
-    """A screen for pipes, files and whoever wants no live tree; without `news` it tells none.
+    """A screen for pipes, files and users who want no live tree; without `news` it tells none.
 
     A last line without its end stays so on standard output, unless `ends_lines`.
     """

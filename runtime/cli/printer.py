@@ -22,7 +22,7 @@ def _nothing() -> None:
 class RankOutput:
     """Whole lines that a rank has written, or a piece of one; `taken` is called once it is shown.
 
-    Whoever brings it bounds how much of it is there at a time. What `is_detail` goes only to the
+    The producer bounds how much of it is there at a time. What `is_detail` goes only to the
     file of the rank.
     """
 

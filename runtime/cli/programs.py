@@ -65,7 +65,7 @@ def _warn(code: Application, files: ProgramFiles, diagnostics: Diagnostics) -> N
 
 
 def _agrees(code: Application, files: ProgramFiles, clusters: int) -> bool:
-    """Ask whoever sits at the terminal, if somebody does."""
+    """Ask the user at the terminal, if there is one."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     where = "1 cluster" if clusters == 1 else f"{clusters} clusters"

@@ -27,7 +27,7 @@ from runtime.cli.tree import ProgressTree
 from runtime.cli.watch import EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.program_files import copies
-from runtime.exit_codes import OUTPUT_FAILED, READER_LEFT
+from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
 from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.place import Reach, ssh_launcher
@@ -41,12 +41,16 @@ def run_plan(
     plan: DeploymentPlan,
     options: Options,
     warm: WarmStart | None = None,
+    *,
     reach: Reach = ssh_launcher,
     through: Callable[[RunListener], RunListener] = lambda listener: listener,
+    is_repeated: Callable[[Outcome], bool] = lambda _: False,
 ) -> int:
     """Execute a plan to its end; return the exit code. Raises `OutputFailed`.
 
     `reach` leads to clusters on other hosts. What happens is told `through` another listener.
+    `is_repeated` is asked about a run in which no rank has begun, and nothing is said of one that
+    will be tried again.
     """
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     interrupts = Interrupts()
@@ -84,6 +88,9 @@ def run_plan(
     if failures:
         # what is left in the buffer could not be written either
         forget_output()
+    has_begun = outcome.started_after is not None or outcome.exit_code != NEVER_STARTED
+    if not (has_begun or failures or ending.code) and is_repeated(outcome):
+        return NEVER_STARTED
     errors = (*map(_why, failures), *outcome.errors)
     for message in (*errors, *hints(plan, outcome.errors)):
         complain(message)

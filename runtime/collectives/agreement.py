@@ -1,6 +1,6 @@
 """How members agree on a value while some of them may die: the protocol, as a pure machine.
 
-Whoever has the lowest rank of those that live leads. It gathers what all others contribute,
+The lowest living rank leads. It gathers what all others contribute,
 proposes the combined value, and decides once all have accepted it. When the leader dies the next
 one proposes what it has accepted itself, if it has: nobody can have decided on anything else, since
 everybody alive had to accept before. So all who decide, even those who die afterwards, decide
@@ -146,7 +146,7 @@ class Agreement:
         return self._tell_leader()
 
     def lost(self, member: int) -> list[tuple[int, AgreementMessage]]:
-        """Know that a member is dead."""
+        """Record that a member is dead."""
         if member in self._dead or member not in self._members:
             return []
         before = self.leader
@@ -271,13 +271,13 @@ class Agreements:
         message = AgreementMessage.decoded(data)
         found = self._of(message.number)
         self._pass_on(found.heard(sender, message))
-        if found.decision is not None:  # whoever has decided this one knows those before
+        if found.decision is not None:  # a member that has decided this one knows those before
             for number in [one for one in self._open if one < message.number]:
                 if self._open[number].decision is not None:
                     del self._open[number]
 
     def lost(self, member: int) -> None:
-        """Know that a member is dead."""
+        """Record that a member is dead."""
         self._dead.add(member)
         for one in tuple(self._open.values()):
             self._pass_on(one.lost(member))

@@ -99,7 +99,7 @@ class Batches:
         ]
 
     def complete(self, number: int) -> slice | None:
-        """Know that a segment is there, and return what is complete with it, if anything."""
+        """Record that a segment is there, and return what is complete with it, if anything."""
         batch = number // TOGETHER
         self._left[batch] -= 1
         if self._left[batch]:

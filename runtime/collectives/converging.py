@@ -109,7 +109,7 @@ class Convergence:
     def fold_clusters(
         self, pieces: Sequence[DataPiece], reduced: Sequence[Sequence[Pending]]
     ) -> Steps[None]:
-        """Bring the clusters of my site together, and send the results to whoever needs them."""
+        """Bring the clusters of my site together, and send the results to those that need them."""
         layout, site = self._layout, self._layout.mine.site
         folds = {piece.number for piece in pieces if piece.head(layout, site) == layout.me}
         for piece in sorted(

@@ -62,7 +62,7 @@ class SendTurns(Generic[_Sent]):
     """Sends blocks one by one, each as soon as there is room for it.
 
     A site has `members` that do the same, of which each has its share of the line. What is near, or
-    nobody knows how far, is sent at once, and so is what the wire copies. Whoever drives this looks
+    nobody knows how far, is sent at once, and so is what the wire copies. The driver of this looks
     after what is `under_way`, and calls `go_on` when some of it may be done.
     """
 

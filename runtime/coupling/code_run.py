@@ -75,7 +75,7 @@ class CodeRun:
         self._open = set(self.clusters)
 
     def ranks_up(self, cluster: str) -> bool:
-        """Know that the ranks of a cluster are up; tell whether the whole code may go."""
+        """Record that the ranks of a cluster are up; tell whether the whole code may go."""
         self._up.add(cluster)
         return self.state is CodeState.STARTING and self._up == set(self.clusters)
 
@@ -94,7 +94,7 @@ class CodeRun:
         self.state = CodeState.STOPPING
 
     def rank_ended(self, cluster: str, number: int, code: int, why: str) -> CodeRankEnd | None:
-        """Know that a rank has ended; None if that was known."""
+        """Record that a rank has ended; None if that was known."""
         rank = self.first_rank(cluster) + number
         if rank in self.exit_codes:
             return None
@@ -104,7 +104,7 @@ class CodeRun:
         return end
 
     def job_ended(self, cluster: str, code: int, why: str) -> list[CodeRankEnd]:
-        """Know that a cluster has ended; return the ranks of which nothing had been heard."""
+        """Record that a cluster has ended; return the ranks of which nothing had been heard."""
         first = self.first_rank(cluster)
         words = "\n".join(filter(None, (_how(code), why)))
         silent = [
@@ -129,7 +129,7 @@ class CodeRun:
         return True
 
     def settle(self, life: int, seconds: float) -> bool:
-        """Know that the time is over; tell whether what is left in that life has to be ended."""
+        """Record that the time is over; tell whether what is left in that life has to be ended."""
         if self.life != life or self.state is not CodeState.RUNNING:
             return False
         what = (
@@ -140,11 +140,11 @@ class CodeRun:
         return True
 
     def fail(self, why: str) -> None:
-        """Know that it cannot start; what runs of it has to be ended."""
+        """Record that it cannot start; what runs of it has to be ended."""
         self.why = self.why or why
 
     def lose(self, why: str) -> None:
-        """Know that everything has ended, and that no more is known of it."""
+        """Record that everything has ended, and that no more is known of it."""
         if self.is_alive:
             self.state = CodeState.ENDED
             self.why = self.why or why

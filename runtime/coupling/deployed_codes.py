@@ -96,7 +96,7 @@ class Codes:
         self._later = later
 
     def go(self) -> None:
-        """Know that the application is about to run: whoever joins is to find that it does."""
+        """Record that the application is about to run, so that ranks that join find it so."""
         with self._changed:
             begun = [run for run in self._runs.values() if run.go()]
             self._changed.notify_all()
@@ -104,7 +104,7 @@ class Codes:
             self.hub.began(run.name, run.life)
 
     def open(self) -> None:
-        """Know that the application was told to run: from now on codes are started one by one."""
+        """Record that the application was told to run: from now on codes are started one by one."""
         with self._changed:
             self._is_open = True
             self._changed.notify_all()
@@ -116,35 +116,35 @@ class Codes:
             self._keep(run, cluster, batch)
 
     def rank_ready(self, rank: str, facts: Mapping[str, Any]) -> None:
-        """Know where a rank is."""
+        """Record where a rank is."""
         self._here[rank] = report(rank, facts)
 
     def ranks_up(self, cluster: str) -> None:
-        """Know that all ranks of a cluster are ready."""
+        """Record that all ranks of a cluster are ready."""
         run = self._by_cluster.get(cluster)
         if run is not None:
             self._ranks_up(run, cluster)
 
     def rank_ended(self, cluster: str, rank: str, code: int, why: str) -> None:
-        """Know that a rank has ended."""
+        """Record that a rank has ended."""
         run = self._by_cluster.get(cluster)
         if run is not None:
             self._rank_ended(run, cluster, rank, code, why)
 
     def job_ended(self, cluster: str, code: int, why: str) -> None:
-        """Know that all ranks of a cluster have ended."""
+        """Record that all ranks of a cluster have ended."""
         run = self._by_cluster.get(cluster)
         if run is not None:
             self._job_ended(run, cluster, code, why)
 
     def failed(self, cluster: str, why: str) -> None:
-        """Know that ranks of a cluster cannot be started."""
+        """Record that ranks of a cluster cannot be started."""
         run = self._by_cluster.get(cluster)
         if run is not None:
             self._failed(run, why)
 
     def end(self, why: str) -> None:
-        """Know that the machine has ended, and everything with it."""
+        """Record that the machine has ended, and everything with it."""
         with self._changed:
             self._over = why
             for run in self._runs.values():
@@ -169,7 +169,7 @@ class Codes:
         with self._changed:
             # Until the machine runs, the engine decides when the application may go.
             goes = run.ranks_up(cluster) and self._is_open and run.go()
-            if goes:  # all have to know before whoever waits for the start can tell them to go on
+            if goes:  # all have to know before one who waits for the start can tell them to go on
                 self.hub.began(run.name, run.life)
                 self._tell_where(run)
                 for control in self._controls(run):
@@ -197,7 +197,7 @@ class Codes:
             failed = run.state is CodeState.STARTING and self._is_open
             silent = run.job_ended(cluster, code, why)
             self._let_it_settle(run)
-            # As with a start, all have to know before whoever waits for the end goes on.
+            # As with a start, all have to know before one who waits for the end goes on.
             self._tell_ends(run, silent)
             if run.state is CodeState.ENDED:
                 words = run.why or "its program ended, with exit code 0 on all ranks"

@@ -158,23 +158,23 @@ class Mailbox:
             self._changed.notify_all()
 
     def taken(self, member: str, life: int, weight: int) -> None:
-        """Know that a peer has received something."""
+        """Record that a peer has received something."""
         self._learn(lambda peers: peers.taken(*peers.directory.whose(member), life, weight))
 
     def began(self, code: str, life: int) -> None:
-        """Know that a code runs."""
+        """Record that a code runs."""
         self._learn(lambda peers: peers.began(code, life))
 
     def ended(self, code: str, why: str) -> None:
-        """Know that a code has ended."""
+        """Record that a code has ended."""
         self._learn(lambda peers: peers.ended(code, why))
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Know that a rank has ended."""
+        """Record that a rank has ended."""
         self._learn(lambda peers: peers.rank_ended(code, rank, why))
 
     def lose(self, why: str) -> None:
-        """Know that nothing more can come or go."""
+        """Record that nothing more can come or go."""
         with self._changed:
             self._lost = why
             self._changed.notify_all()

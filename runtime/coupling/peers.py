@@ -42,7 +42,7 @@ class Peers:
     # -- what is heard -----------------------------------------------------------------------------
 
     def began(self, code: str, life: int) -> None:
-        """Know that a code was started; what was known of its life before does not count."""
+        """Record that a code was started; what was known of its life before does not count."""
         if life <= self._lives.get(code, 0) and code not in self._ended:
             return
         self._lives[code] = life
@@ -55,15 +55,15 @@ class Peers:
         self._debts = {key: one for key, one in self._debts.items() if key[0] != code}
 
     def ended(self, code: str, why: str) -> None:
-        """Know that all of a code has ended."""
+        """Record that all of a code has ended."""
         self._ended[code] = why
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Know that one rank has ended."""
+        """Record that one rank has ended."""
         self._ended_ranks[code, rank] = why
 
     def taken(self, code: str, rank: int, life: int, weight: int) -> None:
-        """Know that a receiver took messages that a life of this participant sent."""
+        """Record that a receiver took messages that a life of this participant sent."""
         if life == self.life:
             self.window((code, rank)).taken(weight)
 

@@ -1,4 +1,4 @@
-"""What a descriptor cannot know by itself, handed in by whoever reads it."""
+"""What a descriptor cannot know by itself, handed in by its reader."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Reading:
         self.diagnostics.report(code, message, location, hint=hint)
 
     def path(self, written: str) -> str:
-        """Return the full path of a file of this machine; `~` is left to whoever opens it."""
+        """Return the full path of a file of this machine; `~` is left to the one who opens it."""
         if not written or written.startswith("~"):
             return written
         return posixpath.normpath(posixpath.join(self.surroundings.folder, written))

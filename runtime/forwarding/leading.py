@@ -35,7 +35,7 @@ def lead_on(
     """Return a connection to the next stop that leads on to the last, and what came over it.
 
     Raises:
-        Silent: whoever is at the last stop has taken the connection, and does not answer.
+        Silent: the process at the last stop has taken the connection, and does not answer.
         Unreachable: none of its addresses, which `find` returns, leads there; with all reasons.
     """
     addresses = find(stops[0])

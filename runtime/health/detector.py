@@ -139,14 +139,14 @@ class Detector:
         return [*effects, *self._refuted(now)]
 
     def alive(self, member: str, now: float) -> list[Effect]:
-        """Know that something else has come from a member: its heartbeats may be behind that."""
+        """Record that something else has come from a member: its heartbeats may be behind that."""
         if self._is_out or self.is_dead(member):
             return []
         self._table.put(self._index[member], self._count - 1)
         return list(self._refuted(now))
 
     def gone(self, member: str, why: str, now: float) -> list[Effect]:  # noqa: ARG002 - as the others
-        """Know for certain that a member has ended, as its connection or its host says."""
+        """Record as certain that a member has ended, as its connection or its host says."""
         if self.is_dead(member):
             return []
         return list(self._declare(member, self._incarnations.get(member, 0), why))

@@ -101,7 +101,7 @@ class HierarchicalDetector:
         return self._from_upper(self._upper.receive(message, now))
 
     def gone(self, member: str, why: str, now: float) -> list[Effect]:
-        """Know for certain that a member of the own group has ended."""
+        """Record as certain that a member of the own group has ended."""
         return self._from_inner(self._inner.gone(member, why, now), now)
 
     def _lead(self, now: float) -> None:
@@ -155,7 +155,7 @@ class HierarchicalDetector:
                     self._inner.tell(member, incarnation)
                 case Suspect() | Trust() | Expelled():
                     found.append(effect)
-                case Join(group, place):  # whoever was first before is dead
+                case Join(group, place):  # the former first one is dead
                     for member in self._groups.members[self._groups.group_indexes[group]][:place]:
                         if member not in self._dead:
                             found += self._verdict(Declare(member, 0, f"succeeded in {group}"))

@@ -50,7 +50,7 @@ class Host:
 
     `home` is a path that belongs to this process alone, such as `/grid/site0/cluster0`. Calls to a
     path go over the channel whose prefix fits best, and calls that come in for somebody else are
-    passed on unopened. The reactor is not the host's own: whoever made it closes it, later.
+    passed on unopened. The reactor is not the host's own: its maker closes it, later.
 
     >>> host = Host("/node1", reactor)                                  # doctest: +SKIP
     >>> host.publish("/app/worker", worker)                             # doctest: +SKIP
@@ -182,7 +182,7 @@ class Host:
         return True
 
     def find(self, component: str, interface: str) -> ServerEnd:
-        """Return the server end of that path, here or elsewhere; whoever has it is asked.
+        """Return the server end of that path, here or elsewhere; its owner is asked.
 
         Raises:
             NoSuchComponentError, NoSuchInterfaceError: there is none.
@@ -218,7 +218,7 @@ class Host:
             if way is None:
                 raise self._unreachable(invocation)
             return self._serving.serve(_target(invocation), lambda: invocation, self)
-        except Exception as error:  # whoever asks the future gets it
+        except Exception as error:  # the future's readers get it
             future: Future[Any] = Future(invocation)
             future.set_exception(error)
             return future

@@ -18,7 +18,7 @@ class MirroredMigration(MigrationController):
     __slots__ = ()
 
     def migrate(self, destination: Destination | str) -> None:
-        """Let the component live on another node; whoever holds a reference keeps it.
+        """Let the component live on another node; references to it stay valid.
 
         Requests that come in during the move wait, and are served there.
 

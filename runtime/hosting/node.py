@@ -78,7 +78,7 @@ class NodeControl(Protocol):
     def lead(self, path: str, client: str, servers: Sequence[ServerEnd]) -> None:
         """Let a client interface of a component that lives here lead to `servers`, in this order.
 
-        Whoever asks has checked that the binding is legal; it may change while calls come in.
+        The caller has checked that the binding is legal; it may change while calls come in.
         """
         ...
 

@@ -29,7 +29,7 @@ NodeOf = Callable[[ComponentPlan], NodeProcess | None]
 Announce = Callable[[str, NodeProcess], None]
 """Is called with the path of each component before it is made in a node process or moves there.
 
-Whoever stands between this process and that one has to know the way to it by then.
+The processes between this one and that one have to know the way to it by then.
 """
 
 

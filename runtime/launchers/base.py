@@ -113,7 +113,7 @@ class Sink(Protocol):
         ...
 
     def finished(self) -> None:
-        """Know that nothing more will come, whatever the reason."""
+        """Record that nothing more will come, whatever the reason."""
         ...
 
 

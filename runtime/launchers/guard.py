@@ -260,7 +260,7 @@ class Guard:
             family.remove_tree(path)
 
     def seal(self, number: int, payload: bytes) -> None:
-        """Know what is in a folder, so that in the end it stays if there are results in it."""
+        """Record what is in a folder, so that in the end it stays if there are results in it."""
         import json
 
         path, rules = json.loads(payload)

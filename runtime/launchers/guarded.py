@@ -74,7 +74,7 @@ class GuardedProcess:
             self._changed.notify_all()
 
     def is_done(self, how: Exit | LaunchError) -> None:
-        """Everything is said: wake whoever waits."""
+        """Everything is said: wake those that wait."""
         self._tail.finish()
         if self._sink is not None:
             shielded(self._sink.finished)

@@ -167,7 +167,7 @@ class LocalLauncher(GuardSession):
             self._selector.unregister(descriptor)
 
     def _let_go(self) -> None:
-        """Reap the guard and tell whoever still waits why there is nothing to wait for."""
+        """Reap the guard and tell those that still wait why there is nothing to wait for."""
         try:
             code = self._guard.wait(LAST_PATIENCE)
         except subprocess.TimeoutExpired:

@@ -44,7 +44,7 @@ def packages_archive(names: Sequence[str]) -> bytes:
     time of its start. Packages that hold machine code would not fit another kind of machine: what
     these are needed for has to be installed there. Raises ModuleNotFoundError.
     """
-    with _packing:  # whoever else needs it waits for less than it would take
+    with _packing:  # another caller that needs it waits for less than it would take
         if tuple(names) not in _archives:
             files: dict[str, bytes] = {}
             for name in names:

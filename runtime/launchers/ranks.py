@@ -52,7 +52,7 @@ def rank_of(settings: Iterable[bytes]) -> int:
 def tell_end(folder: str, rank: int, status: int) -> bool:
     """Tell the front-end on this host with which wait status a rank has ended, and when.
 
-    Whoever is the parent of a rank does this before anybody else, `mpiexec` above all, can know.
+    The parent of a rank does this before anybody else, `mpiexec` above all, can know.
     Returns False where no such front-end is.
     """
     try:

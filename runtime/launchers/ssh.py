@@ -183,7 +183,7 @@ class SshLauncher(GuardSession):
             self._client.kill()
             self._client.wait()
         except LaunchError:
-            return  # it never ran, or its own launcher is gone: said to whoever asked for something
+            return  # it never ran, or its own launcher is gone: told to callers
 
     def abandon(self) -> None:
         """End the connection at once, over which nothing comes any more."""

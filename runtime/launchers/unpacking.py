@@ -1,4 +1,4 @@
-"""The end of bringing files to a place: waiting for whoever writes them there."""
+"""The end of bringing files to a place: waiting for the process that writes them there."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Views(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which members have ended, where the others go on; see `runtime.machine.ends`."""
+        """Tell which members have ended; see `runtime.machine.ends`."""
         ...
 
 
@@ -237,7 +237,7 @@ class ClusterViews(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which ranks have ended, where the others go on; see `runtime.machine.ends`."""
+        """Tell which ranks have ended; see `runtime.machine.ends`."""
         ...
 
 

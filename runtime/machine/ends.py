@@ -1,4 +1,4 @@
-"""What ranks that go on are told of one that has ended."""
+"""What ranks are told of one that has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of who is where: encoded once, passed on as it is, opened by whoever needs it."""
+"""The table of who is where: encoded once, passed on as it is, opened where it is needed."""
 
 from __future__ import annotations
 

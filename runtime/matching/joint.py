@@ -102,7 +102,7 @@ class JointMatcher:
         return True
 
     def arrive(self, envelope: Envelope, message: Any) -> Asked | None:
-        """Give a message of a far sender to whoever asked first, and return that, or keep it."""
+        """Give a message of a far sender to the first that asked, and return that, or keep it."""
         asked: Asked | None = self._all.arrive(envelope, message)
         if asked is not None and asked.near:
             self._forget(asked)
@@ -145,12 +145,12 @@ class JointMatcher:
         return moved
 
     def hand_over(self, envelope: Envelope) -> bool:
-        """Let whoever is first get a near message that somebody `wants`; False if it is gone."""
+        """Let the first that waits get a near message that it `wants`; False if it is gone."""
         asked: Asked = self._all.asks.first(envelope)
         return self._seek(asked.pattern)
 
     def _seek(self, pattern: Pattern) -> bool:
-        """Let whoever asked first have the first near message that fits; False for nothing."""
+        """Let the first that asked have the first near message that fits; False for nothing."""
         while (found := self._near.peek(pattern)) is not None:
             asked: Asked = self._all.asks.first(found)
             if asked.pattern.key == pattern.key:

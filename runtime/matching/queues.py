@@ -46,7 +46,7 @@ class Matcher:
         return True
 
     def arrive(self, envelope: Envelope, message: Any) -> Any:
-        """Give a message to whoever asked first for one like it, and return that, or keep it."""
+        """Give a message to the first that asked for one like it, and return that, or keep it."""
         asked = self.asks.first(envelope)
         if asked is None:
             self._kept.add(envelope, message)

@@ -56,11 +56,11 @@ class Whereabouts:
         """Grows with each change."""
 
     def told(self, everybody: Iterable[Report]) -> None:
-        """Know what everybody told in the handshake, in their order."""
+        """Take in what everybody told in the handshake, in their order."""
         self._told = {one["rank"]: one for one in everybody}
 
     def moved(self, reports: Iterable[Report]) -> None:
-        """Know where ranks are that were started since, or again; the handshake may come later."""
+        """Record where ranks are that were started later or again; the handshake may come after."""
         self.epoch += 1
         for one in reports:
             if "index" in one:

@@ -98,7 +98,7 @@ class Configuration:
     `room` is the private folder of the run, `folder` where ranks start, `umask` the caller's,
     `launcher` the address of the launcher, empty for the one behind standard input and output. With
     `at_once` nothing else has to be up before the ranks, so they start without being asked for.
-    `machine` is the pickle of the whole machine, a `Grid`, for whoever opens it; `reach` says from
+    `machine` is the pickle of the whole machine, a `Grid`, for those who open it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
     which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
@@ -138,8 +138,8 @@ def read_first_input(read: Callable[[int], bytes]) -> tuple[Any, ...]:
     """Read what `as_first_input` made.
 
     Raises:
-        EOFError: whoever writes ended before.
-        OtherVersion: whoever writes has another version of this package.
+        EOFError: the writer ended before.
+        OtherVersion: the writer has another version of this package.
     """
     if _exactly(read, len(_edition())) != _edition():
         raise OtherVersion(

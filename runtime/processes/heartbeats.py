@@ -95,7 +95,7 @@ class HeartbeatLoop:
         self._do(self._detector.receive(message, time.monotonic()))
 
     def gone(self, member: str, why: str) -> None:
-        """Know that a member has ended."""
+        """Record that a member has ended."""
         if self._detector is not None:
             self._do(self._detector.gone(member, why, time.monotonic()))
 

@@ -134,7 +134,7 @@ class FolderAtPlace:
             except StillRunning:
                 continue
             except LaunchError:
-                return  # the way there broke: whoever looked after it ends it, or is made to
+                return  # the way there broke: its owner ends it, or is made to
             return
 
     def reach(self) -> None:

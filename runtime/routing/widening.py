@@ -18,7 +18,7 @@ FAR = 2e-3
 """Seconds of a round trip from which on a line can hold more than a window."""
 
 ENOUGH = 1 << 20
-"""Bytes that have to wait at each look: whoever sends less has nothing to gain."""
+"""Bytes that have to wait at each look: a sender of less has nothing to gain."""
 
 REST = 10.0
 """Seconds without so much after which one connection has to do, until there is more again."""

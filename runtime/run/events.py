@@ -208,9 +208,10 @@ class Show:
 
 @dataclass(frozen=True, slots=True)
 class TellEnd:
-    """Tell the ranks that go on that one has ended: its code, and how, in words.
+    """Tell the other ranks that one has ended: its code, and how, in words.
 
-    It is not `is_new` where they were told of it before.
+    Ranks that do not go on without it are told only of one that could not say so itself. It is not
+    `is_new` where they were told of it before.
     """
 
     rank: str

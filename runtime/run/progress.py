@@ -30,15 +30,15 @@ class RunProgress:
                 yield name
 
     def step_up(self, step: str) -> None:
-        """Know that a step is up."""
+        """Record that a step is up."""
         self._up.add(step)
 
     def rank_here(self, rank: str) -> None:
-        """Know that a rank has found its front-end."""
+        """Record that a rank has found its front-end."""
         self._here.add(rank)
 
     def rank_ready(self, rank: str) -> None:
-        """Know that a rank waits for all others."""
+        """Record that a rank waits for all others."""
         self._ready.add(rank)
 
     @property

@@ -129,13 +129,13 @@ class Replacements:
         return found
 
     def ready(self, rank: str, facts: Mapping[str, Any]) -> list[ReplacementEffect]:
-        """Know what a rank says of itself that was started again."""
+        """Take in what a rank says of itself that was started again."""
         if self._of(rank).state is not ProcessState.JOINING:
             return []
         return self._happens(rank, ProcessEvent.READY, facts)
 
     def ended(self, rank: str) -> list[ReplacementEffect]:
-        """Know that the present process of a rank has ended."""
+        """Record that the present process of a rank has ended."""
         return self._happens(rank, ProcessEvent.ENDED)
 
     def _of(self, rank: str) -> _Process:

@@ -108,6 +108,8 @@ class RunState:
     """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
+    _gone: set[str] = field(default_factory=set)
+    """Clusters whose front-end was lost, and with it what they have made."""
     _fetched: set[str] = field(default_factory=set)
     """Which results are being brought home, or were."""
     _fetching: set[str] = field(default_factory=set)
@@ -120,7 +122,7 @@ class RunState:
     _halted: bool = False
     _now: float = 0.0
     _told: dict[str, TellEnd] = field(default_factory=dict)
-    """The ends that ranks which go on were told of."""
+    """The ends that other ranks were told of."""
     _condemned: set[str] = field(default_factory=set)
     """The clusters that are to end because others cannot reach them."""
 
@@ -218,7 +220,7 @@ class RunState:
         yield Show(self.outline.rank_paths[event.rank], "running")
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
-        """A code could not be started; whoever wanted that is told why."""
+        """A code could not be started; the one who wanted that is told why."""
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
@@ -234,6 +236,8 @@ class RunState:
             self._look_after_replicas(event.rank)
             yield from self._end_if_none_is_left(event)
         else:
+            if event.code and not (event.facts.is_said or self.steered):
+                yield self._tell(TellEnd(event.rank, event.code, _how(event)))
             self._let_others_end()
 
     def _look_after_replicas(self, ended: str) -> None:
@@ -348,6 +352,7 @@ class RunState:
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
+        self._gone.add(event.cluster)
         self._jobs.discard(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
         if self.state is RunPhase.RUNNING and event.cluster in self.outline.survivors:
@@ -480,6 +485,8 @@ class RunState:
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
+        if isinstance(event, PlaceLost):
+            self._gone.add(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
         if self._stopping:
             yield from self._finish_if_closed()
@@ -519,7 +526,7 @@ class RunState:
     def _clusters_of_results(self) -> set[str]:
         """Return the clusters whose results are needed: with replicas those of one of each rank.
 
-        Clusters that have lost nobody come first.
+        Clusters that have lost nobody come first, those that are lost themselves last.
         """
         replicas, needed, done = self.outline.replicas, set[str](), set[int]()
         if not replicas or self._ranks_without_result():
@@ -528,7 +535,11 @@ class RunState:
             cluster: {replicas[one] for one in ranks if self.codes.get(one) == 0}
             for cluster, ranks in self.outline.ranks.items()
         }
-        for cluster in sorted(good, key=lambda one: len(self.outline.ranks[one]) - len(good[one])):
+
+        def lacks(cluster: str) -> tuple[bool, int]:
+            return cluster in self._gone, len(self.outline.ranks[cluster]) - len(good[cluster])
+
+        for cluster in sorted(good, key=lacks):
             if good[cluster] - done:
                 needed.add(cluster)
                 done |= good[cluster]

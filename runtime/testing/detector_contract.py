@@ -46,7 +46,7 @@ class Watched:
 
     @property
     def longest(self) -> float:
-        """The time in which everybody knows of a death, whoever it is."""
+        """The time in which everybody knows of any death."""
         settings, members = self.settings, len(self.names)
         if settings.protocol is not DetectorProtocol.HIERARCHICAL:
             return settings.cleanup(members) + settings.ping_timeout + 2 * settings.period

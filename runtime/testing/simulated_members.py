@@ -32,7 +32,7 @@ class AnyDetector(Protocol):
         ...
 
     def gone(self, member: str, why: str, now: float) -> list[Effect]:
-        """Know for certain that a member has ended."""
+        """Record as certain that a member has ended."""
         ...
 
     def is_dead(self, member: str) -> bool:

@@ -59,12 +59,12 @@ class Backlog:
         self._timer: Timer | None = None
 
     def begun(self) -> None:
-        """Know that a call is being served."""
+        """Record that a call is being served."""
         with self._lock:
             self._unanswered += 1
 
     def answered(self) -> None:
-        """Know that the answer to a call is where it can leave; safe from every thread."""
+        """Record that the answer to a call is where it can leave; safe from every thread."""
         with self._lock:
             self._unanswered -= 1
 

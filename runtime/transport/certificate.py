@@ -15,7 +15,7 @@ _LEEWAY = datetime.timedelta(days=1)  # clocks of hosts differ
 def make_certificate(name: str, now: datetime.datetime, life: datetime.timedelta = LIFE) -> bytes:
     """Return a private key and a certificate for it, both in PEM, one behind the other.
 
-    Whoever has them can prove to belong to the run, so they travel as its secret does.
+    A process that has them can prove to belong to the run, so they travel as its secret does.
 
     Raises:
         TransportError: what makes them is not installed.

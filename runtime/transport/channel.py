@@ -230,9 +230,7 @@ class Channel:
             # What the other end still said before it hung up counts.
             self._readable()
             with self._wanting:
-                if (
-                    not self._read_elsewhere
-                ):  # else whoever reads has this done when nothing is left
+                if not self._read_elsewhere:  # else the reader does this when nothing is left
                     self._end(self._broken)
             return
         self._standstill.look()
@@ -319,7 +317,7 @@ class Channel:
     def read_for(self, answer: _Answer, seconds: float | None) -> None:
         """Read until an answer has come, in place of the reactor, as long as nothing else comes.
 
-        So whoever waits is woken by the answer itself. What is for others is left to the reactor.
+        So waiters are woken by the answer itself. What is for others is left to the reactor.
         It may return early: when somebody else reads, or the stream cannot be waited for here.
         """
         if not self._has_begun or self._reactor.is_own_thread():
@@ -509,7 +507,7 @@ class Channel:
         self._backlog.end()
         with self._wanting:
             if self._read_elsewhere:
-                self._stream.hang_up()  # whoever reads closes it
+                self._stream.hang_up()  # the reader closes it
             else:
                 self._stream.close()
         self._reactor.at_close(self, None)
@@ -521,7 +519,7 @@ class Channel:
 
 
 class _Answer(Future[Any]):
-    """The future of a call: whoever waits for it reads the channel, if nobody else does."""
+    """The future of a call: the thread that waits for it reads the channel, if no other does."""
 
     def __init__(self, channel: Channel, about: object) -> None:
         super().__init__(about)

@@ -31,7 +31,7 @@ EVERY = 60.0
 def who_goes(strangers: Iterable[S], now: float) -> S | None:
     """Return who makes room for another one: the oldest of those who had their time.
 
-    Who says nothing goes before who has begun to speak, so that silence, which costs nothing, keeps
+    Silent ones go before those that have begun to speak, so silence, which costs nothing, keeps
     no member out.
     """
     had_time = [one for one in strangers if now >= _stays_until(one)]

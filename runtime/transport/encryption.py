@@ -1,4 +1,4 @@
-"""Which connections are encrypted, and what whoever moves their bytes has to know. Imports little.
+"""Which connections are encrypted, and what has to be known to move their bytes. Imports little.
 
 A connection is encrypted when it is one between hosts and the run has a certificate. Both ends
 come to the same answer without a word: they look at the address at which the connection was taken.

@@ -9,7 +9,7 @@ secret of the run                                      the launcher
 
 H is HMAC-SHA256. A *subject* is the name of a member, its *issuer* the cluster that it belongs to.
 An *audience* are the members that listen with one key: the launcher, a front-end, the ranks of a
-cluster, or its nodes. Whoever has a key can make those below it, and none above or beside it.
+cluster, or its nodes. The holder of a key can make those below it, and none above or beside it.
 """
 
 from __future__ import annotations

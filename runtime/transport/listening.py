@@ -135,7 +135,7 @@ class Door:
         return True
 
     def _shut(self, seconds: float) -> None:
-        """Let nobody in for a while; who comes waits in the system."""
+        """Let nobody in for a while; connections wait in the system."""
         self._reactor.watch(self._socket.fileno(), 0, self._visited)
         self._opening = self._reactor.later(seconds, self._open_again)
 

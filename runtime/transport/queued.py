@@ -191,7 +191,7 @@ class ProcessStream:
         self._inbox.put(data)
 
     def finished(self) -> None:
-        """Know that the process writes no more."""
+        """Record that the process writes no more."""
         self._inbox.end()
 
     def attach(

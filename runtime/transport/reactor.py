@@ -175,7 +175,7 @@ class Reactor:
     # -- waiting for events, on one of the two threads --------------------------------------------
 
     def _rouse(self) -> None:
-        """Let whoever waits for events see that there is something to do; or let somebody wait."""
+        """Wake the thread that waits for events; or let somebody wait."""
         me = threading.get_ident()
         if self._sleeps:
             if me != self._leader:
@@ -256,7 +256,7 @@ class Reactor:
 
     def _wait_and_call(self) -> None:
         self._sleeps = True
-        # Whoever adds something from here on sees that a wake-up is needed.
+        # A thread that adds something from here on sees that a wake-up is needed.
         left = self._left() if DECRYPTED else []
         ready = self._poll.poll(0 if self._soon or left else self._rest())
         self._sleeps = False

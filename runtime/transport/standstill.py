@@ -34,7 +34,7 @@ class Standstill:
             self._reactor.later(self._seconds, self._look_again)
 
     def look(self) -> None:
-        """Know that something may have left."""
+        """Record that something may have left."""
         self.has_come = self.has_come and self._outbox.sent == self._left_before
 
     def _look_again(self) -> None:

@@ -51,7 +51,7 @@ class ByteStream(Protocol):
         ...
 
     def hang_up(self) -> None:
-        """Let who waits in `await_readable` see the end of the stream."""
+        """Let those who wait in `await_readable` see the end of the stream."""
         ...
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class SocketStream(_Watched):
         return bool(self._poll.poll(None if seconds is None else 1000 * seconds))
 
     def hang_up(self) -> None:
-        """Let who waits in `await_readable` see the end of the stream."""
+        """Let those who wait in `await_readable` see the end of the stream."""
         with contextlib.suppress(OSError):  # it may have ended
             self._socket.shutdown(_socket.SHUT_RDWR)
 

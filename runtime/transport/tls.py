@@ -84,7 +84,7 @@ class TlsSocket(ssl.SSLSocket):
     """A connection that is encrypted, made by `encrypted`.
 
     What the caller is told to have sent may lack one byte that was encrypted already, as long as
-    the record around it could not leave: whoever sends comes back with it, as for any socket that
+    the record around it could not leave: the sender comes back with it, as for any socket that
     is full.
     """
 

@@ -47,7 +47,7 @@ class Picture:
         self._find_blocked()
 
     def _find_blocked(self) -> None:
-        """Begin with all that wait, and release whoever others may let go on, until none is."""
+        """Begin with all that wait, and release those that others may let go on, until none is."""
         self.blocked = {
             rank for rank, one in self.states.items() if one.waits and not one.may_act
         } - set(self.ended)

@@ -22,7 +22,7 @@ has something to do, and `connections.close()`.
 **Peers that are gone.** `sink.lost(peer, why)` is called once for each; all `Outgoing` to it
 have their error then. `connections.why_lost(peer)` tells later. A peer that closed its connections
 in order is lost too, once all that it sent has been delivered; `why` is a `PeerLeft` then. The loss
-of a peer to which there is no connection goes unnoticed: who waits for one for long says
+of a peer to which there is no connection goes unnoticed: a rank that waits for one for long says
 `connections.watch(peer)`.
 
 **Broken connections.** One between hosts that breaks is resumed, by whatever route; where none is

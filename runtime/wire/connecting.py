@@ -26,7 +26,7 @@ DIAL_TIMEOUT = 4.0
 """Seconds for the host at an address to answer: it is asked three times within them."""
 
 PROOF_TIMEOUT = 10.0
-"""Seconds for whoever has taken a connection to prove itself while there are other addresses."""
+"""Seconds for the acceptor of a connection to prove itself while there are other addresses."""
 
 
 class Attempt(Protocol):
@@ -213,7 +213,7 @@ class _Direct:
 
 
 class Dialling:
-    """Tries one address after another; `words` are how errors name whoever `name` is.
+    """Tries one address after another; `words` are how errors name the process `name`.
 
     Where the connection was taken at once and nobody proves itself, the process is there but does
     not run now. If there are no other addresses it is waited for: its system ends the connection
@@ -261,7 +261,7 @@ class Dialling:
 
     @property
     def is_taken(self) -> bool:
-        """Whether the system of whoever is called has taken the connection."""
+        """Whether the system of the called process has taken the connection."""
         return self._exchange is not None
 
     @property

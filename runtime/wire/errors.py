@@ -20,7 +20,7 @@ class PeerLost(WireError):
 class PeerAbsent(PeerLost):
     """A peer cannot be reached and never was: it has ended, or its cluster is cut off.
 
-    Whoever waits for somebody else, too, goes on waiting.
+    A call that waits for somebody else, too, goes on waiting.
     """
 
 

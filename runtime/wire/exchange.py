@@ -33,7 +33,7 @@ class Exchange:
 
         Raises:
             OSError: the connection is of no use.
-            TransportError: who is at the other end is no member of the run.
+            TransportError: the other end is no member of the run.
         """
         greeting = self.greeting
         if not self._is_set_up and not is_set_up(self._socket):

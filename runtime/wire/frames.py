@@ -11,7 +11,7 @@ Every frame begins with its kind, flags, the length of a message's head, a numbe
 - MATCHED: the receiver has matched message `number`, which asked to be told (`ASKS`).
 - CAME: all up to byte `number` of what this end receives has come.
 - GO: this end is going to use the connection. It has come to byte `number`, and has written up to
-  byte `size`. Whoever accepted says it first; with `AGAIN` it waits for the other one's.
+  byte `size`. The acceptor says it first; with `AGAIN` it waits for the other one's.
 - REST: this end would close the connection, with which nothing is wrong; REST_TOO: so would the
   other one, or STAY: it would not.
 - BYE: nothing will follow; BYE_TOO: it has been read.

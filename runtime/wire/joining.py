@@ -1,12 +1,12 @@
-"""How the two ranks of a pair come to a connection, whoever dials, the first time or once more.
+"""How the two ranks of a pair come to a connection, the first time or once more.
 
 Either rank may dial. When both do at once, the connection that the lower index dialled stays.
-Whoever accepts says GO when it is going to use a connection; before that the other one sends
+The acceptor says GO when it is going to use a connection; before that the other one sends
 nothing. A connection that is there is used at once, and this end's own attempt is given up; only a
 lower index that has proved itself already, so that the other end may use its attempt, keeps what it
 accepts until it knows about that.
 
-Where there was a connection before, whoever accepts waits until the other end says GO, too: it may
+Where there was a connection before, the acceptor waits until the other end says GO, too: it may
 have given up this attempt meanwhile. Both know from then on what the other one has got.
 """
 
@@ -49,7 +49,7 @@ class Pair(Protocol):
         ...
 
     def hear(self, go: ResumePoint) -> bytes:
-        """Know what the other end says on a connection that was dialled; return the answer."""
+        """Take in what the other end says on a connection that was dialled; return the answer."""
         ...
 
     def joined(self, connected: socket.socket, received: bytes, go: ResumePoint | None) -> None:

@@ -1,6 +1,6 @@
 """The lanes of one pair: how many there are, how they are opened, and what becomes of broken ones.
 
-Whoever has opened the first connection opens lanes, too, as many as either end wants. Both ends may
+The opener of the first connection opens lanes, too, as many as either end wants. Both ends may
 send over all of them.
 """
 
@@ -80,7 +80,7 @@ class Lanes:
         return min(times, default=None)
 
     def joined(self, first: socket.socket | None) -> None:
-        """Know the first connection, for the first time or again."""
+        """Take the first connection, for the first time or again."""
         self.first = first
         self._measured_at = self._context.now()
         self._context.look_again()
@@ -94,7 +94,7 @@ class Lanes:
             self._context.look_again()
 
     def hear(self, kind: int, number: int, size: int) -> None:
-        """Know what the peer says about lanes.
+        """Take in what the peer says about lanes.
 
         Raises:
             BadFrame: it cannot say that.
@@ -279,7 +279,7 @@ class Lanes:
         self._kick()
 
     def _heard_over(self, number: int, position: int) -> None:
-        """Know how much has come over a lane that the peer has left, and send the rest again."""
+        """Record how much has come over a lane that the peer has left, and send the rest again."""
         if number in self._open:
             self._end(self._open[number])
         lane = self._over.pop(number, None)
@@ -293,7 +293,7 @@ class Lanes:
     def _never_used(self, number: int) -> None:
         """Tell the peer that nothing came over a lane that it has left, and see that nothing will.
 
-        Whoever dials hears last that a lane is open. It may hear before that it is over.
+        The dialler hears last that a lane is open. It may hear before that it is over.
         """
         if not self._is_mine(number) or number >= self._next:
             raise BadFrame(f"lane {number} is said to be over, which there has never been")

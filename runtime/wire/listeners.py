@@ -30,7 +30,7 @@ Watch = Callable[[int, int, Callable[[int], bool] | None], None]
 """Watches a descriptor for events and calls back; with None not any more."""
 
 Admitted = Callable[[socket.socket, str, bytes], None]
-"""Gets who has proved itself: the connection, its name, and what it already sent."""
+"""Gets a connection that has proved itself, its name, and what it already sent."""
 
 
 class Listeners:
@@ -71,7 +71,7 @@ class Listeners:
         return min(times, default=None)
 
     def look(self, now: float) -> None:
-        """Send away who is too slow, and open listeners that were shut for a while."""
+        """Send away slow connections, and open listeners that were shut for a while."""
         for incoming in [one for one in self._incoming if one.deadline <= now]:
             self._refuse(incoming, "slow", f"no proof within {HANDSHAKE_TIMEOUT:g} s")
         if self._opens_at is not None and now >= self._opens_at:

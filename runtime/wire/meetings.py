@@ -51,7 +51,7 @@ class Meetings:
             attempt.close()
 
     def _go_on(self, attempt: Attempt) -> bool:
-        """Go on with a way to a meeting; what fails is noticed by who waits there."""
+        """Go on with a way to a meeting; what fails is noticed by those who wait there."""
         descriptor = attempt.fileno()
         try:
             opened = attempt.step(self._clock())

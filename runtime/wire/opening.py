@@ -163,7 +163,7 @@ class _Routes:
     def _meet(self, routed: RoutedConnector, front_end: str, token: str) -> None:
         try:
             self._connections.come(routed.meet(front_end, token, self._connections.now()))
-        except PeerLost as fault:  # who waits there notices
+        except PeerLost as fault:  # the calls that wait there notice
             _log.info("a meeting did not come about: %s", fault)
 
     def _hear(self, routed: RoutedConnector, told: list[routing.Experience]) -> None:

@@ -46,8 +46,11 @@ _log = logger(__name__)
 EXPLAIN_TIMEOUT = 2.0
 """Seconds in which it becomes known how a peer has ended, where that is told."""
 
-LAST_WORDS_TIMEOUT = 5.0
-"""Seconds in which the connection to a peer that has failed comes to its own end."""
+LAST_WORDS_TIMEOUT = 2.0
+"""Seconds for which nothing more has come of a peer that has failed until its connection is left.
+
+It ends by itself before, unless the end got lost on its way, or a child of the peer has it open.
+"""
 
 _BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing is as good as none
 
@@ -89,6 +92,7 @@ class Peer:
         self._awaited = -1  # the next message, if somebody waits for it
         self._told: PeerLost | None = None  # how it has ended, as others have seen
         self._unexplained: PeerLost | None = None  # why it is lost, while it is not told how
+        self._heard = 0  # how much had come when its last words were waited for
         self._explain_by: float | None = None  # or tell others of it, who know how
 
     # --- opening ----------------------------------------------------------------------------------
@@ -130,7 +134,7 @@ class Peer:
             self._joining.admit(connected, received)
 
     def _refuse(self, connected: socket.socket) -> None:
-        """Tell who has dialled that nothing more will be said, but what has come."""
+        """Tell the dialler that nothing more will be said, but what has come."""
         knows = self._duplex.resume and (self.why is None or isinstance(self.why, PeerLeft))
         try:
             connected.send(self._duplex.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
@@ -151,7 +155,7 @@ class Peer:
         return duplex.go(again=waits), waits
 
     def hear(self, go: ResumePoint) -> bytes:
-        """Know what the other end says on a connection that was dialled; return the answer."""
+        """Take in what the other end says on a connection that was dialled; return the answer."""
         if go.flags & RESUMES:
             self._duplex.count()
         return self._duplex.go()
@@ -252,14 +256,19 @@ class Peer:
             self._look_at_what_was_told(now)
 
     def explain(self, why: PeerLost) -> None:
-        """Know how the peer has ended from those who have seen it.
+        """Record how the peer has ended from those who have seen it.
 
         What has come from it is still read. A peer that has left says so itself if it can.
         """
         if self._told is None and self.why is None:
             self._told = why
-            self._explain_by = self._context.now() + LAST_WORDS_TIMEOUT
+            self._listen_on(self._context.now())
             self._context.look_again()
+
+    def _listen_on(self, now: float) -> None:
+        """Wait for more last words."""
+        self._heard = self.receiver.position
+        self._explain_by = now + LAST_WORDS_TIMEOUT
 
     def _look_at_what_was_told(self, now: float) -> None:
         """Lose the peer once all is known; tell of it once nobody has said how it has ended."""
@@ -275,6 +284,8 @@ class Peer:
             self._lose(told)
         elif told is not None and is_late and isinstance(told, PeerLeft):
             self._explain_by = None
+        elif told is not None and is_late and self.receiver.position != self._heard:
+            self._listen_on(now)
         elif told is not None and is_late:
             self.hang_up()
             self._lose(told)
@@ -325,6 +336,8 @@ class Peer:
         """Do not count seconds in which this process could not try to resume a connection."""
         if self._resuming is not None:
             self._resuming.postpone(seconds)
+        if self._explain_by is not None:
+            self._explain_by += seconds
 
     def describe_opening(self) -> str:
         """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
@@ -366,7 +379,7 @@ class Peer:
             self.why = why = self._told or why
             self._explain_by = self._unexplained = None
             if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
-                _log.info("%s", why)  # whoever has said goodbye expects the end
+                _log.info("%s", why)  # a peer that has said goodbye expects the end
             self._resuming = self._end = None
             self.sender.fail(why)
             self.breadth.close()

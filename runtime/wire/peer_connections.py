@@ -227,7 +227,10 @@ class PeerConnections:
         (self._peers.get(peer) or self._meet(peer)).watch()
 
     def explain(self, peer: int, why: PeerLost) -> None:
-        """Know how a peer has ended: nobody waits for it longer than for its last words."""
+        """Record how a peer has ended: nobody waits for it longer than for its last words.
+
+        As for all else, the lock of the owner is held; who has none asks for it by `soon`.
+        """
         (self._peers.get(peer) or self._meet(peer)).explain(why)
 
     @property
@@ -289,7 +292,7 @@ class PeerConnections:
 
         False means that there is none, that something is queued, on its way or half received, or
         that somebody watches the peer and nothing has come of it since.
-        The peer may refuse. Nothing is forgotten, and whoever sends next opens another connection.
+        The peer may refuse. Nothing is forgotten, and the next send opens another connection.
         """
         found = self._peers.get(peer)
         return found is not None and found.rest()
@@ -390,7 +393,7 @@ class PeerConnections:
             self._epoll.register(descriptor, events)
 
     def look_again(self) -> None:
-        """See to it that peers are looked after soon, by whoever is in `ready` or comes there."""
+        """See to it that peers are looked after soon, by one in `ready` or the next one there."""
         self._is_due = True
         self.wake()
 

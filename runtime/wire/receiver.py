@@ -303,7 +303,7 @@ class MessageReceiver:
                 self._wait = 0  # its sender waits to hear of that
 
     def complete(self, incoming: Incoming) -> None:
-        """Take note that all of a message is here, and tell who wants to know."""
+        """Take note that all of a message is here, and tell the receiver."""
         number = incoming.number
         del self.incomplete[number]
         self.bytes += incoming.size

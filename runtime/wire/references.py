@@ -89,7 +89,7 @@ class References:
         return self._connector.again(peer, now)
 
     def has_room(self) -> bool:
-        """Tell whether there may be one more lane, whoever dials it."""
+        """Tell whether there may be one more lane, from either end."""
         keeper = self.keeper
         return keeper is None or len(keeper.connected()) + keeper.lanes < self._limit()
 
@@ -168,7 +168,7 @@ def _told() -> int:
 
 def _allowed() -> int:
     """Return how many connections the limit of open files leaves room for."""
-    import resource  # only for who has many
+    import resource  # only for those with many
 
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = 1 << 20 if most == resource.RLIM_INFINITY else most

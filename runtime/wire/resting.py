@@ -1,7 +1,7 @@
 """Closing a connection with which nothing is wrong, in agreement, until somebody sends again.
 
-Who asks says REST and then nothing. The other end says REST_TOO and then nothing, if it has
-nothing to say either, and STAY otherwise. When both have asked, that is agreed. Who was asked waits
+The asker says REST and then nothing. The other end says REST_TOO and then nothing, if it has
+nothing to say either, and STAY otherwise. When both have asked, that is agreed. The other one waits
 until the other end hangs up, so everything that was said is read.
 """
 

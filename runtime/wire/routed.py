@@ -112,7 +112,7 @@ class RoutedConnector:
         return True
 
     def hear(self, told: Iterable[Experience], now: float) -> list[int]:
-        """Know what other ranks of this cluster have learned of routes.
+        """Take in what other ranks of this cluster have learned of routes.
 
         Return the peers whose connections pass front-ends and need not any more.
         """
@@ -135,7 +135,7 @@ class RoutedConnector:
         return list(found.values())
 
     def probed(self, probe: Probe, now: float, *, has_worked: bool) -> list[int]:
-        """Know what came of a probe; return the peers that can be reached by it from now on."""
+        """Take in what came of a probe; return the peers that can be reached by it from now on."""
         self.tries += 1
         self.failures += not has_worked
         (self._tension.worked if has_worked else self._tension.failed)(probe.route, now)
@@ -154,7 +154,7 @@ class RoutedConnector:
     def reached(
         self, peer: int, route: Route, now: float, *, after: Iterable[tuple[Route, float]]
     ) -> None:
-        """Know that a peer was reached by one route, `after` others had failed, each at a time.
+        """Record that a peer was reached by one route, `after` others had failed, each at a time.
 
         Only then is it the routes that were at fault and not the peer; so only then is it learned.
         """

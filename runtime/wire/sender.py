@@ -72,7 +72,7 @@ class MessageSender:
         self._unwritten = 0  # how many bytes are in the batch
         self._end = 0
         self.passed: list[list[Piece]] = []
-        """Messages that passed by in one piece each; whoever wrote them appends them."""
+        """Messages that passed by in one piece each; their writer appends them."""
         self._copied = COPIED
         self._telling: int | None = None
         self.replay: Replay | None = None

@@ -164,6 +164,46 @@ def test_a_program_that_turns_a_loss_into_an_end_of_its_own_is_not_blamed(tmp_pa
     assert (code, summary["first_cause"]["rank"]) == (7, "1:0:1"), err
 
 
+# The child keeps the connections of the last rank open, so that none of them tells of its end.
+HELD_OPEN = """\
+import os, signal, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.sendrecv("hello", 1 - world.rank, source=1 - world.rank)
+if world.rank == 1:
+    if os.fork() == 0:
+        os.setsid()
+        time.sleep(SECONDS)
+        os._exit(0)
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGKILL)
+LAST
+"""
+
+
+def held_open(folder: Path, last: str, *, seconds: int) -> Path:
+    program = HELD_OPEN.replace("SECONDS", str(seconds)).replace("LAST", last)
+    path = describe(folder, program, clusters=2)
+    path.write_text(path.read_text().replace('ranks="2"', 'ranks="1"'))
+    return path
+
+
+def test_who_waits_for_a_killed_rank_is_told_though_the_connection_lives_on(tmp_path: Path) -> None:
+    code, summary, _, err = run(held_open(tmp_path, "world.recv(source=1)", seconds=10))
+    assert (code, summary["first_cause"]["rank"]) == (137, "0:1:0"), err
+    assert "1 more failed or was ended (0:0:0)" in err
+    assert "0:0 did not end" not in err
+
+
+def test_a_rank_that_ends_does_not_wait_for_a_killed_one_to_take_its_messages(
+    tmp_path: Path,
+) -> None:
+    path = held_open(tmp_path, "world.Isend(bytearray(32 << 20), 1)", seconds=15)
+    path.write_text(path.read_text().replace("comm-world", 'failures="return" comm-world'))
+    code, summary, _, err = run(path)
+    assert (code, summary["code"]) == (0, 0), err
+
+
 def test_of_a_rank_that_ended_well_while_others_wait_for_it_the_message_tells(
     tmp_path: Path,
 ) -> None:

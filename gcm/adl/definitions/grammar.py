@@ -22,7 +22,6 @@ class Occurs(StrEnum):
 
     ANY = "*"
     OPTIONAL = "?"
-    ONCE = "1"
     SOME = "+"
 
 
@@ -81,7 +80,7 @@ GRAMMAR: Mapping[str, Element] = {
     "logger": Element(("name",)),
     "virtual-node": Element(("name",), ("cardinality",)),
     "exportedVirtualNodes": Element((), (), {"exportedVirtualNode": Occurs.ANY}),
-    "exportedVirtualNode": Element(("name",), (), {"composedFrom": Occurs.ONCE}),
+    "exportedVirtualNode": Element(("name",), (), {"composedFrom": Occurs.SOME}),
     "composedFrom": Element((), (), {"composingVirtualNode": Occurs.SOME}),
     "composingVirtualNode": Element(("component", "name")),
     "coordinates": Element(

@@ -15,6 +15,7 @@ from gcm.adl.definitions.arguments import (
     placeholder,
     substitute_node,
 )
+from gcm.adl.definitions.attribute_interface import attribute_interface, with_signature_of
 from gcm.adl.definitions.grammar import MAX_DEPTH
 from gcm.adl.definitions.growth import DefinitionAmount, Growth, TooLarge, check_size
 from gcm.adl.definitions.merge import merge_all
@@ -247,13 +248,28 @@ class Resolver:
         merged = self._merged_of(keys, own, location)
         self._nesting += [(keys, own)] if keys else []
         self._depth += 1
-        body = self._resolve_components(merged)
+        body = self._resolve_components(self._resolve_attributes(merged))
         self._depth -= 1
         if keys:
             self._nesting.pop()
         if alone:
             self._expanded[keys] = body
         return body
+
+    def _resolve_attributes(self, body: Body) -> Body:
+        declared = attribute_interface(body)
+        if declared is None:
+            return body
+        written = body.attributes
+        if written and written.signature and declared.signature not in ("", written.signature):
+            self._report_once(
+                "attribute-signature",
+                f"interface '{declared.name}' has the signature '{declared.signature}', and"
+                f" <attributes> in line {written.location.line} has '{written.signature}'",
+                declared.location,
+                "write the same signature in both, or leave the interface out",
+            )
+        return with_signature_of(body, declared)
 
     def _resolve_components(self, body: Body) -> Body:
         controller: ControllerNode | None = body.controller

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path, PurePath
@@ -62,7 +63,8 @@ def port_files(
         if structure is not None:
             drafts += structure.root.walk()
             wanted.add(structure.root)
-            documents |= structure.documents
+            # The same file may be given with one path, and found by its name with another.
+            documents |= {os.path.abspath(one): name for one, name in structure.documents.items()}
     _check_attributes(drafts, diagnostics)
     if diagnostics.errors:
         return []

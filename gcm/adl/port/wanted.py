@@ -57,14 +57,18 @@ class Content:
 
     @property
     def interfaces(self) -> list[InterfaceType]:
-        """What the class declares; a client that not every component has is optional."""
+        """What the class declares.
+
+        A client that not every component has is optional, a server that one needs is mandatory:
+        the documents of the other components say of themselves that it is optional there.
+        """
         return [self._common(those) for those in self.declared.values()]
 
     def _common(self, those: list[InterfaceType]) -> InterfaceType:
+        if those[0].is_server:
+            return next((one for one in those if one.is_mandatory), those[0])
         everywhere = len(those) == self.primitives and all(one.is_mandatory for one in those)
-        if everywhere or those[0].is_server:
-            return those[0]
-        return replace(those[0], contingency=Contingency.OPTIONAL)
+        return those[0] if everywhere else replace(those[0], contingency=Contingency.OPTIONAL)
 
 
 @dataclass(slots=True)

@@ -168,7 +168,7 @@ class Ticket(Future[Any]):
         self.set_running_or_notify_cancel()
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait for the result; a block is put together by who wants it, not by who parted it."""
+        """Wait for the result; a block is put together by its receiver, not by its sender."""
         result = super().result(timeout)
         if not isinstance(result, UnassembledBlock):
             return result
@@ -206,7 +206,7 @@ class _Gathered:
             self._settle(effects)
             self._set_timer()
         if effects:
-            # The component may be stopped now, and whoever unbinds cannot wait for its start.
+            # The component may be stopped now, and an unbinding thread cannot wait for its start.
             threading.Thread(
                 target=inside,
                 args=(self._server.owner, self._operation, self._when_open, (effects,), {}),
@@ -262,7 +262,7 @@ class _Gathered:
             )
 
     def _settle(self, effects: Sequence[Effect[ClientInterface]]) -> None:
-        """Note that whoever carries out `effects` answers their callers, and nobody else."""
+        """Note that the one who carries out `effects` answers their callers, and nobody else."""
         for effect in effects:
             for entry in effect.entries:
                 self._open.pop(entry.ticket, None)

@@ -321,7 +321,7 @@ class LifeCycleController(Controller):
         self._set(State.STOPPING, admits=False)
 
     def settle(self, state: State = State.STOPPED) -> None:
-        """Be stopped or terminated; whoever waits at the gate looks again."""
+        """Be stopped or terminated; those who wait at the gate look again."""
         self._draining = frozenset()
         if queue := queue_of(self.component):
             queue.allow(False)

@@ -72,7 +72,7 @@ class Request:
 
 
 class RequestFuture(Future[Any]):
-    """The result of a request: who waits for it does not wait for ever while nothing is served."""
+    """The result of a request: waiting for it ends also when nothing is served."""
 
     about: Request
 

@@ -2,7 +2,7 @@
 
 Native MPI moves a large message between two processes of a machine in one step, for which it has
 to be asked once, while its collectives on large data take dozens of steps, whose ends nobody can
-foresee: whoever waits for those has to ask again and again.
+foresee: a call that waits for those has to ask again and again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Direct:
     """The messages of one collective inside a cluster; all members post them in the same order.
 
-    Whoever waits for them has to `look` first. Others are woken as seldom as possible: all that is
+    To wait for them, `look` first. Others are woken as seldom as possible: all that is
     posted before the next look is announced at once, and who sends hears when nothing more is
     expected from it.
     """

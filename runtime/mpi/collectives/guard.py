@@ -111,7 +111,7 @@ class CollectiveGuard(Attendance):
                 except MPI.Exception as error:
                     refused = refused or error
                     waits = next(steps)
-                except BaseException as error:  # thrown in by whoever drives this
+                except BaseException as error:  # thrown in by the driver of this
                     waits = steps.throw(error)
                 else:
                     waits = next(steps)

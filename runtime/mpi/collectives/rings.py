@@ -1,6 +1,6 @@
 """Who wakes whom in native calls inside a cluster, so that nobody has to ask native MPI often.
 
-Who waits for data is woken by the member that native MPI gets it from. Native MPI may choose other
+Waiters for data are woken by the member that native MPI gets it from. Native MPI may choose other
 ways than those that are expected here; then a member is woken in vain, or asks a little later.
 """
 

@@ -69,7 +69,7 @@ class SmallMessages:
                 return self.begin(call, turn)
             if call.error is not None:
                 self.guard.give_up(turn, call.kind, call.error)
-        except BaseException:  # whoever waits was interrupted; others wait for this process
+        except BaseException:  # the waiting call was interrupted; others wait for this process
             for _ in range(_TRIES):
                 try:
                     self.begin(call, turn)
@@ -139,7 +139,7 @@ class SmallMessageCall(Operation):
             self._wanted, self._heard = wanted, None
         except StopIteration:
             self.finish()
-        except BaseException as error:  # whatever it is, who waits for the collective gets it
+        except BaseException as error:  # whatever it is, those who wait for the collective get it
             self.drop()
             self.finish(error)
         else:

@@ -64,7 +64,7 @@ class RecoveryCalls(MPI.Comm):
         return group_of(m.engine, tuple(m.recovery.failed()))
 
     def Ack_failed(self, num_to_ack: int | None = None) -> int:
-        """Know of the first so many losses; return of how many this process knows then.
+        """Acknowledge the first so many losses; return of how many this process knows then.
 
         What has been acknowledged is no reason any more for `Agree`, or a receive from any source,
         to fail.
@@ -82,7 +82,7 @@ class RecoveryCalls(MPI.Comm):
     def Agree(self, flag: int) -> int:
         """Return the bitwise AND of the flags of all members that live.
 
-        All get the same, whoever dies meanwhile, and all get an error if somebody has failed and
+        All get the same, whatever dies meanwhile, and all get an error if somebody has failed and
         not all have acknowledged that; the flag is its attribute `flag` then.
         """
         m = members_behind(self)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Found:
-    """A message of another cluster that belongs to whoever has probed it."""
+    """A message of another cluster that belongs to the one who has probed it."""
 
     __slots__ = ("envelope", "incoming", "members")
 

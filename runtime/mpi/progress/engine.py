@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Steps
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.mpi.values.specs import Data
-    from runtime.wire import Incoming, Outgoing, PeerLost
+    from runtime.wire import Incoming, Outgoing
     from runtime.wire.peer_connections import PeerConnections
     from runtime.wire.wake_ups import WakeUps
 
@@ -127,7 +127,7 @@ class Engine:
         return self.first <= index < self.last
 
     def join(self, m: CommunicatorMembers) -> None:
-        """Know a communicator, called by those who make one."""
+        """Register a communicator, called by those who make one."""
         with self.lock:
             m.box = self._box(m.context, False)
             m.sought = m.box.matcher.queue
@@ -246,7 +246,7 @@ class Engine:
 
     def send_word(self, m: CommunicatorMembers, to: int, tag: int, words: bytes) -> None:
         """Tell a member something about collectives, in this cluster too; nobody waits for it."""
-        with self.lock, suppress(ProcessGone):  # who is gone needs no words
+        with self.lock, suppress(ProcessGone):  # one that is gone needs no words
             self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))
 
     def send_recovery(self, context: bytes, index: int, tag: int, data: bytes) -> None:
@@ -412,7 +412,7 @@ class Engine:
 
     @property
     def urgency(self) -> int:
-        """How urgent it is to ask native MPI for things that go on, whoever waits for them."""
+        """How urgent it is to ask native MPI for things that are going on."""
         for box in tuple(self._boxes.values()):
             if box.matcher.queue:
                 return POLLED
@@ -433,12 +433,6 @@ class Engine:
             for index in set(indexes):
                 if self.connections is not None:
                     self.connections.watch(index)
-
-    def explain(self, index: int, why: PeerLost) -> None:
-        """Know how a process has ended from those who have seen it; any thread may tell."""
-        with self.lock:
-            if self.connections is not None:
-                self.connections.explain(index, why)
 
     # --------------------------------------------------------------- what connections call back
 
@@ -482,7 +476,7 @@ class Engine:
     def interceptors_of(self, peer: int) -> list[str]:
         """Return what stands between this process and another, and what it held up or dropped.
 
-        Each is one phrase, for whoever explains why something does not come.
+        Each is one phrase, for explanations of why something does not come.
         """
         connections = self.connections
         return [] if connections is None else connections.interceptors_of(peer)

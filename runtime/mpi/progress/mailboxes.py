@@ -31,7 +31,7 @@ class Mailbox:
         self._status = MPI.Status()
 
     def open(self, m: CommunicatorMembers, native: MPI.Intracomm) -> None:
-        """Know the communicator."""
+        """Register the communicator."""
         self._members, self.native = m, native
 
     @property

@@ -13,7 +13,6 @@ from runtime.mpi.progress.recovery import INVITED
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.process.place import Place
@@ -32,7 +31,7 @@ class Invitation:
 
 
 class Newcomers:
-    """What a process knows of that; `hear_of...` may be called by any thread."""
+    """What a process knows of that."""
 
     def __init__(self, place: Place, engine: Engine, link: RankLink) -> None:
         self._place, self._engine, self._link = place, engine, link
@@ -46,40 +45,27 @@ class Newcomers:
     # --- what the front-end tells -----------------------------------------------------------------
 
     def hear_of_view(self, table: bytes) -> None:
-        """Know who has taken the place of whom."""
+        """Know who has taken the place of whom; the lock of the engine is held."""
         from runtime.machine.table import decoded
         from runtime.membership.everybody import replacing
         from runtime.wire import PeerConnections
         from runtime.wire.directory import Party
 
         reports, place, engine = decoded(table), self._place, self._engine
-        with engine.lock:
-            for one in replacing(reports, len(place.everybody)):
-                place.replace(one.identifier, one.incarnation, one.host)
-            connections = engine.connections
-            if not isinstance(connections, PeerConnections):
-                return
-            for one in replacing(reports, connections.size):
-                site = place.grid.sites[one.identifier.site]
-                name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
-                party = Party(
-                    str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
-                )
-                connections.add(party)
-            engine.wake()
-            connections.wake()
-
-    def hear_of_ends(self, reports: list[dict[str, Any]]) -> None:
-        """Know which processes have ended."""
-        from runtime.machine.ends import in_words
-        from runtime.topology import Identifier
-        from runtime.wire import PeerLeft, PeerLost
-
-        for one in reports:
-            kind = PeerLost if one["code"] else PeerLeft
-            index = self._place.index_in(Identifier.parse(one["rank"]), one["incarnation"])
-            if index is not None and index != self._place.index:
-                self._engine.explain(index, kind(in_words(one)))
+        for one in replacing(reports, len(place.everybody)):
+            place.replace(one.identifier, one.incarnation, one.host)
+        connections = engine.connections
+        if not isinstance(connections, PeerConnections):
+            return
+        for one in replacing(reports, connections.size):
+            site = place.grid.sites[one.identifier.site]
+            name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
+            party = Party(
+                str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
+            )
+            connections.add(party)
+        engine.wake()
+        connections.wake()
 
     # --- members that have lost others ------------------------------------------------------------
 

@@ -54,7 +54,7 @@ class Operation:
         """Call it off if that is still possible; it is `done` then, and `cancelled`."""
 
     def takes_long(self) -> None:
-        """Record that whoever waits for it has waited for long."""
+        """Record that a call has waited for it for long."""
 
     def describe(self) -> str:
         """Say what is waited for."""
@@ -191,7 +191,7 @@ class NativeStep(NativeOperation):
         """Ask native MPI, which with each question takes one step of a collective.
 
         Or it takes one message of a program that came before: after questions in vain it is asked
-        twice as many, because whoever waits sleeps for long before the next ones.
+        twice as many, because a waiting call sleeps for long before the next ones.
         """
         if self.done or self._ask(self._questions):
             return True
@@ -320,7 +320,7 @@ class Task(Operation):
             except StopIteration as end:
                 self.result = end.value
                 self.finish()
-            except BaseException as error:  # whatever it is, who waits for the task gets it
+            except BaseException as error:  # whatever it is, those who wait for the task get it
                 self.finish(error)
             else:
                 self._waits = (step,) if isinstance(step, Operation) else tuple(step)

@@ -107,7 +107,7 @@ class Receive(Operation):
         self.finish(error)
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Be done; memory of the program is held no longer than whoever holds this."""
+        """Be done; memory of the program is held no longer than this."""
         self.asked.owner = None
         super().finish(error)
 

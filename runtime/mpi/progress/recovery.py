@@ -164,7 +164,7 @@ class Recovery:
             self._known_agreements().heard(sender, data)
 
     def lost(self, index: int) -> None:
-        """Know that a process is gone."""
+        """Record that a process is gone."""
         if index not in self.everybody:
             return
         if self._agreements is not None:

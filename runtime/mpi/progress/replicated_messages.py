@@ -104,15 +104,22 @@ class ReplicatedIncoming(Incoming):
         return False
 
     def lost(self, process: int) -> bool:
-        """Know that a process is lost; return whether it is done with what another one sends."""
-        if self._spare is not None and self._spare[0] == process:
+        """Record that a process is lost; return whether it is done with what another one sends.
+
+        A process that ends well may leave when all of its message is here, matched or not.
+        """
+        if self._spare is not None and self._spare[0] == process and not _is_whole(self._spare[1]):
             self._spare = None
-        if self.process != process or self.done:
+        if self.process != process or self.done or _is_whole(self._flow):
             return False
         if self._flow is not None:
             self._flow.owner = None
         self._flow, spare, self._spare = None, self._spare, None
         return spare is not None and self.again(*spare)
+
+
+def _is_whole(flow: Incoming | None) -> bool:
+    return flow is not None and flow.came == flow.size
 
 
 class _Entry:

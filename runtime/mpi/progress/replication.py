@@ -27,7 +27,7 @@ from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
 if TYPE_CHECKING:
     from runtime.replicas.effects import Effect, Stream
     from runtime.replicas.table import ReplicaTable
-    from runtime.wire import MessageSink, PeerLost
+    from runtime.wire import MessageSink
     from runtime.wire.peer_connections import PeerConnections
 
 TAIL = struct.Struct("<?q")
@@ -117,13 +117,6 @@ class ReplicatedConnections:
         """See to it that the loss of a rank is noticed."""
         for process in self.core.processes_of(rank):
             self.below.watch(process)
-
-    def explain(self, process: int, why: PeerLost) -> None:
-        """Know how a process, and no rank, has ended; any thread may tell, without the lock.
-
-        Who closes its connections holds that, and may wait for just this.
-        """
-        self.below.soon(partial(self.below.explain, process, why))
 
     def is_near(self, rank: int) -> bool:
         """Tell whether a rank is on this machine: all its replicas would have to say the same."""

@@ -87,7 +87,7 @@ class Waits:
     ) -> None:
         """Drive the engine, whatever else goes on and however long it takes.
 
-        Who is woken sleeps first: what others sent has been looked for just before. If nobody wakes
+        Once woken it sleeps first: what others sent was looked for just before. If nobody wakes
         it native MPI is asked once more, because it may have had several things to do before.
         """
         engine = self._engine

@@ -92,7 +92,7 @@ class _Package(type(sys)):  # type: ignore[misc]  # `types` says what this is, a
 
     @property
     def MPI(self) -> object:
-        """The module that whoever asks has to have."""
+        """The module that the caller has to have."""
         asks = sys._getframe(1).f_globals.get("__name__", "")
         return _native if asks.startswith("runtime.mpi.") else sys.modules[NAME]
 

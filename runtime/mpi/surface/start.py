@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from runtime.machine.composition import Composition
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.wire import PeerConnections
 
 _made: Predefined | None = None
 
@@ -146,13 +147,16 @@ def _engine(place: Place, link: RankLink) -> Engine:
         replicated.stand_on(connections)
         engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
+    index_of: Callable[[Identifier, int], int | None] = place.index_in
     if engine.newcomers is not None:
         connections.suspect = partial(_tell_suspicion, link, place.present)
-        link.wrapper.hear_of_views(engine.newcomers.hear_of_view)
-        link.wrapper.hear_of_ends(engine.newcomers.hear_of_ends)
+        hear_of_view = engine.newcomers.hear_of_view
+        link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear_of_view, table)))
     elif replicated is not None:
         connections.suspect = partial(_tell_suspicion, link, partial(_resident, link))
-        link.wrapper.hear_of_ends(partial(_hear_of_ends, link, replicated))
+        index_of = partial(_index_of_resident, link)
+    explain = partial(_explain_ends, connections, index_of)
+    link.wrapper.hear_of_ends(lambda reports: connections.soon(partial(explain, reports)))
     return engine
 
 
@@ -180,17 +184,24 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
     return Composition(told, path, (me.site, me.cluster))
 
 
-def _hear_of_ends(
-    link: RankLink, connections: ReplicatedConnections, reports: list[dict[str, Any]]
+def _explain_ends(
+    connections: PeerConnections,
+    index_of: Callable[[Identifier, int], int | None],
+    reports: list[dict[str, Any]],
 ) -> None:
+    """Let connections know which processes have ended.
+
+    Whoever hears of that posts it: the lock may be held by one who closes the connections, and
+    waits for just this.
+    """
     from runtime.machine.ends import in_words
     from runtime.wire import PeerLeft, PeerLost
 
-    indexes = {str(one.identifier): at for at, one in enumerate(everybody(link).residents)}
     for one in reports:
         kind = PeerLost if one["code"] else PeerLeft
-        if one["rank"] != link.name:
-            connections.explain(indexes[one["rank"]], kind(in_words(one)))
+        index = index_of(Identifier.parse(one["rank"]), one["incarnation"])
+        if index not in (None, connections.me):
+            connections.explain(index, kind(in_words(one)))
 
 
 def _tell_suspicion(
@@ -203,3 +214,8 @@ def _tell_suspicion(
 
 def _resident(link: RankLink, index: int) -> Identifier:
     return everybody(link).residents[index].identifier
+
+
+def _index_of_resident(link: RankLink, process: Identifier, _: int) -> int | None:
+    residents = everybody(link).residents
+    return next((at for at, one in enumerate(residents) if one.identifier == process), None)

@@ -102,7 +102,7 @@ class CallWatch:
         self._unmarked: dict[tuple[Any, ...], _Mark] = {}
 
     def look(self) -> ThreadsLook:
-        """Return what the threads are doing now. Whoever gets it should let go of it soon."""
+        """Return what the threads are doing now. The caller should let go of it soon."""
         found = ThreadsLook()
         unmarked: dict[tuple[Any, ...], _Mark] = {}
         names = _names_of_threads()

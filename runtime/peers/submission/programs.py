@@ -44,7 +44,7 @@ class StagedPrograms:
     ) -> Mapping[str, str]:
         """Bring all peers of a plan what they need; return why some did not get it, by peer.
 
-        Raises StagingFailed, OSError: something of it cannot be read here.
+        Raises PeerError: something of it cannot be read here.
         """
         wanted: dict[_Files, dict[str, str]] = {}
         for cluster in plan.deployment.clusters():
@@ -103,8 +103,16 @@ class StagedPrograms:
                 for name, source in sorted(files, key=lambda one: one[0])
             }
             stream = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            archive.pack(sources, stream)
-            stream.flush()
+            try:
+                archive.pack(sources, stream)
+                stream.flush()
+            except OSError as error:
+                raise PeerError(
+                    "the program cannot be packed",
+                    place=error.filename or "",
+                    cause=error.strerror or str(error),
+                    cure="Start the run again when nothing changes the folder of the program",
+                ) from error
             self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
         return self._packed[files]
 

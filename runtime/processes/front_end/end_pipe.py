@@ -37,7 +37,7 @@ class EndPipe:
                 return
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
-                with suppress(ValueError):  # whoever wrote that is no parent of a rank
+                with suppress(ValueError):  # the writer was no parent of a rank
                     rank, status, at = line.split()
                     self._saw(int(rank), int(status), float(at))
 

@@ -33,7 +33,7 @@ class Forwarding:
         """How others find it."""
 
     def learn(self, everybody: Iterable[Mapping[str, Any]]) -> None:
-        """Know where all ranks and front-ends are, from what the handshake told."""
+        """Record where all ranks and front-ends are, from what the handshake told."""
         stops: dict[str, tuple[str, ...]] = {}
         for report in everybody:
             rank = report["rank"]

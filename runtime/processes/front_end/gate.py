@@ -44,15 +44,15 @@ class Watcher(Protocol):
     """
 
     def rank_here(self, rank: str, channel: Channel) -> None:
-        """Know that a rank has come, and how it is reached."""
+        """Record that a rank has come, and how it is reached."""
         ...
 
     def rank_left(self, rank: str) -> None:
-        """Know that a rank has gone without a word."""
+        """Record that a rank has gone without a word."""
         ...
 
     def all_left(self) -> None:
-        """Know that the last rank has gone."""
+        """Record that the last rank has gone."""
         ...
 
 

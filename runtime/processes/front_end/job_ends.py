@@ -1,7 +1,7 @@
 """How each rank of a job ended, from what it said, its parent saw, and `mpiexec` came to.
 
 A pure machine: the same facts lead to the same answers, whichever of them comes first. Times are
-those of one clock of the host, taken by whoever saw the event, not when it was heard of here.
+those of one clock of the host, taken where the event was seen, not when it was heard of here.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class JobEnds:
         return self._told[first].code if first else 0
 
     def again(self, rank: str) -> None:
-        """Know that a rank was started again, and forget how it had ended before."""
+        """Record that a rank was started again, and forget how it had ended before."""
         self._told.pop(rank, None)
         self._seen.pop(rank, None)
         self._left.pop(rank, None)
@@ -84,20 +84,20 @@ class JobEnds:
         return any(end.code for end in self._told.values())
 
     def stopping(self, at: float) -> None:
-        """Know that all ranks are asked to end."""
+        """Record that all ranks are asked to end."""
         if self._stopped_at is None:
             self._stopped_at = at
 
     def helper_ended(self, name: str, at: float) -> None:
-        """Know that a process of `mpiexec`, which should outlive its ranks, has ended."""
+        """Record that a process of `mpiexec`, which should outlive its ranks, has ended."""
         self._helper = self._helper or (name, at)
 
     def helper_is_outlived(self) -> None:
-        """Know that ranks run although a process of `mpiexec` has ended a while ago."""
+        """Record that ranks run although a process of `mpiexec` has ended a while ago."""
         self._is_outlived = True
 
     def said(self, rank: str, code: int, why: str, facts: RankExit) -> RankEnd:
-        """Know how the program of a rank ended, by its own word."""
+        """Record how the program of a rank ended, by its own word."""
         return self._tell(RankEnd(rank, code, why, facts))
 
     def aborted(self, rank: str) -> None:
@@ -105,12 +105,12 @@ class JobEnds:
         self._aborted.add(rank)
 
     def left(self, rank: str) -> RankEnd | None:
-        """Know that nothing more will be heard of a rank, which has not said how it ends."""
+        """Record that nothing more will be heard of a rank, which has not said how it ends."""
         self._left[rank] = None
         return self._decide(rank)
 
     def saw(self, rank: str, seen: Seen, *, is_connected: bool) -> RankEnd | None:
-        """Know how the process of a rank ended.
+        """Record how the process of a rank ended.
 
         While it `is_connected`, its own word about that may still come, and counts more.
         """
@@ -131,7 +131,7 @@ class JobEnds:
     def job_over(
         self, ended: Exit, words: str, ranks: list[str], signal_told: int = 0
     ) -> tuple[list[RankEnd], str]:
-        """Know how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
+        """Record how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
 
         `words` are the last ones that it said itself, `signal_told` is the signal by which it said
         that one of the `ranks` ended, which are all that had come.

@@ -189,7 +189,7 @@ class _Node:
             self._process.kill()
 
     def connected(self, channel: Channel) -> None:
-        """Know that it has come."""
+        """Record that it has come."""
         self.channel = channel
         channel.when_closed(lambda _: self._keeper.hung_up(self))
 

@@ -24,12 +24,12 @@ class OutputRoom:
         return self._left > 0
 
     def take(self, size: int) -> None:
-        """Know that so much was said."""
+        """Record that so much was said."""
         with self._changed:
             self._left -= size
 
     def give(self, size: int) -> None:
-        """Know that the launcher takes so much more."""
+        """Record that the launcher takes so much more."""
         with self._changed:
             self._left += size
             self._changed.notify_all()

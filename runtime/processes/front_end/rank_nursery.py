@@ -98,7 +98,7 @@ class RankNursery:
     """Lets ranks part, and tells their stand-ins how they ended."""
 
     def __init__(self, listener: _socket.socket) -> None:
-        """Serve whoever connects to this socket."""
+        """Serve every process that connects to this socket."""
         self._listener = listener
         self._poll = select.poll()
         self._poll.register(listener, select.POLLIN)
@@ -122,7 +122,7 @@ class RankNursery:
                 elif descriptor == self._listener.fileno():
                     connection = _accepted(self._listener)
                     if _credentials(connection)[1] != os.getuid():
-                        connection.close()  # whoever it is, it is nobody's stand-in here
+                        connection.close()  # it stands for no process here
                     elif (begins := self._part(connection)) is not None:
                         return connection, begins
                 else:

@@ -496,7 +496,7 @@ class RanksLife:
             self._give_up_later(rank)
 
     def all_left(self) -> None:
-        """Know that nothing more will be heard of any rank."""
+        """Record that nothing more will be heard of any rank."""
         self._job_is_over()
 
     # --- what ranks say: the contracts of `runtime.machine` ---------------------------------------

@@ -45,19 +45,19 @@ class Run(Protocol):
     """What of a run is told of front-ends and of who wants to read."""
 
     def front_end_up(self, place: Place) -> None:
-        """Know that a front-end is there."""
+        """Record that a front-end is there."""
         ...
 
     def rank_ready(self, rank: str, facts: Facts) -> None:
-        """Know what a rank says of itself."""
+        """Take in what a rank says of itself."""
         ...
 
     def replace_ranks(self, cluster: str, lost: list[str]) -> None:
-        """Know that others are wanted in place of lost ranks."""
+        """Record that others are wanted in place of lost ranks."""
         ...
 
     def suspected(self, by: str, rank: str, why: str) -> None:
-        """Know that a rank believes another one to be lost."""
+        """Record that a rank believes another one to be lost."""
         ...
 
     def read_input(self, place: Place, size: int) -> None:
@@ -109,16 +109,16 @@ class ClusterReports:
     # --- membership -----------------------------------------------------------------------------
 
     def up(self, member: str) -> None:
-        """Know that the front-end is there."""
+        """Record that the front-end is there."""
         self._post(StepUp(f"front-end:{member}"))
         self._run.front_end_up(self._place)
 
     def rank_here(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
-        """Know that a rank has found its front-end."""
+        """Record that a rank has found its front-end."""
         self._post(RankHere(rank))
 
     def rank_ready(self, member: str, rank: str, facts: Facts) -> None:  # noqa: ARG002 - as above
-        """Know what a rank tells about itself."""
+        """Take in what a rank tells about itself."""
         self._post(RankReady(rank))
         self._codes.rank_ready(rank, facts)
         self._facts[rank] = facts
@@ -126,28 +126,28 @@ class ClusterReports:
         self._run.rank_ready(rank, facts)
 
     def ranks_up(self, member: str) -> None:
-        """Know that all ranks of the cluster are ready."""
+        """Record that all ranks of the cluster are ready."""
         self._post(StepUp(f"ranks:{member}"))
         self._codes.ranks_up(member)
 
     def gathered(self, member: str, part: str) -> None:  # noqa: ARG002 - it may host several
-        """Know that all members of a part of the machine have told who they are."""
+        """Record that all members of a part of the machine have told who they are."""
         self._post(StepUp(f"handshake:{part or 'grid'}"))
 
     def node_up(self, member: str, name: str, home: str, facts: tuple[Any, ...]) -> None:
-        """Know that a node process serves."""
+        """Record that a node process serves."""
         if self._assembly is not None:
             self._assembly.node_up(member, name, home, *facts)
 
     # --- health ---------------------------------------------------------------------------------
 
     def failed(self, member: str, step: str, why: str) -> None:
-        """Know that a step of the plan will not come up."""
+        """Record that a step of the plan will not come up."""
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
     def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
-        """Know how a rank has ended."""
+        """Record how a rank has ended."""
         found = RankExit(*facts)
         self._waits.rank_ended(rank, in_words(code, found.signal))
         self._post(RankEnded(rank, code, why, found))
@@ -157,15 +157,15 @@ class ClusterReports:
         self._codes.rank_ended(member, rank, code, why or exception)
 
     def replace_ranks(self, member: str, lost: list[str]) -> None:
-        """Know that others are wanted in place of lost ranks."""
+        """Record that others are wanted in place of lost ranks."""
         self._run.replace_ranks(member, lost)
 
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
-        """Know what a rank is doing."""
+        """Take in what a rank is doing."""
         self._waits.told(rank, number, state)
 
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
-        """Know that a rank ends the run."""
+        """Record that a rank ends the run."""
         self._post(Aborted(rank))
 
     def rank_frozen(self, member: str, rank: str, seconds: float) -> None:  # noqa: ARG002
@@ -181,12 +181,12 @@ class ClusterReports:
         self._run.suspected(by, rank, why)
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
-        """Know that the native MPI of the cluster has ended."""
+        """Record that the native MPI of the cluster has ended."""
         self._post(JobEnded(member, code, why, is_fault))
         self._codes.job_ended(member, code, why)
 
     def node_lost(self, member: str, name: str, why: str) -> None:  # noqa: ARG002 - names are unique
-        """Know that a node process has gone."""
+        """Record that a node process has gone."""
         if self._assembly is not None:
             self._assembly.node_lost(name, why)
 
@@ -203,11 +203,11 @@ class ClusterReports:
         self._exchanged.tell(rank, rows, figures)
 
     def carried(self, member: str, messages: int, sent: int, received: int) -> None:  # noqa: ARG002
-        """Know what went between the front-end and its ranks."""
+        """Take in what went between the front-end and its ranks."""
         self._place.carried = messages, sent, received
 
     def forwarded(self, member: str, *figures: int) -> None:  # noqa: ARG002 - it is that of the place
-        """Know what the front-end has forwarded."""
+        """Take in what the front-end has forwarded."""
         bytes_there, bytes_back, opened, refused = figures
         self._place.relay_figures = bytes_there, bytes_back, opened, refused
 

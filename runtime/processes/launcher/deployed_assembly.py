@@ -87,7 +87,7 @@ class DeployedAssembly:
             self._work("assembling", self._assemble)
 
     def node_up(self, cluster: str, name: str, home: str, *facts: Any) -> None:
-        """Know that a node process behind the front-end of a cluster serves."""
+        """Record that a node process behind the front-end of a cluster serves."""
         place = self._places[cluster]
         if place.channel is None:
             return
@@ -97,7 +97,7 @@ class DeployedAssembly:
         self._post(StepUp(f"node:{name}"))
 
     def node_lost(self, name: str, words: str) -> None:
-        """Know that a node process has gone, and with it its components."""
+        """Record that a node process has gone, and with it its components."""
         here = sorted(path for path, node in self._where.items() if node == name)
         what = "the process of this node has gone"
         fault = GridError(
@@ -126,7 +126,7 @@ class DeployedAssembly:
         self._ended.wait(END_SECONDS)
 
     def over(self, why: str) -> None:
-        """Know that the machine has ended, and that nobody can wait for the assembly any more."""
+        """Record that the machine has ended, and that nobody can wait for the assembly any more."""
         with self._changed:
             self._why_over = why
             self._changed.notify_all()

@@ -434,7 +434,7 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
-                place.input.output_taken(MOST_ROOM)  # for last words, whoever reads them or not
+                place.input.output_taken(MOST_ROOM)  # for last words, whether they are read or not
                 place.control.stop()
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)

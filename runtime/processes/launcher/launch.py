@@ -38,7 +38,7 @@ class Interrupts:
             self._machine.explain()
 
     def snapshot(self, *, with_stacks: bool) -> dict[str, Any]:
-        """Return what the run is doing, for whoever looks into it from outside."""
+        """Return what the run is doing, for observers outside."""
         machine = self._machine
         if machine is None:
             return {"state": "planned", "ranks": [], "findings": []}

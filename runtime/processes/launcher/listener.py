@@ -13,7 +13,7 @@ class RunListener(Protocol):
     """Progress and output; called from the engine's thread, in order, and must not wait."""
 
     def state(self, path: str, state: str, detail: str = "") -> None:
-        """Know that a part of the machine is in another state.
+        """Record that a part of the machine is in another state.
 
         `path` is a component's, such as `/grid/site0/cluster1/wrapper0`. The states: `starting`,
         `up`, `ready`, `running`, `done`, `ended`, `failed`, `lost`.

@@ -98,7 +98,7 @@ class Room:
         self._untold = size
 
     def taken(self, size: int) -> None:
-        """Know that the listener has taken so much; from any thread."""
+        """Record that the listener has taken so much; from any thread."""
         with self._lock:
             self._untold += size
             if self._untold < self._enough:

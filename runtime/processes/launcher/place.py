@@ -228,7 +228,7 @@ class _Sink:
             self._stream.received(data)
 
     def finished(self) -> None:
-        """Know that no more will come."""
+        """Record that no more will come."""
         self._stream.finished()
 
 

@@ -55,7 +55,7 @@ class StandardInput:
         os.close(self._close)
         self._wanted.release()
         if self._thread is not None:
-            # Whoever shares a terminal may have read what was there: then it waits, and is left.
+            # Another reader may have read what was there: then it waits, and is left.
             self._thread.join(LAST_PATIENCE)
         if self._thread is None or not self._thread.is_alive():
             os.close(self._closed)
@@ -86,7 +86,7 @@ class StandardInput:
                 break
             try:
                 return os.read(self._descriptor, self._most)
-            except BlockingIOError:  # whoever shares it has made it so, and was faster
+            except BlockingIOError:  # another reader has made it so, and was faster
                 poll.poll(LOOK_AGAIN * 1000)
             except OSError as fault:
                 if not self._is_in_background():  # where it went just now

@@ -65,7 +65,7 @@ class Verdicts:
             self._loop.hear(*args)
 
     def ended(self, place: Place, words: str) -> None:
-        """Know that the process or the connection of a front-end has ended; from any thread."""
+        """Record that the process or the connection of a front-end has ended; from any thread."""
         self._reactor.soon(partial(self._judge, place, words, None))
 
     def condemn(self, place: Place, why: str) -> None:

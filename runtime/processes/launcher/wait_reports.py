@@ -81,13 +81,13 @@ class WaitReports:
         self._limit = 0.0
 
     def rank_ready(self, rank: str) -> None:
-        """Know that a rank is there, perhaps again."""
+        """Record that a rank is there, perhaps again."""
         self._running.add(rank)
         self._ended.pop(rank, None)
         self._last.pop(rank, None)
 
     def rank_ended(self, rank: str, words: str) -> None:
-        """Know how a rank has ended."""
+        """Record how a rank has ended."""
         self._running.discard(rank)
         self._ended[rank] = words
         self._go_on_if_complete()

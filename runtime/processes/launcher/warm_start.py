@@ -101,7 +101,7 @@ def _worlds_of_ranks_here(plan: DeploymentPlan) -> list[str]:
 
 
 def _run() -> int:
-    gc.enable()  # whoever loaded all this may have had a reason to switch it off
+    gc.enable()  # the one who loaded all this may have had a reason to switch it off
     return front_end.main()
 
 

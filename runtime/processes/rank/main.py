@@ -147,7 +147,7 @@ def tell_crashes(path: str) -> None:
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     except OSError:
-        return  # the folder has gone, and with it whoever would read that
+        return  # the folder has gone, and with it the reader
     faulthandler.enable(file)
 
 

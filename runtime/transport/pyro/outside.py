@@ -60,7 +60,7 @@ class PyroCaller:
         try:
             method = getattr(self._proxy(), invocation.operation)
             result = method(*invocation.args, **invocation.kwargs)
-        except BaseException as error:  # whoever asks the future gets it
+        except BaseException as error:  # the future's readers get it
             future.set_exception(self._explained(error))
         else:
             future.set_result(result)

@@ -111,7 +111,7 @@ class ClientSession:
             for timer in (self._handshake_timer, self._unread_timer):
                 if timer is not None:
                     timer.cancel()
-            self._reader = MessageReader(0)  # who waits for a call of it may hold this
+            self._reader = MessageReader(0)  # a thread that waits for a call of it may hold this
             self._waiting.clear()
             self._stream.close()
             self._gone(self)

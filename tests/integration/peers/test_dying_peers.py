@@ -48,7 +48,7 @@ def begin(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
     """Return what submits a program as a user of the lab; the victim has settings of its own."""
     (tmp_path / "program.py").write_text(PROGRAM)
     monkeypatch.setenv("GCM_CREDENTIAL", str(credential_of_alice(lab)))
-    monkeypatch.setenv("GCM_FOLDER", str(tmp_path / "gcm"))
+    monkeypatch.setenv("GCM_FOLDER", str(lab.base / "gcm"))
     monkeypatch.setenv("PYTHONPATH", os.getcwd())
     monkeypatch.chdir(tmp_path)
 
@@ -62,7 +62,8 @@ def begin(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
             if path:
                 patch.setenv("PATH", path)
             lab.start(VICTIM, ("supernode:s1",), f"processes = 2\n{settings}")
-        options = read_line([*words, "-w", "20", "program.py"])
+        eventually(lambda: lab.hosts("supernode:s1") >= set(PEERS))
+        options = read_line(["-w", "20", *words, "program.py"])
         deployment = load_deployment(options)
         assert deployment is not None
         return run_on_peers(deployment, options, hears)
@@ -95,17 +96,37 @@ def test_a_peer_that_dies_before_the_launch_is_replaced(
     assert killed
 
 
-@pytest.mark.parametrize("step", list(SubmissionStep)[8:], ids=lambda step: step.name.lower())
-def test_a_peer_that_dies_from_the_launch_on_ends_the_run_and_is_named(
+@pytest.mark.parametrize("step", [SubmissionStep.LAUNCH, SubmissionStep.TABLE])
+def test_a_run_whose_launch_has_lost_a_peer_is_launched_again_without_it(
+    lab: Lab, begin: Begin, step: SubmissionStep, capfd: pytest.CaptureFixture[str]
+) -> None:
+    entered: list[SubmissionStep] = []
+
+    def kill(now: SubmissionStep) -> None:
+        entered.append(now)
+        if entered.count(step) == 1 and now is step:
+            lab.kill(VICTIM)
+
+    assert begin(kill, "-n", "3", "--quiet") == 0
+    assert entered.count(SubmissionStep.LAUNCH) == 2
+    said = capfd.readouterr()
+    assert said.out == "3\n" * 3
+    assert not said.err
+
+
+@pytest.mark.parametrize("step", [SubmissionStep.LAUNCH, SubmissionStep.WATCH])
+def test_a_lost_peer_that_cannot_be_replaced_is_named(
     lab: Lab, begin: Begin, step: SubmissionStep, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def kill(entered: SubmissionStep) -> None:
-        if entered is step:
+        if entered is step and VICTIM not in killed:
             lab.kill(VICTIM)
+            killed.append(VICTIM)
 
-    code = begin(kill, "-n", "6", "--quiet")
+    killed: list[str] = []
+    code = begin(kill, "-n", "6", "-w", "3", "--quiet")
     assert code == (LOST if step is SubmissionStep.WATCH else NEVER_STARTED)
-    assert "/h1" in capfd.readouterr().err
+    assert "h1" in capfd.readouterr().err
 
 
 OLD = "#!/bin/sh\necho Python 3.6.15 >&2\nexit 1\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,8 +114,12 @@ def test_an_unmodified_program_runs_on_peers_and_its_results_come_home(user: Use
 
 
 def test_each_rank_can_be_two_processes_on_different_peers(user: User) -> None:
-    code, output, errors = user.run("-n", "2", "-r", "2", "--quiet", "program.py")
-    assert (code, output, errors) == (0, "2 1 []\n", "")
+    shutil.copy(ROOT / "examples" / "41_peers" / "pi.py", user.work)
+    code, output, errors = user.run("-n", "2", "-r", "2", "--quiet", "pi.py")
+    assert (code, errors) == (0, "")
+    lines = output.splitlines()
+    assert len(lines) == 5
+    assert lines[-1] == "1000000 darts of 2 ranks: 3.142060"
     user.nothing_is_reserved()
 
 

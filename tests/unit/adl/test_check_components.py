@@ -157,6 +157,43 @@ def test_a_signature_types_the_attributes(check: Check) -> None:
     assert check(primitive(text.format("five"))).codes == ["2 not-a-class"]
 
 
+EXPLICIT = '<interface name="attribute-controller" role="server" signature="lib.{}"/>'
+
+
+@pytest.mark.parametrize("signature", ["", ' signature="lib.Settings"'])
+def test_an_interface_attribute_controller_names_the_signature_of_the_attributes(
+    check: Check, signature: str
+) -> None:
+    text = f'<attributes{signature}><attribute name="count" value="2"/></attributes>'
+    done = check(primitive(EXPLICIT.format("Settings"), text))
+    (attribute,) = done.root.attributes
+    assert (attribute, type(attribute[1])) == (("count", 2.0), float)
+    assert [one.name for one in done.root.component_type.interfaces] == ["greeter"]
+
+
+def test_the_type_may_name_the_signature_of_attributes_that_are_set_elsewhere(check: Check) -> None:
+    kind = f'<definition name="Kind">{EXPLICIT.format("Settings")}</definition>'
+    done = check(
+        """
+        <definition name="app" extends="Kind"><content class="lib.Server"/>
+          <attributes><attribute name="count" value="2"/></attributes>
+        </definition>
+        """,
+        Kind=kind,
+    )
+    assert (done.codes, [type(value) for _, value in done.root.attributes]) == ([], [float])
+
+
+def test_two_signatures_of_the_attributes_of_one_component_are_a_fault(check: Check) -> None:
+    text = '<attributes signature="lib.Settings"><attribute name="count" value="2"/></attributes>'
+    done = check(primitive(EXPLICIT.format("Clock"), text))
+    assert done.codes == ["2 attribute-signature"]
+    assert done.only.message == (
+        "interface 'attribute-controller' has the signature 'lib.Clock', and <attributes>"
+        " in line 3 has 'lib.Settings'"
+    )
+
+
 def test_the_content_has_to_declare_the_attributes_of_a_signature(check: Check) -> None:
     text = '<attributes signature="lib.Settings"><attribute name="speed" value="2"/></attributes>'
     (found,) = check(primitive(text)).found
@@ -338,6 +375,13 @@ EXPORTING = """
 def test_virtual_nodes_are_exported(check: Check, component: str, name: str) -> None:
     (exported,) = check(EXPORTING.format(component, name)).root.exported_nodes
     assert (exported.name, exported.composed_from) == ("all", ((component, name),))
+
+
+def test_several_compositions_make_one_exported_virtual_node(check: Check) -> None:
+    second = '</composedFrom><composedFrom><composingVirtualNode component="this" name="own"/>'
+    both = EXPORTING.format("s", "n").replace("</composedFrom>", second + "</composedFrom>", 1)
+    (exported,) = check(both).root.exported_nodes
+    assert exported.composed_from == (("s", "n"), ("this", "own"))
 
 
 @pytest.mark.parametrize(

@@ -459,3 +459,30 @@ def test_a_class_keeps_its_name_when_its_docstring_was_written_anew() -> None:
         "org.a.Worker": "AWorker",
         "org.b.Worker": "Worker",
     }
+
+
+def test_a_server_that_one_component_of_a_class_needs_is_mandatory(tmp_path: Path) -> None:
+    needed = part("s", end("server", "java.S"), content="java.Impl")
+    optional = part(
+        "o", end("server", "java.S", more='contingency="optional"'), content="java.Impl"
+    )
+    files, found = port(tmp_path, optional + needed)
+    assert [str(one) for one in found] == []
+    assert '@provides("i", interfaces.S)\nclass Impl:' in files["components.py"]
+
+
+def test_a_document_that_is_given_and_referred_to_is_ported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "Part.fractal").write_text(
+        '<definition name="Part"><content class="java.Part"/></definition>', "utf-8"
+    )
+    (tmp_path / "App.fractal").write_text(
+        '<definition name="App"><component name="a" definition="Part"/></definition>', "utf-8"
+    )
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    files = ["../App.fractal", str(tmp_path / "Part.fractal")]
+    made = port_files(files, package="app", output=tmp_path / "out", diagnostics=Diagnostics())
+    documents = [one.file.name for one in made if one.file.suffix == ".fractal"]
+    assert documents == ["App.fractal", "Part.fractal"]

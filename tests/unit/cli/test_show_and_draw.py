@@ -110,6 +110,27 @@ def test_programs_get_the_tree_as_json(gcm: Gcm, hello: str) -> None:
     assert "components" not in client
 
 
+def test_an_exported_virtual_node_of_null_is_shown_as_local(gcm: Gcm, tmp_path: Path) -> None:
+    nodes = "".join(
+        f'<exportedVirtualNode name="{name}"><composedFrom><composingVirtualNode {of}/>'
+        "</composedFrom></exportedVirtualNode>"
+        for name, of in [
+            ("here", 'component="null" name="VN2"'),
+            ("all", 'component="this" name="own"'),
+        ]
+    )
+    file = tmp_path / "Local.fractal"
+    file.write_text(
+        f'<definition name="Local"><exportedVirtualNodes>{nodes}</exportedVirtualNodes>'
+        '<content class="java.Main"/><virtual-node name="own"/></definition>'
+    )
+    told = gcm("show", "--structure", str(file))[1]
+    assert "virtual node here = local\n" in told
+    assert "virtual node all = this.own\n" in told
+    shown = json.loads(gcm("show", "--structure", "--format", "json", str(file))[1])
+    assert shown["exported_virtual_nodes"] == {"here": ["local"], "all": ["this.own"]}
+
+
 def test_the_json_of_a_rich_assembly_has_all_its_parts(gcm: Gcm) -> None:
     told = json.loads(gcm("show", "--format", "json", RICH)[1])
     w1 = told["components"][1]["components"][0]

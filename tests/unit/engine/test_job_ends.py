@@ -211,3 +211,25 @@ def test_of_a_crash_the_calls_of_the_program_are_told(tmp_path: pytest.TempPathF
         '  File "program.py", line 8 in die',
     ]
     assert crash_of(path, ("/own/",)) == ""
+
+
+def test_a_second_kill_is_a_loss_of_its_own_where_mpiexec_cleans_nothing_up() -> None:
+    ends = JobEnds("0:0", goes_on=True)
+    for rank, at in ((A, 1.0), (B, 2.5)):
+        ends.left(rank)
+        assert brief(ends.saw(rank, seen(signal=9, at=at), is_connected=False)) == (
+            rank,
+            137,
+            9,
+            "",
+        )
+
+
+def test_a_rank_that_aborts_did_so_before_mpiexec_ended_because_of_it() -> None:
+    ends = JobEnds("0:0")
+    ends.aborted(A)
+    ends.said(A, 3, "called MPI.Abort(3)", NOTHING)
+    ends.stopping(1.0)
+    ends.saw(A, seen(code=3, at=2.0), is_connected=False)
+    _, fault = over(ends, Exit(code=1))
+    assert fault == ""

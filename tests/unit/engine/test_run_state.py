@@ -199,6 +199,7 @@ def test_a_failure_near_the_end_of_the_time_gives_the_others_their_while(limited
         """
         > at 49 RankEnded 0:0:0 7
         /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
         > at 50 Tick
         > at 54 Tick
         stop
@@ -377,8 +378,10 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
         """
         > at 50 RankEnded 1:0:1 7 why
         /1:0:1 is failed exit code 7
+        tell all that 1:0:1 ended with exit code 7 (7)
         > at 51 RankEnded 1:0:0 9
         /1:0:0 is failed exit code 9
+        tell all that 1:0:0 ended with exit code 9 (9)
         > at 51 JobEnded 1:0 9
         /1:0 is failed exit code 9
         > at 54.9 Tick
@@ -398,12 +401,18 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
     ]
 
 
+def test_a_rank_that_says_how_it_fails_is_not_taken_for_lost(started: RunState) -> None:
+    said_so = events.RankEnded("1:0:1", 7, "why", RankExit(is_said=True))
+    assert [write(one) for one in started.handle(said_so, 50)] == ["/1:0:1 is failed exit code 7"]
+
+
 def test_a_rank_that_aborts_ends_everything_at_once(started: RunState) -> None:
     play(
         started,
         """
         > at 50 RankEnded 1:0:1 7 why
         /1:0:1 is failed exit code 7
+        tell all that 1:0:1 ended with exit code 7 (7)
         > at 50 Aborted 1:0:1
         stop
         > at 50 Aborted 1:0:0
@@ -425,8 +434,10 @@ def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
         """
         > at 50 RankEnded 0:0:0 1 'it waited for 1:0:1' 1:0:1
         /0:0:0 is failed exit code 1
+        tell all that 0:0:0 ended with exit code 1 (1)
         > at 50 RankEnded 1:0:1 7
         /1:0:1 is failed exit code 7
+        tell all that 1:0:1 ended with exit code 7 (7)
         > at 50 Aborted 1:0:1
         stop
         > PlaceClosed 0:0
@@ -777,7 +788,20 @@ def test_the_run_has_failed_if_nobody_is_left_to_bring_it_to_its_end(surviving: 
     assert any("0:0:1" in line for line in said(surviving))
 
 
+@pytest.mark.parametrize("pair", ["0:0:1 1:0:0", "1:0:0 0:0:1"])
 def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_whoever_tells(
+    surviving: RunState, pair: str
+) -> None:
+    play(
+        surviving,
+        f"""
+        > Suspected {pair} "the link is cut"
+        condemn 1:0 the link is cut
+        """,
+    )
+
+
+def test_suspicions_about_a_cluster_that_is_to_end_already_end_no_other_one(
     surviving: RunState,
 ) -> None:
     play(
@@ -786,7 +810,7 @@ def test_of_two_ranks_that_cannot_reach_each_other_the_later_cluster_is_lost_who
         > Suspected 0:0:1 1:0:0 "the link is cut"
         condemn 1:0 the link is cut
         > Suspected 1:0:0 0:0:1 "the link is cut"
-        condemn 1:0 the link is cut
+        > Suspected 0:0:0 1:0:1 "the link is cut"
         """,
     )
 
@@ -874,6 +898,32 @@ def test_a_run_is_good_if_a_replica_of_each_rank_ended_well_and_has_results_of_w
         """,
     )
     assert said(replicated) == []
+
+
+def test_results_come_from_clusters_that_are_still_there_when_all_ranks_have_ended(
+    replicated: RunState,
+) -> None:
+    for rank in ("0:0:0", "0:0:1", "1:0:0", "1:0:1"):
+        replicated.handle(events.RankEnded(rank, 0), 0.0)
+    play(
+        replicated,
+        """
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceLost 0:0 "power failure"
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        discard fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 0
+        """,
+    )
 
 
 def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(

@@ -43,3 +43,11 @@ def test_half_a_line_of_a_replica_that_died_is_not_shown() -> None:
     assert lines.written("0:0:0", "stdout", b"one\ntw") == ("0:0:0", b"one\n")
     assert lines.written("0:1:0", "stdout", b"one\ntwo\nthr") == ("0:0:0", b"two\n")
     assert list(lines.finish()) == [("0:0:0", "stdout", b"thr")]
+
+
+def test_a_line_that_comes_in_many_pieces_is_shown_when_it_is_complete() -> None:
+    lines = ReplicaLines({"0:0:0": 0, "0:1:0": 0})
+    for _ in range(1000):
+        assert lines.written("0:1:0", "stdout", b"12345678") == ("0:0:0", b"")
+    assert lines.written("0:1:0", "stdout", b"\nrest") == ("0:0:0", b"12345678" * 1000 + b"\n")
+    assert list(lines.finish()) == [("0:0:0", "stdout", b"rest")]

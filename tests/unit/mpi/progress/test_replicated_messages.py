@@ -112,6 +112,23 @@ def test_a_message_that_is_half_here_when_its_sender_dies_comes_from_another_rep
     assert len(receiver.delivered) == 1
 
 
+@pytest.mark.parametrize("ending", [(FIRST,), (FIRST, SECOND), (SECOND, FIRST)])
+def test_a_message_that_is_all_here_is_received_though_its_senders_have_ended_before(
+    receiver: Receiver, ending: tuple[int, ...]
+) -> None:
+    line = Line()
+    flows = {FIRST: line.message(4, 2, 10), SECOND: line.message(4, 2, 20)}
+    for process, flow in flows.items():
+        receiver.inbox.arrived(process, STREAM, 0, flow)
+        flow.payload, flow.came = memoryview(b"abcd"), 4
+    for process in ending:
+        receiver.inbox.lost(process)
+    (landing,) = receiver.delivered
+    landing.take()
+    assert landing.done
+    assert bytes(landing.payload or b"") == b"abcd"
+
+
 def test_a_sending_is_done_when_all_copies_are_and_a_lost_receiver_counts_no_more() -> None:
     sending = ReplicatedSending(1, b"head", [memoryview(b"data")], False)
     first, second = Outgoing(), Outgoing()

@@ -1,0 +1,133 @@
+"""A lab whose peers are hosts with networks of their own, and lose power when that is asked for."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+from benchmarks.grid import EmulatedGrid
+from runtime.peers.configuration import PeerFolder
+from runtime.peers.credentials import Authority
+from runtime.peers.daemon import find_running
+from runtime.peers.model import Address, Principal
+
+ROOT = Path(__file__).parents[2]
+PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
+RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
+SETTINGS = "processes = 2\nalive_every = 1\nexchange_every = 0.3\n"
+PATIENCE = 30.0
+
+
+class PeersOnHosts:
+    """A peer on each host of a grid, a supernode beside the peers of some; a user at one host."""
+
+    def __init__(
+        self, grid: EmulatedGrid, base: Path, supernodes: Iterable[str], user: str, peers: list[str]
+    ) -> None:
+        self.grid, self.base, self.user, self.peers = grid, base, user, peers
+        self.supernodes = [f"{host}-s" for host in supernodes]
+        self.work = base / "work"
+        self.work.mkdir()
+        nodes = [Address(grid.clusters[_host(one)].address, 7700) for one in self.supernodes]
+        now = datetime.datetime.now(datetime.UTC)
+        lab = Authority.create("ourlab", base / "lab", now, nodes)
+        members = {one: f"supernode:{_host(one)}" for one in self.supernodes}
+        members |= {one: f"peer:{one}" for one in peers}
+        for name, who in members.items():
+            folder = PeerFolder(base / name)
+            folder.make()
+            lab.invite(Principal.parse(who), now).write(folder.credential)
+            folder.configuration.write_text(SETTINGS)
+        lab.invite(Principal.parse("user:ana"), now).write(base / "ana.credential")
+
+    def start(self) -> None:
+        """Start all: the supernodes first."""
+        for name in self.supernodes:
+            self.boot(name)
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(self.boot, self.peers))
+
+    def stop(self) -> None:
+        """End all that still run."""
+        for name in (*self.peers, *self.supernodes):
+            if found := find_running(PeerFolder(self.base / name)):
+                found.halt()
+
+    def boot(self, name: str) -> None:
+        """Start the daemon of a peer or of a supernode."""
+        command = "supernode" if name in self.supernodes else "boot"
+        argv = [sys.executable, "-c", PEER, command, "--folder", str(self.base / name)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = self.grid.run(_host(name), argv, timeout=120, env=environment)
+        assert done.returncode == 0, done.stderr
+
+    def run(self, *words: str, timeout: float = 240) -> tuple[int, str, str]:
+        """Run `gcm-run` at the host of the user; raises TimeoutExpired, with what it printed."""
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "GCM_FOLDER": str(self.base / "gcm"),
+            "GCM_CREDENTIAL": str(self.base / "ana.credential"),
+        }
+        done = self.grid.run(
+            self.user, [sys.executable, "-c", RUN, *words],
+            timeout=timeout, env=environment, cwd=str(self.work),
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    def kill(self, name: str) -> None:
+        """End a daemon with SIGKILL; of a peer, and all that runs at its host, at once."""
+        found = find_running(PeerFolder(self.base / name))
+        assert found is not None
+        if name in self.supernodes:
+            os.kill(found.pid, signal.SIGKILL)
+            return
+        victims = [found.pid]
+        while victims:
+            for one in victims:
+                with suppress(ProcessLookupError):
+                    os.kill(one, signal.SIGKILL)
+            victims = self.processes(name)
+
+    def processes(self, host: str) -> list[int]:
+        """Return the processes at a host, without supernodes."""
+        holder = self.grid.holder(host)
+        network, spared = os.readlink(f"/proc/{holder}/ns/net"), {holder}
+        for name in self.supernodes:
+            if found := find_running(PeerFolder(self.base / name)):
+                spared.add(found.pid)
+        inside = []
+        for one in set(map(int, filter(str.isdigit, os.listdir("/proc")))) - spared:
+            with suppress(OSError):  # it has ended
+                if os.readlink(f"/proc/{one}/ns/net") == network:
+                    inside.append(one)
+        return inside
+
+    def left_behind(self) -> dict[str, list[str]]:
+        """Return what runs at hosts for longer than a moment beside the daemons, by host."""
+        deadline = time.monotonic() + PATIENCE
+        while (found := self._beside_daemons()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return found
+
+    def _beside_daemons(self) -> dict[str, list[str]]:
+        beside: dict[str, list[str]] = {}
+        for host in self.grid.clusters:
+            daemon = find_running(PeerFolder(self.base / host))
+            for one in self.processes(host):
+                if daemon is None or one != daemon.pid:
+                    with suppress(OSError):
+                        words = Path(f"/proc/{one}/cmdline").read_bytes().split(b"\0")
+                        beside.setdefault(host, []).append(b" ".join(words).decode()[:200])
+        return beside
+
+
+def _host(name: str) -> str:
+    return name.removesuffix("-s")
