@@ -77,7 +77,7 @@ class Daemon:
             )
         listener = Listener(credential, found.text("listen"), found.ports(role), found.revoked)
         stack.callback(listener.close)
-        dialler = MemberDialler(credential)
+        dialler = MemberDialler(credential, revoked=found.revoked)
         self._surroundings = Surroundings(self.folder, found, dialler, listener.port, _version())
         root = cast(Composite, load(DOCUMENTS[role]))
         for child in root.children:

@@ -111,7 +111,7 @@ class ContentCache:
                     reason=Reason.BAD_REQUEST,
                 )
             try:
-                self._make_room(digest, size, there)
+                self._make_room(digest, size)
                 hashed = self._hash_of(digest, there)
                 self._write(digest, there, data)
             except Refused as fault:
@@ -171,7 +171,7 @@ class ContentCache:
         os.replace(path, self._whole / digest)
         self._forget(digest)
 
-    def _make_room(self, digest: str, size: int, there: int) -> None:
+    def _make_room(self, digest: str, size: int) -> None:
         """Remove what was not used for the longest time until there is room; raises Refused."""
         if size > self.limit:
             raise _full(self.folder, f"{size} bytes are more than its limit of {self.limit}")
