@@ -162,7 +162,8 @@ SETTINGS = (
     Setting("users", ["*"], _list(_user, "names of users"), "the users of the lab whose programs "
             'may run here; "*" for all whom the lab has invited'),
     Setting("deny", [], _list(_network, "addresses and prefixes"), "from where no files "
-            'and no programs are taken: addresses and prefixes such as "10.1.2.3", "10.1." or "10.1.0.0/16"'),
+            'and no programs are taken: addresses and prefixes such as "10.1.2.3", "10.1." or '
+            '"10.1.0.0/16"'),
     Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'),
             "members of the lab whose credentials count for nothing here"),
     Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import ssl
 import threading
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
@@ -142,6 +144,11 @@ class MemberConnection:
     def close(self) -> None:
         """Hang up."""
         self._frames.socket.close()
+
+    def hang_up(self) -> None:
+        """End it from any thread: a call that goes on in another one raises PeerUnreachable."""
+        with suppress(OSError):
+            self._frames.socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         """Return the connection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -225,3 +226,22 @@ def test_a_source_that_sends_something_else_is_left_for_the_next_one(
     )
     assert answer["source"] == "peer:good=good:7700"
     assert has_it(lab, "h0", content)
+
+
+def test_an_interrupted_delivery_ends_the_calls_that_go_on(content: StagedContent) -> None:
+    hung_up, pieces = threading.Event(), []
+
+    class Slow:
+        def held(self, *_: Any) -> list[int]:
+            return [0]
+
+        def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
+            pieces.append(len(data))
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            assert hung_up.wait(20)
+            raise PeerUnreachable("the connection ended")
+
+    receiver = Receiver("h0", "h0:7700", KEY, lambda: nullcontext(Slow()), hung_up.set)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        deliver(content, [receiver], caller=CALLER)
+    assert len(pieces) == 1
