@@ -245,3 +245,23 @@ def test_an_interrupted_delivery_ends_the_calls_that_go_on(content: StagedConten
     with pytest.raises(KeyboardInterrupt):
         deliver(content, [receiver], caller=CALLER)
     assert len(pieces) == 1
+
+
+def test_a_peer_that_ends_fetches_nothing_more(lab: Lab, content: StagedContent) -> None:
+    ending = threading.Event()
+
+    class Dripping:
+        def __init__(self) -> None:
+            self.pieces = 0
+
+        def read(self, offset: int, most: int) -> bytes:
+            self.pieces += 1
+            ending.set()
+            return content.path.read_bytes()[offset : offset + 1]
+
+    source = Dripping()
+    cache = ContentCache(lab.folder / "h0", lab.limit)
+    service = StagingService(cache, lab.check, lambda *_: nullcontext(source), ending)
+    with pytest.raises(Refused, match="is about to end"):
+        service.fetch(CALLER, KEY, content.plain(), ["peer:h1=h1:7700", "peer:h2=h2:7700"])
+    assert source.pieces == 1
