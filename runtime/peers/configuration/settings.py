@@ -177,7 +177,6 @@ SETTINGS = (
     Setting("python", "", _text, "the Python that runs programs here; empty for that of gcm-peer"),
     Setting("lease", 60, seconds(1), "for how long a place may be reserved without a word of who "
             "asked for it"),
-    Setting("grace", 10, seconds(), "how long a program may take to end when its user has gone"),
     Setting("alive_every", 20, seconds(), "the seconds between two alive signals to a supernode"),
     Setting("expire_after", 90, seconds(1), "after how many seconds of silence a host counts as "
             "gone; the same in the whole lab"),

@@ -86,11 +86,6 @@ class MemberConnection:
         """What messages call the other end."""
         return f"{self.principal} at {self.address}"
 
-    @property
-    def local_host(self) -> str:
-        """The address of this machine as the other end sees it, if nothing between changes it."""
-        return str(self._frames.socket.getsockname()[0])
-
     def stub(self, contract: type[C], timeout: float = CALL_TIMEOUT) -> C:
         """Return an object with the operations of a contract; each may take so many seconds.
 

@@ -16,7 +16,7 @@ from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Credential
 from runtime.peers.errors import PeerError, PeerUnreachable
 from runtime.peers.membership import HostList, Row, read_text, text_of
-from runtime.peers.model import Address, Member, MemberRole, Principal
+from runtime.peers.model import Address, Member, MemberRole
 
 C = TypeVar("C")
 FAR = 1e6
@@ -166,8 +166,3 @@ class Lab:
         if kept is not made:
             made.close()
         return kept
-
-
-def principal_of(name: str) -> Principal:
-    """Return who has to answer for a peer of that name."""
-    return Principal(MemberRole.PEER, name)
