@@ -16,7 +16,15 @@ from runtime.errors import GridError
 from runtime.exit_codes import FAULTS, NEVER_STARTED
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import PeerLauncher
-from runtime.peers.booking import AskerSettings, BookedHost, Demand, Offer, Strategy, strategy_named
+from runtime.peers.booking import (
+    AskerSettings,
+    BookedHost,
+    Demand,
+    Offer,
+    Strategy,
+    in_order,
+    strategy_named,
+)
 from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
 from runtime.peers.model import MemberRole
@@ -101,7 +109,7 @@ class _Submission:
             self._enter(SubmissionStep.HOSTS, f"{len(names)} peers are known from {lab.source}")
             offers = lab.offers(names)
             if self._options.dry_run:
-                write(asked_first(strategy.order(offers), self._demand))
+                write(asked_first(in_order(offers, strategy), self._demand))
                 return 0
             self._enter(SubmissionStep.BOOK, f"{self._demand.places} places")
             while True:
@@ -143,7 +151,12 @@ class _Submission:
                 self._enter(SubmissionStep.STAGED)
                 failures = staged.confirm(booking.keys)
                 if not failures:
-                    return plan
+                    others = booking.changed()
+                    if others is None:
+                        return plan
+                    note("a peer has given up its places meanwhile, and others have taken theirs")
+                    hosts = others
+                    continue
             gone = [peer for peer in failures if peer in booking.keys]
             self._enter(SubmissionStep.BOOK, "in the place of those that did not get it")
             for peer in gone:

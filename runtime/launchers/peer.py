@@ -176,10 +176,13 @@ class PeerLauncher(GuardSession):
         self.lose(fault)
 
 
+_LONGEST_PAUSE, _LONGEST_TIMEOUT = 32767, 2**31 - 1  # seconds, milliseconds: Linux takes no more
+
+
 def keep_alive(connection: socket.socket, seconds: float) -> None:
     """Let the operating system end a connection whose other end is silent for so many seconds."""
     probes = 4
-    pause = max(1, int(seconds / (probes + 1)))
+    pause = min(max(1, int(seconds / (probes + 1))), _LONGEST_PAUSE)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if connection.family not in (socket.AF_INET, socket.AF_INET6):
         return
@@ -189,5 +192,5 @@ def keep_alive(connection: socket.socket, seconds: float) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, pause)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, probes)
     if hasattr(socket, "TCP_USER_TIMEOUT"):
-        milliseconds = int(seconds * 1000)
+        milliseconds = min(int(seconds * 1000), _LONGEST_TIMEOUT)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, milliseconds)

@@ -25,6 +25,8 @@ _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 MOST_PROCESSES = 1 << 20
 MOST_ADDRESSES = 8
+SHORTEST_LEASE = 1.0
+"""The seconds of a shorter one would go by with renewals."""
 
 
 class MemberRole(StrEnum):
@@ -205,7 +207,9 @@ class PlacesAnswer:
     def of(cls, plain: Any) -> PlacesAnswer:
         """Read the plain form; raises PeerError."""
         match plain:
-            case [int(processes), int() | float() as lease, None, str(detail)] if processes > 0:
+            case [int(processes), int() | float() as lease, None, str(detail)] if (
+                processes > 0 and lease >= SHORTEST_LEASE
+            ):
                 return cls(processes, float(lease), None, detail)
             case [0, int() | float(), str(reason), str(detail)] if reason in set(Reason):
                 return cls(0, 0.0, Reason(reason), detail)

@@ -1,6 +1,6 @@
 """Booking of places at peers, without sockets, clocks and threads."""
 
-from runtime.peers.booking.allocation import Demand, allocate, missing
+from runtime.peers.booking.allocation import Demand, allocate, in_order, missing
 from runtime.peers.booking.asker import Asker, AskerSettings, AskerState
 from runtime.peers.booking.asker_words import (
     AskerEffect,
@@ -65,6 +65,7 @@ __all__ = [
     "StopJob",
     "Strategy",
     "allocate",
+    "in_order",
     "missing",
     "nearest_first",
     "strategy_named",

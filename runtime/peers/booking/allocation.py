@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
 from math import log2
+from typing import TypeVar
 
 from gcm.records import dataclass
 from runtime.peers.booking.offers import Allocation, BookingError, Copy, Offer, nearest_first
 from runtime.peers.booking.strategies import Strategy
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,11 @@ def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> lis
         )
     chosen = [
         Offer(one.peer, min(one.places, demand.ranks), one.rtt, one.site)
-        for one in strategy.order(offers)
+        for one in in_order(offers, strategy)
     ]
     chosen = nearest_first(chosen[: demand.places])
-    counts = _checked(strategy.place(chosen, demand.places), chosen, demand, strategy)
+    placed = _asked(strategy, "place", lambda: strategy.place(chosen, demand.places))
+    counts = _checked(placed, chosen, demand, strategy)
     found, at = [], 0
     for offer, count in zip(chosen, counts, strict=True):
         copies = tuple(
@@ -90,6 +96,34 @@ def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> lis
         if count:
             found.append(Allocation(offer, copies))
     return found
+
+
+def in_order(offers: Sequence[Offer], strategy: Strategy) -> list[Offer]:
+    """Return the offers in the order of a strategy; raises BookingError if it has none."""
+    found = _asked(strategy, "order", lambda: strategy.order(offers))
+    if Counter(found) != Counter(offers):
+        raise BookingError(
+            f"strategy '{_name(strategy)}' decided what cannot be",
+            cause=f"'order' returned {len(found)} hosts for {len(offers)}, or others",
+            cure="'order' returns all hosts that it was given, each once",
+        )
+    return found
+
+
+def _asked(strategy: Strategy, method: str, call: Callable[[], Sequence[T]]) -> list[T]:
+    try:
+        return list(call())
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        raise BookingError(
+            f"strategy '{_name(strategy)}' failed in '{method}'",
+            place=f"{at.filename}:{at.lineno}",
+            cause=f"{type(error).__name__}: {error}",
+        ) from error
+
+
+def _name(strategy: Strategy) -> str:
+    return f"{type(strategy).__module__}.{type(strategy).__qualname__}"
 
 
 def _checked(
@@ -105,9 +139,8 @@ def _checked(
     if sum(counts) != demand.places:
         faults.append(f"it placed {sum(counts)} of {demand.places} processes")
     if faults:
-        kind = type(strategy)
         raise BookingError(
-            f"strategy '{kind.__module__}.{kind.__qualname__}' decided what cannot be",
+            f"strategy '{_name(strategy)}' decided what cannot be",
             cause="\n".join(faults),
             cure="'place' returns a number for each host, at most its places, in all the processes",
         )

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 
 from gcm.records import dataclass
-from runtime.peers.booking.allocation import Demand, allocate, missing
+from runtime.peers.booking.allocation import Demand, allocate, in_order, missing
 from runtime.peers.booking.asker_words import (
     AskerEffect,
     AskPlaces,
@@ -131,7 +131,7 @@ class Asker:
             if one.peer not in self._known:
                 fresh.append(one)
             self._known[one.peer] = one
-        self._order += self._strategy.order(fresh)
+        self._order += in_order(fresh, self._strategy)
         return self._go_on(now) if self.state is AskerState.ASKING and fresh else []
 
     def answered(self, key: Key, answer: PlacesAnswer, now: float) -> list[AskerEffect]:
@@ -182,6 +182,8 @@ class Asker:
         effects: list[AskerEffect] = [ReleasePlaces(peer, key)]
         if self.state is AskerState.HOLDING:
             self.state = AskerState.ASKING
+            # The search for another one is a search of its own, however long the run was staged.
+            self._end_of_search = max(self._end_of_search, now + self.settings.search)
             self._order, self._next = self._worth_asking(), 0
         return effects + self._go_on(now)
 
@@ -248,7 +250,7 @@ class Asker:
         worth = [one for one in self._known.values() if one.peer not in held | self._hopeless]
         answering = [one for one in worth if one.peer not in self._silent]
         silent = [one for one in worth if one.peer in self._silent]
-        return [*self._strategy.order(answering), *self._strategy.order(silent)]
+        return [*in_order(answering, self._strategy), *in_order(silent, self._strategy)]
 
     def _ask(self, hosts: int, now: float) -> list[AskerEffect]:
         """Ask so many of the hosts that were not asked in this round."""

@@ -45,15 +45,15 @@ def boot_supernode(options: argparse.Namespace) -> int:
 
 def _start(options: argparse.Namespace, role: MemberRole) -> int:
     folder = PeerFolder.of(options.folder, is_supernode=role is MemberRole.SUPERNODE)
-    if options.credential:
-        install(Credential.read(Path(options.credential), role=role), folder.credential)
-    credential = Credential.read(folder.credential, role=role)
     if found := find_running(folder):
         raise PeerError(
             f"it runs already, as process {found.pid}",
             place=str(folder.path),
             cure="gcm-peer status shows it, gcm-peer halt ends it",
         )
+    if options.credential:
+        install(Credential.read(Path(options.credential), role=role), folder.credential)
+    credential = Credential.read(folder.credential, role=role)
     configuration = read(folder.configuration)
     if options.foreground:
         with logging_to(None, configuration.text("log_level")):

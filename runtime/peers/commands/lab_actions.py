@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+from contextlib import suppress
 from pathlib import Path
 
 from runtime.peers.commands.columns import columns
@@ -62,8 +63,29 @@ def place_of(credential: Credential, folder: str) -> Path:
     return PeerFolder.of(folder, is_supernode=is_supernode).credential
 
 
+_BESIDE = {
+    MemberRole.USER: "Keep both: let GCM_CREDENTIAL name the one to be used",
+    MemberRole.PEER: "Keep both: give each a folder of its own with --folder",
+    MemberRole.SUPERNODE: "Keep both: give each a folder of its own with --folder",
+}
+
+
 def install(credential: Credential, file: Path) -> None:
-    """Write a credential into a folder of its own; raises PeerError."""
+    """Write a credential into a folder of its own; raises PeerError.
+
+    It takes the place of an older one of the same member only, or of one that is of no use.
+    """
+    there = None
+    with suppress(PeerError):
+        there = Credential.read(file)
+    told = credential.principal, credential.header.lab
+    if there is not None and (there.principal, there.header.lab) != told:
+        raise PeerError(
+            f"there is the credential of {there.principal} in {there.header.lab}, "
+            f"and this one is of {told[0]} in {told[1]}",
+            place=str(file),
+            cure=_BESIDE[credential.principal.role],
+        )
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

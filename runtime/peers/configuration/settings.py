@@ -161,8 +161,9 @@ SETTINGS = (
             '(P); "cores" for as many as this machine has cores'),
     Setting("users", ["*"], _list(_user, "names of users"), "the users of the lab whose programs "
             'may run here; "*" for all whom the lab has invited'),
-    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where nothing is taken: "
-            'addresses and prefixes such as "10.1.2.3", "10.1." or "10.1.0.0/16"'),
+    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where no files "
+            'and no programs are taken: addresses and prefixes such as "10.1.2.3", "10.1." or '
+            '"10.1.0.0/16"'),
     Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'),
             "members of the lab whose credentials count for nothing here"),
     Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),
@@ -176,7 +177,6 @@ SETTINGS = (
     Setting("python", "", _text, "the Python that runs programs here; empty for that of gcm-peer"),
     Setting("lease", 60, seconds(1), "for how long a place may be reserved without a word of who "
             "asked for it"),
-    Setting("grace", 10, seconds(), "how long a program may take to end when its user has gone"),
     Setting("alive_every", 20, seconds(), "the seconds between two alive signals to a supernode"),
     Setting("expire_after", 90, seconds(1), "after how many seconds of silence a host counts as "
             "gone; the same in the whole lab"),

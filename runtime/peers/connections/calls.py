@@ -118,11 +118,14 @@ def _value(parts: Sequence[Part]) -> Any:
     if not parts:
         raise PeerError("a frame came that is empty")
 
+    taken: set[int] = set()  # each part once: a reference is small, and what it refers to is not
+
     def resolved(found: dict[str, Any]) -> Any:
         if list(found) != [_BYTES]:
             return found
         index = found[_BYTES]
-        if isinstance(index, int) and 0 < index < len(parts):
+        if isinstance(index, int) and 0 < index < len(parts) and index not in taken:
+            taken.add(index)
             return bytes(parts[index])
         raise PeerError("a frame came that speaks of bytes which are not there")
 

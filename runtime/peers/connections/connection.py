@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import socket
 import ssl
 import threading
+from contextlib import suppress
 from functools import partial
 from typing import Any, Self, TypeVar, cast
 
@@ -84,11 +86,6 @@ class MemberConnection:
         """What messages call the other end."""
         return f"{self.principal} at {self.address}"
 
-    @property
-    def local_host(self) -> str:
-        """The address of this machine as the other end sees it, if nothing between changes it."""
-        return str(self._frames.socket.getsockname()[0])
-
     def stub(self, contract: type[C], timeout: float = CALL_TIMEOUT) -> C:
         """Return an object with the operations of a contract; each may take so many seconds.
 
@@ -142,6 +139,11 @@ class MemberConnection:
     def close(self) -> None:
         """Hang up."""
         self._frames.socket.close()
+
+    def hang_up(self) -> None:
+        """End it from any thread: a call that goes on in another one raises PeerUnreachable."""
+        with suppress(OSError):
+            self._frames.socket.shutdown(socket.SHUT_RDWR)
 
     def __enter__(self) -> Self:
         """Return the connection."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cached_property
 
 from runtime.peers.connections.calls import MOST_BYTES, PROTOCOL, opened
@@ -21,11 +21,17 @@ DIAL_TIMEOUT = 5.0
 
 
 class MemberDialler:
-    """Opens connections with a credential."""
+    """Opens connections with a credential, to nobody who is revoked."""
 
-    def __init__(self, credential: Credential, timeout: float = DIAL_TIMEOUT) -> None:
+    def __init__(
+        self,
+        credential: Credential,
+        timeout: float = DIAL_TIMEOUT,
+        revoked: Container[Principal] = (),
+    ) -> None:
         self.credential = credential
         self.timeout = timeout
+        self._revoked = revoked
 
     @property
     def me(self) -> str:
@@ -77,8 +83,11 @@ class MemberDialler:
             raise _at(place, error) from error.__cause__
         except (OSError, FrameError) as error:
             raise _silence(place, error, patience) from error
-        if expected is not None and connection.principal != expected:
-            found = connection.principal
+        found = connection.principal
+        if found in self._revoked:
+            connection.close()
+            raise NotAuthentic(f"the credential of {found} is revoked here", place=str(address))
+        if expected is not None and found != expected:
             connection.close()
             raise NotAuthentic(
                 f"{found} answers there, and not {expected}",

@@ -38,6 +38,8 @@ MOST_STRANGERS = 64
 """Connections whose other end has not proved who it is; the oldest go first."""
 
 MOST_MEMBERS = 512
+MOST_OF_ONE = 128
+"""Connections of one member, so that it does not take all."""
 
 
 class Listener:
@@ -129,7 +131,14 @@ class Listener:
         )
         with self._lock:
             self._threads.add(thread)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system lets nobody begin one more; later it may
+            log.warning("nobody can attend to %s: %s", host, error)
+            with self._lock:
+                self._threads.discard(thread)
+                self._strangers.pop(made, None)
+            made.close()
 
     def _drop_stranger(self) -> None:
         with self._lock:
@@ -167,10 +176,16 @@ class Listener:
             return False
         with self._lock:
             self._strangers.pop(taken, None)
-            if self._closing or len(self._members) >= MOST_MEMBERS:
+            if self._closing:
                 return False
-            self._members.add(taken)
-        return True
+            of_one = sum(one.principal == taken.principal for one in self._members)
+            is_full = of_one >= MOST_OF_ONE or len(self._members) >= MOST_MEMBERS
+            if not is_full:
+                self._members.add(taken)
+        if is_full:
+            log.warning("%s at %s was not taken: it has %d connections, all have %d",
+                        taken.principal, host, of_one, len(self._members))  # fmt: skip
+        return not is_full
 
     def _answer_all(self, taken: PeerSocket, host: str) -> None:
         frames = Frames(taken, MOST_BYTES)

@@ -58,7 +58,11 @@ class LaunchService:
         if not (halves and 0 < source <= MOST_SOURCE):
             raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
         guard = GuardProcess(f"{application[:40]} of {caller}")
-        hold = self.places.confirm(caller, key, application, guard.stop)
+        try:
+            hold = self.places.confirm(caller, key, application, guard.stop)
+        except BaseException:
+            guard.close()
+            raise
         try:
             python = self._surroundings.configuration.text("python") or sys.executable
             guard.start(bootstrap.far_argv(python, source, (marker[0], marker[1])))
@@ -126,7 +130,7 @@ class GuardProcess:
                 cwd=home if os.path.isdir(home) else "/",
             )
         except OSError:
-            self._close()
+            self.close()
             raise
 
     def join(self, taken: PeerSocket) -> None:
@@ -156,9 +160,10 @@ class GuardProcess:
             log.warning("the guard of %s does not end, and is killed", self.name)
             process.kill()
             process.wait()
-        self._close()
+        self.close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Let go of what it needs to be stopped; it is not used any more."""
         with self._lock:
             self._done.set()
             os.close(self._stopped)

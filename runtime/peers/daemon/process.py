@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from contextlib import ExitStack
 from importlib import metadata
 from pathlib import Path
@@ -77,8 +78,10 @@ class Daemon:
             )
         listener = Listener(credential, found.text("listen"), found.ports(role), found.revoked)
         stack.callback(listener.close)
-        dialler = MemberDialler(credential)
-        self._surroundings = Surroundings(self.folder, found, dialler, listener.port, _version())
+        dialler = MemberDialler(credential, revoked=found.revoked)
+        self._surroundings = Surroundings(
+            self.folder, found, dialler, listener.port, _version(), threading.Event()
+        )
         root = cast(Composite, load(DOCUMENTS[role]))
         for child in root.children:
             content = cast(Placed, cast(Primitive, child).content)
@@ -91,6 +94,7 @@ class Daemon:
                 services.serve(contract, root.stub(name, contract))
         listener.start(services)
         stack.callback(listener.close)  # first: all that runs for others ends with it
+        stack.callback(self._surroundings.ending.set)
         file.write(Address(listening_host(self._surroundings), listener.port))
         log.info("%s listens at %s", credential.principal, self.address)
 

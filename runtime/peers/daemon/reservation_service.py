@@ -49,7 +49,6 @@ class ReservationService:
             found.deny,
             found.users,
             found.seconds("lease"),
-            found.seconds("grace"),
         )
         self._owner = OwnersWork(found)
         self._gatekeeper = Gatekeeper(self._rules)

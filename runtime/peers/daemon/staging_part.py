@@ -13,7 +13,8 @@ from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.peers.staging import ContentCache, ContentSource, StagingService
 
-GET_TIMEOUT = 30.0
+GET_TIMEOUT = 10.0
+"""Seconds for a piece; a daemon that ends waits no longer than that."""
 
 
 @provides("staging", Staging)
@@ -33,7 +34,9 @@ class StagingPart:
             cache = ContentCache(folder, most)
         except OSError as error:
             raise PeerError("cannot be used", place=str(folder), cause=str(error)) from error
-        self._service = StagingService(cache, self.places.check, self._open_peer)
+        self._service = StagingService(
+            cache, self.places.check, self._open_peer, surroundings.ending
+        )
 
     def end(self) -> None:
         """Need nothing: what has come in part stays, and a transfer goes on there."""

@@ -181,10 +181,12 @@ class SupernodeService:
     # --- what goes on by itself -----------------------------------------------------------------
 
     def _beat(self) -> None:
+        # Names may take long to be looked up; nobody waits for the table meanwhile.
+        addresses = own_addresses(self._surroundings, list(self._partners))
         with self._lock:
             self._own.peer = Member(
                 self._own.peer.name,
-                own_addresses(self._surroundings, self._partners),
+                addresses,
                 Share(0, 0),
                 MemberRole.SUPERNODE,
             )

@@ -27,13 +27,17 @@ _HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a component may use. `dialler` has the daemon's credential, `port` is its own."""
+    """What a component may use. `dialler` has the daemon's credential, `port` is its own.
+
+    `ending` is set as the first thing when the daemon ends, before it waits for calls to end.
+    """
 
     folder: PeerFolder
     configuration: PeerConfiguration
     dialler: MemberDialler
     port: int
     version: str
+    ending: threading.Event
 
     @property
     def me(self) -> Principal:

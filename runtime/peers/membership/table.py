@@ -134,11 +134,6 @@ class MemberTable:
         if has_all:
             self._taken[partner] = identity, end
 
-    def forget(self, partner: str) -> None:
-        """Begin anew with a partner."""
-        self._told.pop(partner, None)
-        self._taken.pop(partner, None)
-
     # --------------------------------------------------------------------------------------------
 
     def _change(self, row: Row, heard: float) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 SLACK = 16 << 20  # bytes of the disk that are left to others
+MOST_REFUSED = 1000
 _PIECE = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -48,6 +49,7 @@ class ContentCache:
         self._lock = threading.Lock()
         self._hashes: dict[str, _Hash] = {}
         self._sizes: dict[str, int] = {}
+        self._promised: dict[str, int] = {}  # what has begun to arrive: how long it becomes
         self._refused: dict[str, Refused] = {}
         for one in (self._whole, self._partial):
             one.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -97,17 +99,25 @@ class ContentCache:
                 return there
             if not data and size:
                 return there
+            if self._promised.get(digest, size) != size:
+                raise Refused(
+                    f"the content {digest[:12]} was said to have {self._promised[digest]} bytes "
+                    f"before, and {size} now",
+                    reason=Reason.BAD_REQUEST,
+                )
             if there + len(data) > size:
                 raise Refused(
                     f"the content {digest[:12]} is longer than its {size} bytes",
                     reason=Reason.BAD_REQUEST,
                 )
             try:
-                self._make_room(digest, size, there)
+                self._make_room(digest, size)
                 hashed = self._hash_of(digest, there)
                 self._write(digest, there, data)
             except Refused as fault:
                 self._refused[digest] = fault
+                if len(self._refused) > MOST_REFUSED:
+                    del self._refused[next(iter(self._refused))]
                 raise
             self._refused.pop(digest, None)
             hashed.update(data)
@@ -161,12 +171,12 @@ class ContentCache:
         os.replace(path, self._whole / digest)
         self._forget(digest)
 
-    def _make_room(self, digest: str, size: int, there: int) -> None:
+    def _make_room(self, digest: str, size: int) -> None:
         """Remove what was not used for the longest time until there is room; raises Refused."""
         if size > self.limit:
             raise _full(self.folder, f"{size} bytes are more than its limit of {self.limit}")
-        if there:
-            return  # there was room when it began
+        if digest in self._promised:
+            return  # there was room when it began, and it is kept
         others = sorted(self._others(digest))
         total = sum(length for _, length, _ in others)
         while others and total + size > self.limit:
@@ -180,6 +190,7 @@ class ContentCache:
             free = shutil.disk_usage(self.folder).free
         if free < size + SLACK:
             raise _full(self.folder, f"{size} bytes are needed, {free} are free")
+        self._promised[digest] = size
 
     def _others(self, digest: str) -> list[tuple[float, int, Path]]:
         found = []
@@ -187,7 +198,8 @@ class ContentCache:
             for path in folder.iterdir():
                 with suppress(FileNotFoundError):
                     facts = path.stat()
-                    found.append((facts.st_mtime, facts.st_size, path))
+                    length = self._promised.get(path.name, facts.st_size)
+                    found.append((facts.st_mtime, length, path))
         return [one for one in found if one[2].name != digest]
 
     def _remove(self, path: Path) -> None:
@@ -201,6 +213,7 @@ class ContentCache:
     def _forget(self, digest: str) -> None:
         self._hashes.pop(digest, None)
         self._sizes.pop(digest, None)
+        self._promised.pop(digest, None)
 
 
 def _check(digest: str) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -46,13 +47,14 @@ class Receiver:
     """A peer that gets a content: its service, the key of the reservation there, its address.
 
     `open` leads to the service; each call is made by one thread. What it raises means that the
-    peer is gone.
+    peer is gone. `hang_up` ends all calls that go on there.
     """
 
     name: str
     address: str
     key: str
     open: Callable[[], AbstractContextManager[Staging]]
+    hang_up: Callable[[], None] = lambda: None
 
     @property
     def source(self) -> str:
@@ -72,12 +74,12 @@ def deliver(
     """Bring a content to all receivers; return why some did not get it, by name.
 
     With `urls` each peer gets it from there, or else from other peers. `arrived` is told
-    who has it. Returns once each peer has it or is lost.
+    who has it. Returns once each peer has it or is lost; interrupted, it ends what goes on.
     """
     by_name = {one.name: one for one in receivers}
     events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
     holders, lost = _holders(content, receivers, caller)
-    broadcast = Broadcast(by_name, shape, holders)
+    broadcast, ending = Broadcast(by_name, shape, holders), threading.Event()
     for name in holders:
         arrived(name)
 
@@ -85,11 +87,12 @@ def deliver(
         receiver = by_name[effect.peer]
         try:
             if isinstance(effect, Push) and not urls:
-                push(content, receiver, caller)
+                push(content, receiver, caller, ending.is_set)
             else:
                 others = effect.sources if isinstance(effect, Fetch) else ()
                 sources = [*urls, *(by_name[one].source for one in others)]
                 with receiver.open() as service:
+                    _go_on(ending.is_set)
                     service.fetch(caller, receiver.key, content.plain(), sources)
         except (PeerError, OSError) as fault:
             starved = isinstance(fault, Refused) and fault.reason not in _FINAL
@@ -102,7 +105,7 @@ def deliver(
             arrived(effect.peer)
             events.put(lambda: broadcast.arrived(effect.peer))
 
-    with ThreadPoolExecutor(2 * len(receivers) or 1, "staging") as threads:
+    with _threads(receivers, ending) as threads:
         found = [one for name, why in lost.items() for one in broadcast.lost(name, why)]
         found += broadcast.begin()
         while True:
@@ -113,11 +116,38 @@ def deliver(
             found = events.get()()
 
 
-def push(content: StagedContent, receiver: Receiver, caller: str) -> None:
+@contextmanager
+def _threads(
+    receivers: Sequence[Receiver], ending: threading.Event
+) -> Iterator[ThreadPoolExecutor]:
+    """Return threads; what they do ends at once if this is left by an error, such as Ctrl-C."""
+    with ThreadPoolExecutor(2 * len(receivers) or 1, "staging") as threads:
+        try:
+            yield threads
+        except BaseException:
+            ending.set()
+            threads.shutdown(wait=False, cancel_futures=True)
+            for one in receivers:
+                one.hang_up()
+            raise
+
+
+def _go_on(is_ending: Callable[[], bool]) -> None:
+    if is_ending():
+        raise PeerError("the delivery has been ended")
+
+
+def push(
+    content: StagedContent,
+    receiver: Receiver,
+    caller: str,
+    is_ending: Callable[[], bool] = lambda: False,
+) -> None:
     """Send a content to one peer, from where it is there; raises PeerError."""
     offset = 0
     with receiver.open() as service, content.path.open("rb") as file:
         while True:
+            _go_on(is_ending)
             file.seek(offset)
             data = file.read(PIECE)
             there = service.put(caller, receiver.key, content.plain(), offset, data)

@@ -16,7 +16,7 @@ from runtime.peers.staging.cache import ContentCache
 PIECE = 1 << 20  # bytes asked for at once
 STALL_TIMEOUT = 10.0  # seconds in which a source that gets the content itself has to get more
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.1
-URL_TIMEOUT = 20.0
+URL_TIMEOUT = 10.0
 
 
 class ContentSource(Protocol):
@@ -40,17 +40,24 @@ def fetch(
     *,
     clock: Callable[[], float],
     sleep: Callable[[float], object],
+    is_ending: Callable[[], bool] = lambda: False,
 ) -> str:
     """Let a content come into the cache; return the source it came from in the end.
 
     A source that breaks or has no more is followed by the next one, which goes on where it ended.
-    Raises Refused: no source had it all, with the words of each; or there is no room here.
+    Raises Refused: no source had it all, with the words of each; or there is no room here; or
+    `is_ending` says that nobody waits for it any more.
     """
     faults: list[str] = []
+
+    def go_on() -> None:
+        if is_ending():
+            raise Refused("the peer is about to end", reason=Reason.ENDING)
 
     def read_all(source: ContentSource) -> None:
         heard, pause = clock(), FIRST_PAUSE
         while cache.path(digest) is None:
+            go_on()
             offset = cache.held(digest)
             try:
                 data = source.read(offset, min(PIECE, size - offset)) if size else b""
@@ -66,6 +73,7 @@ def fetch(
                 pause = min(2 * pause, LONGEST_PAUSE)
 
     for name in sources:
+        go_on()
         if cache.held(digest) == size:
             return name
         try:
@@ -73,7 +81,7 @@ def fetch(
                 read_all(source)
             return name
         except (PeerError, OSError, http.client.HTTPException) as fault:
-            if isinstance(fault, Refused) and fault.reason == Reason.DISK:
+            if isinstance(fault, Refused) and fault.reason in (Reason.DISK, Reason.ENDING):
                 raise
             faults.append(f"{name}: {' '.join(str(fault).split())}")
     if cache.path(digest) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -21,8 +22,8 @@ class StagingService:
     """Serves the contract `Staging`.
 
     `check` raises Refused unless a caller may bring files with a key. `open_peer` opens another
-    peer as a source: its name and its address. What is given by strangers to the lab never gets
-    here.
+    peer as a source: its name and its address. Once `ending` is set nothing is fetched any more.
+    What is given by strangers to the lab never gets here.
     """
 
     def __init__(
@@ -30,10 +31,12 @@ class StagingService:
         cache: ContentCache,
         check: Callable[[str, str], None],
         open_peer: Callable[[str, str, str], AbstractContextManager[ContentSource]],
+        ending: threading.Event | None = None,
     ) -> None:
         self.cache = cache
         self._check = check
         self._open_peer = open_peer
+        self._ending = ending or threading.Event()
 
     def held(self, caller: str, digests: list[str]) -> list[int]:  # noqa: ARG002 - the contract's
         """Return how many bytes there are of each content."""
@@ -65,7 +68,8 @@ class StagingService:
             wanted,
             lambda name: self._open(name, digest),
             clock=time.monotonic,
-            sleep=time.sleep,
+            sleep=self._ending.wait,
+            is_ending=self._ending.is_set,
         )
         return {"bytes": size, "source": source}
 

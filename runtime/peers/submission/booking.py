@@ -16,6 +16,7 @@ from runtime.peers.booking import (
     Asker,
     AskerEffect,
     AskerSettings,
+    AskerState,
     AskPlaces,
     Booked,
     BookedHost,
@@ -41,6 +42,7 @@ RELEASE_TIMEOUT = 3.0
 FOREVER = float("inf")
 
 Told = Callable[[str], None]
+_Outcome = Booked | BookingFailed | Shortfall | PeerError
 
 
 class NotEnoughPlaces(PeerError):
@@ -80,7 +82,8 @@ class Booking:
         )
         self._answer_timeout = (settings or AskerSettings()).answer
         self._events: SimpleQueue[Callable[[], list[AskerEffect]] | None] = SimpleQueue()
-        self._outcomes: SimpleQueue[Booked | BookingFailed | Shortfall | PeerError] = SimpleQueue()
+        self._outcomes: SimpleQueue[_Outcome | None] = SimpleQueue()  # None: there is no more
+        self._is_asked = False  # whether somebody waits for that None
         self._calls = ThreadPoolExecutor(MOST_CALLS, "booking")
         self._thread = threading.Thread(target=self._run, name="booking", daemon=True)
         self._thread.start()
@@ -108,7 +111,21 @@ class Booking:
         self.lab.forget(peer)
         key = self.keys[peer]
         self._post(lambda now: self._asker.lost(key, why, now))
-        return self._await()
+        hosts = self._await()
+        while key in self.keys.values():  # that was said of another one, which was lost before
+            hosts = self._await()
+        return hosts
+
+    def changed(self) -> Sequence[BookedHost] | None:
+        """Return the hosts if a peer has given up its places since they were told, or else None.
+
+        Waits for the places that take theirs; raises as `replaced` does.
+        """
+        self._post(self._settle)
+        hosts = None
+        while (outcome := self._outcomes.get()) is not None:
+            hosts = self._taken(outcome)
+        return hosts
 
     def launched(self, peer: str) -> None:
         """Take note that the job's own connection holds the places of a peer now."""
@@ -127,7 +144,11 @@ class Booking:
         self._calls.shutdown()
 
     def _await(self) -> Sequence[BookedHost]:
-        outcome = self._outcomes.get()
+        while (outcome := self._outcomes.get()) is None:
+            pass
+        return self._taken(outcome)
+
+    def _taken(self, outcome: _Outcome) -> Sequence[BookedHost]:
         match outcome:
             case Booked(hosts):
                 self.keys = {one.allocation.offer.peer: one.key for one in hosts}
@@ -154,6 +175,11 @@ class Booking:
         try:
             self._serve()
         except Exception as error:
+            for effect in self._asker.cancel():
+                self._do(effect)
+            if isinstance(error, PeerError):
+                self._outcomes.put(error)
+                return
             _log.exception("the booking failed")
             self._outcomes.put(PeerError(f"the booking failed: {type(error).__name__}: {error}"))
 
@@ -168,6 +194,13 @@ class Booking:
                 return
             for effect in event():
                 self._do(effect)
+
+    def _settle(self, _: float) -> list[AskerEffect]:
+        if self._asker.state in (AskerState.HOLDING, AskerState.OVER):
+            self._outcomes.put(None)
+        else:
+            self._is_asked = True
+        return []
 
     def _advance(self) -> list[AskerEffect]:
         return self._asker.advance(time.monotonic())
@@ -187,6 +220,9 @@ class Booking:
                 self.lab.forget(peer)
             case Booked() | BookingFailed() | Shortfall():
                 self._outcomes.put(effect)
+                if self._is_asked:
+                    self._outcomes.put(None)
+                    self._is_asked = False
 
     # --- in other threads -----------------------------------------------------------------------
 
@@ -220,8 +256,9 @@ class Booking:
             service = self.lab.service(wanted.peer, Reservation, self._answer_timeout)
             is_there = service.renew(self.lab.me, wanted.key, wanted.lease)
         except PeerError:
+            # It may only be slow: it is asked twice more before its lease is over.
             self.lab.forget(wanted.peer)
-            is_there = False
+            return
         self._post(lambda now: self._asker.renewed(wanted.key, is_there, now))
 
     def _release(self, wanted: ReleasePlaces) -> None:

@@ -16,11 +16,14 @@ from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Credential
 from runtime.peers.errors import PeerError, PeerUnreachable
 from runtime.peers.membership import HostList, Row, read_text, text_of
-from runtime.peers.model import Address, Member, MemberRole, Principal
+from runtime.peers.model import Address, Member, MemberRole
 
 C = TypeVar("C")
 FAR = 1e6
 """The distance of a peer that has not answered: whoever answers comes first."""
+
+FEWEST_HOSTS = 100
+"""So many are asked for at least: the answer has supernodes too, and not the nearest first."""
 
 PINGS = 3
 MOST_DIALS = 32
@@ -49,7 +52,7 @@ class Lab:
         return self.dialler.me
 
     def find_hosts(self, most: int) -> Sequence[str]:
-        """Learn of at most so many peers; return the names of all that are known.
+        """Learn of at most so many peers, or a few more; return the names of all that are known.
 
         Raises:
             PeerError: nobody can be asked, and nothing is known of last time.
@@ -65,7 +68,7 @@ class Lab:
         faults: list[str] = []
         for address in addresses:
             try:
-                rows, is_complete = self._ask(address, most)
+                rows, is_complete = self._ask(address, max(most, FEWEST_HOSTS))
             except PeerError as fault:
                 faults.append(str(fault))
                 continue
@@ -163,8 +166,3 @@ class Lab:
         if kept is not made:
             made.close()
         return kept
-
-
-def principal_of(name: str) -> Principal:
-    """Return who has to answer for a peer of that name."""
-    return Principal(MemberRole.PEER, name)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.workplace import workplace_of
 from runtime.launchers import archive
+from runtime.peers.connections import MemberConnection
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
 from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, ordered, path_in
@@ -120,9 +121,20 @@ class StagedPrograms:
         lab = self._booking.lab
         timeout = 30.0 + content.size / SLOWEST
 
+        used: set[MemberConnection] = set()
+
         @contextmanager
         def opened() -> Iterator[Staging]:
             with lab.connect(peer) as connection:
-                yield connection.stub(Staging, timeout)
+                used.add(connection)
+                try:
+                    yield connection.stub(Staging, timeout)
+                finally:
+                    used.discard(connection)
 
-        return Receiver(peer, str(lab.address_of(peer)), self._booking.keys[peer], opened)
+        def hang_up() -> None:
+            for one in list(used):
+                one.hang_up()
+
+        key = self._booking.keys[peer]
+        return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up)

@@ -75,6 +75,25 @@ def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabV
     )
 
 
+def is_status_of(name: str, told: Any) -> bool:
+    """Tell whether what a peer has said of itself can be shown, whatever it is.
+
+    >>> is_status_of("peer:a", {"name": "peer:b", "reservation": {"runs": []}})
+    False
+    """
+    match told:
+        case {"name": str(found), "reservation": {"runs": [*runs]}}:
+            return found == name and all(map(_is_run, runs))
+    return False
+
+
+def _is_run(told: Any) -> bool:
+    match told:
+        case {"user": str(), "application": str(), "phase": str(), "processes": int()}:
+            return True
+    return False
+
+
 def _own_host(own: Mapping[str, Any]) -> dict[str, Any]:
     share = own.get("reservation", {})
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -11,6 +12,7 @@ from contextlib import closing, suppress
 import pytest
 
 from runtime.peers.connections import MemberDialler
+from runtime.peers.connections import listening as listener
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerUnreachable, Refused
@@ -170,3 +172,42 @@ def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
         stream.shutdown(socket.SHUT_WR)
         assert stream.recv(1) == b""
         other.stub(LabMembership).ping(alice.me)
+
+
+def test_nobody_who_is_revoked_is_called(
+    host7: Address, invite: Callable[[str], Credential]
+) -> None:
+    dialler = MemberDialler(invite("peer:host8"), revoked={HOST7})
+    for expected in (None, HOST7):
+        with pytest.raises(NotAuthentic, match=r"the credential of peer:host7 is revoked here"):
+            dialler.dial(host7, expected)
+
+
+def test_one_member_does_not_take_the_connections_of_all(
+    host7: Address,
+    alice: MemberDialler,
+    invite: Callable[[str], Credential],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listener, "MOST_OF_ONE", 2)
+    with alice.dial(host7), alice.dial(host7):
+        with pytest.raises(PeerUnreachable):
+            alice.dial(host7)
+        MemberDialler(invite("user:bob")).dial(host7).close()
+
+
+def test_a_listener_goes_on_where_one_connection_got_no_thread(
+    host7: Address, alice: MemberDialler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name.startswith("peer connection"):
+            raise RuntimeError("can't start new thread")
+        begin(thread)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(PeerUnreachable):
+            alice.dial(host7)
+    alice.dial(host7, HOST7).close()

@@ -319,3 +319,13 @@ def test_a_strategy_that_decides_what_cannot_be_ends_the_booking_and_holds_nothi
     assert story.of(ReleasePlaces) == "ab"
     assert any(isinstance(one, BookingFailed) for one in story.effects)
     assert story.asker.state is AskerState.OVER
+
+
+def test_a_host_that_is_lost_after_the_search_is_replaced_all_the_same() -> None:
+    story = Story(2, hosts="abcdefghi", settings=AskerSettings(search=30.0))
+    story.says("ab", 1)
+    assert list(story.booked) == ["a", "b"]
+    story.now = 31.0
+    story.lost("a")
+    assert story.of(AskPlaces) != ""
+    assert story.asker.state is AskerState.ASKING

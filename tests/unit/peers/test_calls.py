@@ -52,6 +52,7 @@ def test_a_refusal_comes_with_its_reason_place_and_cure() -> None:
         (CALL, [b"[" * 100_000]),
         (CALL, [b'["a","b"]']),
         (CALL, [b'["a","b",{"$bytes":7}]']),
+        (CALL, [b'["a","b",[{"$bytes":1},{"$bytes":1}]]', b"large"]),
         (CALL, [b'["a","b",[NaN]]']),
         (CALL, [b'["a",1,[]]']),
         (REFUSAL, [b'{"what":1,"reason":"","place":"","cause":"","cure":""}']),

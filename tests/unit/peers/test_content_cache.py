@@ -109,6 +109,23 @@ def test_a_content_larger_than_the_cache_is_refused_before_anything_is_written(
     assert cache.path(kept) is not None
 
 
+def test_contents_that_still_arrive_count_with_all_their_bytes(cache: ContentCache) -> None:
+    contents = [bytes([n]) * 600 for n in range(4)]
+    for data in contents:
+        cache.append(digest_of(data), 600, 0, data[:1])
+    for data in contents:
+        for offset in range(1, 600):
+            cache.append(digest_of(data), 600, offset, data[offset : offset + 1])
+    assert sum(one.stat().st_size for one in cache.folder.rglob("*") if one.is_file()) <= 1000
+
+
+def test_a_content_does_not_become_longer_than_it_was_said_to_be_first(cache: ContentCache) -> None:
+    digest = digest_of(b"x" * 900)
+    cache.append(digest, 10, 0, b"x")
+    with pytest.raises(Refused, match="was said to have 10 bytes before, and 900 now"):
+        cache.append(digest, 900, 1, b"x")
+
+
 @pytest.mark.needs_root
 @pytest.mark.skipif(os.getuid() != 0, reason="mounts a file system")
 def test_a_disk_that_is_full_is_a_located_error_and_leaves_nothing(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -225,3 +226,42 @@ def test_a_source_that_sends_something_else_is_left_for_the_next_one(
     )
     assert answer["source"] == "peer:good=good:7700"
     assert has_it(lab, "h0", content)
+
+
+def test_an_interrupted_delivery_ends_the_calls_that_go_on(content: StagedContent) -> None:
+    hung_up, pieces = threading.Event(), []
+
+    class Slow:
+        def held(self, *_: Any) -> list[int]:
+            return [0]
+
+        def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
+            pieces.append(len(data))
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            assert hung_up.wait(20)
+            raise PeerUnreachable("the connection ended")
+
+    receiver = Receiver("h0", "h0:7700", KEY, lambda: nullcontext(Slow()), hung_up.set)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        deliver(content, [receiver], caller=CALLER)
+    assert len(pieces) == 1
+
+
+def test_a_peer_that_ends_fetches_nothing_more(lab: Lab, content: StagedContent) -> None:
+    ending = threading.Event()
+
+    class Dripping:
+        def __init__(self) -> None:
+            self.pieces = 0
+
+        def read(self, offset: int, most: int) -> bytes:
+            self.pieces += 1
+            ending.set()
+            return content.path.read_bytes()[offset : offset + 1]
+
+    source = Dripping()
+    cache = ContentCache(lab.folder / "h0", lab.limit)
+    service = StagingService(cache, lab.check, lambda *_: nullcontext(source), ending)
+    with pytest.raises(Refused, match="is about to end"):
+        service.fetch(CALLER, KEY, content.plain(), ["peer:h1=h1:7700", "peer:h2=h2:7700"])
+    assert source.pieces == 1

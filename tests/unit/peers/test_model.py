@@ -62,7 +62,8 @@ def test_what_is_no_peer_is_refused(plain: object) -> None:
         Member.of(plain)
 
 
-@pytest.mark.parametrize("plain", [None, [0, 0, None, ""], [0, 0, "why", ""], [1, "x", None, ""]])
+@pytest.mark.parametrize("plain", [None, [0, 0, None, ""], [0, 0, "why", ""], [1, "x", None, ""],
+                                   [1, 0, None, ""], [1, float("nan"), None, ""]])  # fmt: skip
 def test_what_is_no_answer_is_refused(plain: object) -> None:
     with pytest.raises(PeerError):
         PlacesAnswer.of(plain)

@@ -12,6 +12,9 @@ import pytest
 from runtime.peers.commands.daemon_actions import _status_text
 from runtime.peers.commands.peer_command import main
 from runtime.peers.commands.peer_options import build_parser
+from runtime.peers.configuration import PeerFolder
+from runtime.peers.daemon.running import RunningFile
+from runtime.peers.model import Address
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -177,3 +180,32 @@ def test_every_sub_command_has_help_with_examples() -> None:
     for name, parser in commands.choices.items():
         if name != "lab":
             assert f"gcm-peer {name}" in parser.epilog, name
+
+
+def test_a_credential_takes_the_place_of_one_of_the_same_member_only(
+    lab: Run, tmp_path: Path
+) -> None:
+    for name in ("alice", "bob"):
+        lab("lab", "invite", name, "--user")
+    joined = tmp_path / ".gcm" / "credential"
+    assert [lab("lab", "join", "alice.credential")[0] for _ in range(2)] == [0, 0]
+    code, _, told = lab("lab", "join", "bob.credential")
+    assert (code, "the credential of user:alice in ourlab" in told) == (1, True)
+    assert "GCM_CREDENTIAL" in told
+    assert joined.read_text() == (tmp_path / "alice.credential").read_text()
+
+
+def test_a_peer_that_runs_keeps_its_credential(lab: Run, tmp_path: Path) -> None:
+    for name in ("desk7", "desk8"):
+        lab("lab", "invite", name, "--peer")
+    lab("lab", "join", "desk7.credential")
+    folder = PeerFolder.of("", is_supernode=False)
+    kept = folder.credential.read_text()
+    running = RunningFile(folder)
+    try:
+        running.write(Address("127.0.0.1", 7701))
+        code, _, told = lab("boot", "--credential", "desk8.credential")
+    finally:
+        running.close()
+    assert (code, "it runs already" in told) == (1, True)
+    assert folder.credential.read_text() == kept

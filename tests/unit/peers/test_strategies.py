@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
@@ -262,3 +263,26 @@ def test_the_examples_in_the_documentation_of_booking_hold(module: str) -> None:
     found = doctest.testmod(importlib.import_module(f"runtime.peers.booking.{module}"))
     assert found.attempted
     assert not found.failed
+
+
+class _Broken(SpreadStrategy):
+    def order(self, offers: Sequence[Offer]) -> Sequence[Offer]:
+        raise KeyError("rack")
+
+
+class _Forgetful(SpreadStrategy):
+    def order(self, offers: Sequence[Offer]) -> Sequence[Offer]:
+        return offers[:1]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [(_Broken(), r"test_strategies.py:\d+: .*_Broken' failed in 'order'.*KeyError: 'rack'"),
+     (_Forgetful(), "_Forgetful' decided what cannot be.*'order' returned 1 hosts for 2")],
+)  # fmt: skip
+def test_a_class_of_the_user_that_fails_is_named_with_what_it_raised(
+    strategy: Strategy, told: str
+) -> None:
+    with pytest.raises(BookingError) as raised:
+        allocate([Offer("a", 1), Offer("b", 1)], Demand(2), strategy)
+    assert re.search(told, str(raised.value), re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from runtime.peers.watching import PageServer, page, view_of
+from runtime.peers.watching.view import is_status_of
 
 
 def host(name: str, milliseconds: float | None, **more: Any) -> dict[str, Any]:
@@ -80,6 +82,27 @@ def test_what_several_peers_tell_of_one_run_is_one_run() -> None:
     ]
     assert [one.busy for one in view.peers] == ["1", "1", "1", "", ""]
     assert view.told == 3
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        {},
+        status("me"),
+        {"name": "peer:near", "reservation": {}},
+        {"name": "peer:near", "reservation": []},
+        status("near", runs=({**run("a1", 4), "processes": "many"},)),
+        status("near", runs=(7,)),
+    ],
+)
+def test_what_a_peer_tells_in_another_form_or_of_another_one_is_not_shown(told: Any) -> None:
+    assert not is_status_of("peer:near", told)
+
+
+def test_what_a_peer_tells_of_itself_is_shown() -> None:
+    told = json.loads(json.dumps(status("near", runs=(run("a1", 4),))))
+    assert is_status_of("peer:near", told)
 
 
 def test_the_page_is_well_formed_takes_nothing_from_elsewhere_and_trusts_no_name() -> None:
