@@ -217,6 +217,7 @@ def open_way(way: str, local: LocalLauncher, server: Sshd | None) -> GuardSessio
 def launcher(request: pytest.FixtureRequest, running_sshd: Sshd | None) -> Iterator[GuardSession]:
     """Every kind of launcher in turn, shared by the tests of a module."""
     with LocalLauncher() as local, open_way(request.param, local, running_sshd) as opened:
+        opened.ready()  # else what it starts may seem to be left behind by the first test
         yield opened
 
 
