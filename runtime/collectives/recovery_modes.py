@@ -6,11 +6,14 @@ what a recovery makes of it, its message mode which calls are admitted until the
 
 from __future__ import annotations
 
+import zlib
 from enum import StrEnum
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+_BITS = (1 << 31) - 1
 
 
 class RecoveryMode(StrEnum):
@@ -203,6 +206,25 @@ def with_places_taken(
     """
     gone = set(failed)
     return tuple(newest[one] if one in gone else one for one in group)
+
+
+def flag_of_newcomers(newest: Iterable[int], *, have_come: bool) -> int:
+    """Return a flag that says whether processes have come, and which ones are meant.
+
+    Of several such flags the bitwise AND tells whether all mean the same processes, because a
+    number and its complement stay complements only if all the numbers are equal.
+    """
+    number = zlib.crc32(repr(sorted(newest)).encode()) & _BITS
+    return have_come << 62 | number << 31 | (number ^ _BITS)
+
+
+def agreed_newcomers(flag: int) -> tuple[bool, bool]:
+    """Return of an AND of flags whether all say that processes have come, and mean the same ones.
+
+    >>> agreed_newcomers(flag_of_newcomers([3], have_come=True))
+    (True, True)
+    """
+    return bool(flag >> 62), (flag >> 31 & _BITS) ^ (flag & _BITS) == _BITS
 
 
 def _one(key: str, value: str, kind: type[StrEnum]) -> str:

@@ -7,7 +7,6 @@ again in place of a lost one joins them with the same call on `COMM_WORLD`.
 from __future__ import annotations
 
 import time
-import zlib
 
 from mpi4py import MPI
 
@@ -19,6 +18,8 @@ from runtime.collectives.recovery_modes import (
     Modes,
     ProcessState,
     RecoveryMode,
+    agreed_newcomers,
+    flag_of_newcomers,
     with_places_taken,
 )
 from runtime.mpi.communicators.attributes import FT_ERRORS, FT_PROCESSES, FT_STATE, remember
@@ -35,7 +36,6 @@ from runtime.wire import LinkLost
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any, NoReturn
 
     from runtime.collectives.agreement import Value
@@ -50,7 +50,6 @@ MOST_ROUNDS, PAUSE = 1000, 0.01
 """How often, and after how many seconds, members compare again who takes the places of the lost."""
 
 _ALL_WELL, _CLOSED = 1, 0
-_BITS = (1 << 31) - 1
 
 
 def recovered(m: CommunicatorMembers) -> Any:
@@ -208,11 +207,11 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
         finish(m, newcomers.await_all(lost))
         newest = {one: newcomers.newest(one) for one in lost}
         have_come = all(one not in m.engine.losses.gone for one in newest.values())
-        agreeing, again = _agreed(m, _said_of(newest.values(), have_come=have_come))
+        agreeing, again = _agreed(m, flag_of_newcomers(newest.values(), have_come=have_come))
         if again.failed != decision.failed:  # others were lost
             decision = again
             continue
-        all_have_come, same = _agreed_of(again.flag)
+        all_have_come, same = agreed_newcomers(again.flag)
         if all_have_come and not same:  # some have not heard yet of one that was lost meanwhile
             rounds += 1
             time.sleep(PAUSE)
@@ -225,21 +224,6 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
         tries += again.failed == decision.failed
         decision = again
     return _refuse_to_try_again(m, newcomers, lost)
-
-
-def _said_of(newest: Iterable[int], *, have_come: bool) -> int:
-    """Return a flag that says whether processes have come, and which ones are meant.
-
-    Of several, the bitwise AND shows whether all mean the same: a number and its complement stay so
-    only if all numbers are equal.
-    """
-    number = zlib.crc32(repr(sorted(newest)).encode()) & _BITS
-    return have_come << 62 | number << 31 | (number ^ _BITS)
-
-
-def _agreed_of(flag: int) -> tuple[bool, bool]:
-    """Return whether all members say that processes have come, and whether they mean the same."""
-    return bool(flag >> 62), (flag >> 31 & _BITS) ^ (flag & _BITS) == _BITS
 
 
 def _refuse_to_try_again(m: CommunicatorMembers, newcomers: Newcomers, lost: list[int]) -> NoReturn:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runtime.collectives.recovery_modes import (
     TRANSITIONS,
@@ -15,6 +19,8 @@ from runtime.collectives.recovery_modes import (
     MessageMode,
     Modes,
     RecoveryMode,
+    agreed_newcomers,
+    flag_of_newcomers,
 )
 
 ROWS = """
@@ -104,3 +110,14 @@ def test_a_mode_that_does_not_exist_is_refused_with_those_that_do(
 ) -> None:
     with pytest.raises(ValueError, match=said):
         Modes.of(info)
+
+
+@given(st.lists(st.tuples(st.lists(st.integers(0, 9), max_size=3), st.booleans()), min_size=1))
+def test_members_proceed_only_if_all_mean_the_same_processes_and_all_have_come(
+    members: list[tuple[list[int], bool]],
+) -> None:
+    flags = [flag_of_newcomers(newest, have_come=come) for newest, come in members]
+    assert all(0 <= flag < 1 << 63 for flag in flags)  # what an agreement can carry
+    have_come, same = agreed_newcomers(functools.reduce(operator.and_, flags))
+    assert have_come == all(come for _, come in members)
+    assert same == (len({tuple(sorted(newest)) for newest, _ in members}) == 1)
