@@ -111,7 +111,9 @@ def test_a_run_whose_launch_has_lost_a_peer_is_launched_again_without_it(
     assert entered.count(SubmissionStep.LAUNCH) == 2
     said = capfd.readouterr()
     assert said.out == "3\n" * 3
-    assert not said.err
+    # A rank that starts while its launch is given up may still say so.
+    lines = [one for one in said.err.splitlines() if "cannot reach its front-end" not in one]
+    assert not lines
 
 
 @pytest.mark.parametrize("step", [SubmissionStep.LAUNCH, SubmissionStep.WATCH])
