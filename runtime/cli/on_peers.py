@@ -28,6 +28,7 @@ from runtime.peers.booking import (
 from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
 from runtime.peers.model import MemberRole
+from runtime.peers.staging import Shape
 from runtime.peers.submission import (
     FAR,
     Booking,
@@ -129,7 +130,7 @@ class _Submission:
         self._lost = frozenset()
         with (
             Booking(lab, self._demand, strategy, settings, note) as booking,
-            StagedPrograms(booking) as staged,
+            StagedPrograms(booking, Shape(self._request.staging)) as staged,
         ):
             plan = self._booked(booking, staged, booking.book(offers))
             return FAULTS if plan is None else self._launched(plan, booking, staged)

@@ -44,7 +44,7 @@ class StagedContent:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A peer that gets a content: its service, the key of the reservation there, its address.
+    """A peer that gets a content: its service, the key of the reservation, its address and site.
 
     `open` leads to the service; each call is made by one thread. What it raises means that the
     peer is gone. `hang_up` ends all calls that go on there.
@@ -55,6 +55,7 @@ class Receiver:
     key: str
     open: Callable[[], AbstractContextManager[Staging]]
     hang_up: Callable[[], None] = lambda: None
+    site: str = ""
 
     @property
     def source(self) -> str:
@@ -67,7 +68,7 @@ def deliver(
     receivers: Sequence[Receiver],
     *,
     caller: str,
-    shape: Shape = Shape.CHAIN,
+    shape: Shape = Shape.TREE,
     urls: Sequence[str] = (),
     arrived: Callable[[str], None] = lambda _: None,
 ) -> Mapping[str, str]:
@@ -79,7 +80,8 @@ def deliver(
     by_name = {one.name: one for one in receivers}
     events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
     holders, lost = _holders(content, receivers, caller)
-    broadcast, ending = Broadcast(by_name, shape, holders), threading.Event()
+    sites = {one.name: one.site for one in receivers}
+    broadcast, ending = Broadcast(sites, shape, holders), threading.Event()
     for name in holders:
         arrived(name)
 

@@ -31,18 +31,14 @@ _Files = frozenset[tuple[str, Any]]
 class StagedPrograms:
     """What is to be brought, packed in files without a name: nothing stays if this is killed."""
 
-    def __init__(self, booking: Booking) -> None:
+    def __init__(self, booking: Booking, shape: Shape) -> None:
         self._booking = booking
+        self._shape = shape
         self._files = ExitStack()
         self._packed: dict[_Files, StagedContent] = {}
         self._holders: dict[str, set[str]] = {}
 
-    def bring(
-        self,
-        plan: DeploymentPlan,
-        arrived: Callable[[str], None],
-        shape: Shape = Shape.CHAIN,
-    ) -> Mapping[str, str]:
+    def bring(self, plan: DeploymentPlan, arrived: Callable[[str], None]) -> Mapping[str, str]:
         """Bring all peers of a plan what they need; return why some did not get it, by peer.
 
         Raises PeerError: something of it cannot be read here.
@@ -56,9 +52,9 @@ class StagedPrograms:
         failures: dict[str, str] = {}
         for packed, sites in wanted.items():
             content = self._pack(packed)
-            receivers = [self._receiver(peer, content) for peer in ordered(sites)]
-            lab = self._booking.lab
-            failures |= deliver(content, receivers, caller=lab.me, shape=shape, arrived=arrived)
+            receivers = [self._receiver(peer, sites[peer], content) for peer in ordered(sites)]
+            me = self._booking.lab.me
+            failures |= deliver(content, receivers, caller=me, shape=self._shape, arrived=arrived)
             self._holders[content.digest] = set(sites) - set(failures)
         return failures
 
@@ -117,7 +113,7 @@ class StagedPrograms:
             self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
         return self._packed[files]
 
-    def _receiver(self, peer: str, content: StagedContent) -> Receiver:
+    def _receiver(self, peer: str, site: str, content: StagedContent) -> Receiver:
         lab = self._booking.lab
         timeout = 30.0 + content.size / SLOWEST
 
@@ -137,4 +133,4 @@ class StagedPrograms:
                 one.hang_up()
 
         key = self._booking.keys[peer]
-        return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up)
+        return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up, site)
