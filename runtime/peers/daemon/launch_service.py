@@ -57,15 +57,11 @@ class LaunchService:
         halves = len(marker) == 2 and all(map(_HALF.fullmatch, marker))
         if not (halves and 0 < source <= MOST_SOURCE):
             raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
-        guard = GuardProcess(f"{application[:40]} of {caller}")
+        hold = self.places.confirm(caller, key, application)
+        python = self._surroundings.configuration.text("python") or sys.executable
+        argv = bootstrap.far_argv(python, source, (marker[0], marker[1]))
         try:
-            hold = self.places.confirm(caller, key, application, guard.stop)
-        except BaseException:
-            guard.close()
-            raise
-        try:
-            python = self._surroundings.configuration.text("python") or sys.executable
-            guard.start(bootstrap.far_argv(python, source, (marker[0], marker[1])))
+            guard = GuardProcess(f"{application[:40]} of {caller}", argv)
         except OSError as error:
             self.places.ended(key)
             raise Refused(
@@ -93,7 +89,6 @@ class LaunchService:
             # A user's machine that loses its power says nothing; its programs end all the same.
             keep_alive(taken, self._surroundings.configuration.seconds("lease"))
             guard.join(taken)
-            self.places.disconnected(key)
             guard.finish()
         finally:
             with self._lock:
@@ -107,64 +102,39 @@ class LaunchService:
 
 
 class GuardProcess:
-    """One guard process: what it has started ends with it, and it ends with its standard input."""
+    """One guard process: what it has started ends with it, and it ends with its standard input.
 
-    def __init__(self, name: str) -> None:
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, name: str, argv: list[str]) -> None:
         self.name = name
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-        self._stopped, self._stop = os.pipe()
-        self._done = threading.Event()
-
-    def start(self, argv: list[str]) -> None:
-        """Start it; raises OSError."""
         home = os.path.expanduser("~")
-        try:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                start_new_session=True,
-                cwd=home if os.path.isdir(home) else "/",
-            )
-        except OSError:
-            self.close()
-            raise
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+            cwd=home if os.path.isdir(home) else "/",
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
 
     def join(self, taken: PeerSocket) -> None:
-        """Carry bytes both ways until the connection or the guard ends, or `stop` is called."""
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        joined(taken, process.stdin.fileno(), process.stdout.fileno(), self._stopped)
-
-    def stop(self) -> None:
-        """Ask it to end, from any thread."""
-        with self._lock:
-            if not self._done.is_set():
-                os.write(self._stop, b"!")
+        """Carry bytes both ways until the connection or the guard ends."""
+        joined(taken, self._stdin.fileno(), self._stdout.fileno())
 
     def finish(self) -> None:
         """Let it end all it has started, and wait for that."""
-        process = self._process
-        assert process is not None
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._stdin.close()
+        self._stdout.close()
         try:
-            process.wait(LAST_PATIENCE)
+            self._process.wait(LAST_PATIENCE)
         except subprocess.TimeoutExpired:
             log.warning("the guard of %s does not end, and is killed", self.name)
-            process.kill()
-            process.wait()
-        self.close()
-
-    def close(self) -> None:
-        """Let go of what it needs to be stopped; it is not used any more."""
-        with self._lock:
-            self._done.set()
-            os.close(self._stopped)
-            os.close(self._stop)
+            self._process.kill()
+            self._process.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -226,3 +227,15 @@ def test_nothing_outlives_the_daemon_that_started_it(lab: Lab, tmp_path: Path, h
         eventually(lambda: not os.path.exists(f"/proc/{pid}"))
         with pytest.raises(LaunchError):
             started.start(Command(("true",))).wait(20)
+
+
+def test_a_daemon_ends_when_it_is_told_to_whatever_its_starter_has_blocked(lab: Lab) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    try:
+        lab.start(S1)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    running = find_running(lab.folder(S1))
+    assert running is not None
+    running.halt()
+    assert find_running(lab.folder(S1)) is None
