@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.peers.contracts import Staging
+from runtime.peers.contracts import Plain, Staging
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason
 from runtime.peers.staging.broadcast import Broadcast, Effect, Fetch, Push, Shape
@@ -94,8 +95,8 @@ def deliver(
                 others = effect.sources if isinstance(effect, Fetch) else ()
                 sources = [*urls, *(by_name[one].source for one in others)]
                 with receiver.open() as service:
-                    _go_on(ending.is_set)
-                    service.fetch(caller, receiver.key, content.plain(), sources)
+                    told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
+                    _pull(effect.peer, content.size, told, ending.is_set)
         except (PeerError, OSError) as fault:
             starved = isinstance(fault, Refused) and fault.reason not in _FINAL
             words = str(fault)
@@ -132,6 +133,18 @@ def _threads(
             for one in receivers:
                 one.hang_up()
             raise
+
+
+def _pull(peer: str, size: int, fetch: Callable[[], Plain], is_ending: Callable[[], bool]) -> None:
+    """Let a peer fetch a content of so many bytes, a portion with each call; raises PeerError."""
+    before = -1
+    while before < size:
+        _go_on(is_ending)
+        match fetch():
+            case {"bytes": int(there)} if there > before:
+                before = there
+            case _:
+                raise PeerError(f"{peer} fetches, and does not get more")
 
 
 def _go_on(is_ending: Callable[[], bool]) -> None:
