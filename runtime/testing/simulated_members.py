@@ -110,6 +110,11 @@ class World:
         """Lose everything from one member to another, in this direction only."""
         self._cut.add((source, target))
 
+    def cut_off(self, name: str) -> None:
+        """Lose everything to and from a member."""
+        for other in self._members:
+            self._cut |= {(name, other), (other, name)}
+
     def heal(self) -> None:
         """Let all messages through again."""
         self._cut.clear()
