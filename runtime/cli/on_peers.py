@@ -174,7 +174,7 @@ class _Submission:
         clusters = sum(1 for _ in plan.deployment.clusters())
 
         def reach(cluster: DeployedCluster, _: LocalLauncher, patience: float) -> PeerLauncher:
-            return launcher_on(booking, staged, cluster.peer, place=cluster.path, patience=patience)
+            return launcher_on(booking, staged, plan, cluster, patience)
 
         def through(inner: RunListener) -> RunListener:
             return StepListener(inner, clusters, self._hears)
