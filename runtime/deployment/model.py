@@ -318,6 +318,7 @@ class PeersRequest:
     strategy: str
     wait: float
     credential: str
+    staging: str
     location: Location
 
 

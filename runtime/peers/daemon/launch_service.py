@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from gcm import provides, requires
 from runtime.launchers import bootstrap
@@ -22,7 +22,7 @@ from runtime.peers.contracts import Launch
 from runtime.peers.daemon.joining import joined
 from runtime.peers.daemon.surroundings import ReservedPlaces, Standing, Surroundings
 from runtime.peers.errors import Refused
-from runtime.peers.model import Reason
+from runtime.peers.model import MOST_PROCESSES, Reason, are_ranks
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class LaunchService:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._guards = 0
+        self._running: dict[str, tuple[str, list[list[int]]]] = {}
 
     def begin(self, surroundings: Surroundings) -> None:
         """Be ready."""
@@ -51,17 +51,17 @@ class LaunchService:
         """Need nothing: what was started has ended with its connections."""
 
     def launch(
-        self, caller: str, key: str, application: str, source: int, marker: list[str]
+        self, caller: str, key: str, application: str, ranks: list[list[int]], guard: list[Any]
     ) -> TakeOver:
         """Start a guard, whose pipes take the connection over."""
-        halves = len(marker) == 2 and all(map(_HALF.fullmatch, marker))
-        if not (halves and 0 < source <= MOST_SOURCE):
-            raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
+        size, marker = _described(guard)
+        if len(ranks) > MOST_PROCESSES or not are_ranks(ranks):
+            raise Refused("the ranks of the caller are none", reason=Reason.BAD_REQUEST)
         hold = self.places.confirm(caller, key, application)
         python = self._surroundings.configuration.text("python") or sys.executable
-        argv = bootstrap.far_argv(python, source, (marker[0], marker[1]))
+        argv = bootstrap.far_argv(python, size, marker)
         try:
-            guard = GuardProcess(f"{application[:40]} of {caller}", argv)
+            started = GuardProcess(f"{application[:40]} of {caller}", argv)
         except OSError as error:
             self.places.ended(key)
             raise Refused(
@@ -71,8 +71,8 @@ class LaunchService:
                 cure="Its owner can name another one: `python` in its configuration",
             ) from error
         with self._lock:
-            self._guards += 1
-        log.info("%s runs, %d processes", guard.name, hold.processes)
+            self._running[key] = application, ranks
+        log.info("%s runs, %d processes", started.name, hold.processes)
         facts = {
             "peer": self._surroundings.me.name,
             "python": python,
@@ -81,7 +81,7 @@ class LaunchService:
             "processes": hold.processes,
             "cache": str(self._surroundings.folder.cache),
         }
-        return TakeOver(facts, partial(self._carry, key, guard))
+        return TakeOver(facts, partial(self._carry, key, started))
 
     def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
@@ -92,13 +92,23 @@ class LaunchService:
             guard.finish()
         finally:
             with self._lock:
-                self._guards -= 1
+                del self._running[key]
             self.places.ended(key)
             log.info("%s has ended", guard.name)
 
     def facts(self) -> dict[str, object]:
-        """Return how many guards there are."""
-        return {"guards": self._guards}
+        """Return how many guards there are, and the ranks of each application."""
+        with self._lock:
+            running = list(self._running.values())
+        return {"guards": len(running), "ranks": dict(running)}
+
+
+def _described(guard: list[Any]) -> tuple[int, tuple[str, str]]:
+    match guard:
+        case [int(size), str(first), str(second)] if 0 < size <= MOST_SOURCE:
+            if _HALF.fullmatch(first) and _HALF.fullmatch(second):
+                return size, (first, second)
+    raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
 
 
 class GuardProcess:

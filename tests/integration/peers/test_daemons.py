@@ -46,7 +46,7 @@ def launcher(lab: Lab, who: str, key: str) -> PeerLauncher:
         connection = lab.dial(who)
         launch = connection.stub(Launch)
         try:
-            launch.launch(lab.alice.me, key, f"app-{key}", size, list(marker))
+            launch.launch(lab.alice.me, key, f"app-{key}", [[0, 0]], [size, *marker])
         except PeerError as error:
             connection.close()
             raise LaunchError(error.what, place=error.place) from error
@@ -164,7 +164,7 @@ def test_a_key_is_used_once_and_by_nobody_else(peer: Lab) -> None:
     with peer.dial(H1, mallory) as connection:
         told = connection.stub(Launch)
         with pytest.raises(Refused, match="belongs to somebody else") as raised:
-            told.launch(mallory.me, key, f"app-{key}", 1, ["a", "b"])
+            told.launch(mallory.me, key, f"app-{key}", [[0, 0]], [1, "a", "b"])
         assert raised.value.reason == Reason.WRONG_KEY
         with pytest.raises(Refused, match="no reservation of the caller"):
             connection.stub(Staging).put(mallory.me, key, ["0" * 64, 1], 0, b"x")

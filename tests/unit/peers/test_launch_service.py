@@ -30,7 +30,7 @@ def test_a_launch_that_is_refused_leaves_no_descriptor_open() -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         with pytest.raises(Refused, match="no such reservation"):
-            service.launch("user:ana", "0" * 32, "app", 1, ["a", "b"])
+            service.launch("user:ana", "0" * 32, "app", [[0, 0]], [1, "a", "b"])
     assert len(os.listdir("/proc/self/fd")) == before
 
 
