@@ -174,6 +174,7 @@ if world.rank == 1:
     if os.fork() == 0:
         os.setsid()
         time.sleep(SECONDS)
+        print("the child ends", flush=True)
         os._exit(0)
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -189,8 +190,11 @@ def held_open(folder: Path, last: str, *, seconds: int) -> Path:
 
 
 def test_who_waits_for_a_killed_rank_is_told_though_the_connection_lives_on(tmp_path: Path) -> None:
-    code, summary, _, err = run(held_open(tmp_path, "world.recv(source=1)", seconds=10))
+    """Soon, and not just when a child of that rank ends that holds the connection."""
+    last = "try: world.recv(source=1)\nfinally: print('told', flush=True)"
+    code, summary, out, err = run(held_open(tmp_path, last, seconds=3))
     assert (code, summary["first_cause"]["rank"]) == (137, "0:1:0"), err
+    assert out.split("\n")[0] == "told"
     assert "1 more failed or was ended (0:0:0)" in err
     assert "0:0 did not end" not in err
 
