@@ -287,6 +287,29 @@ def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
     )
 
 
+@pytest.mark.parametrize("failures", ["abort", "return"])
+def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
+    tmp_path: Path, failures: str
+) -> None:
+    path = describe(tmp_path, CALM, sites=2)
+    path.write_text(path.read_text().replace("comm-world", f'failures="{failures}" comm-world'))
+    process = subprocess.Popen(
+        [*COMMAND, "--quiet", str(path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    for pid in descendants({process.pid}, processes()):
+        if Path(f"/proc/{pid}/comm").read_text() == "gcm-front-end\n":
+            os.kill(pid, signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == LOST, err
+    assert re.search(r"site\d/cluster0: the front-end has gone", err), err
+
+
 def called(pid: int) -> str:
     try:
         return os.path.basename(Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode())
