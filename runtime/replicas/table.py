@@ -50,10 +50,6 @@ class ReplicaTable:
         number, rank = divmod(process, self.ranks)
         return Replica(rank, number)
 
-    def process_of(self, replica: Replica) -> int:
-        """Return the index of the process that is a replica."""
-        return replica.number * self.ranks + replica.rank
-
     def processes_of(self, rank: int) -> tuple[int, ...]:
         """Return the indexes of all replicas of a rank, by their numbers."""
         return tuple(range(rank, self.ranks * self.replicas, self.ranks))
