@@ -50,6 +50,10 @@ class ReplicaTable:
         number, rank = divmod(process, self.ranks)
         return Replica(rank, number)
 
+    def rank_of(self, process: int) -> int:
+        """Return which rank a process is a replica of."""
+        return process % self.ranks
+
     def processes_of(self, rank: int) -> tuple[int, ...]:
         """Return the indexes of all replicas of a rank, by their numbers."""
         return tuple(range(rank, self.ranks * self.replicas, self.ranks))

@@ -24,7 +24,7 @@ def test_no_host_has_two_replicas_of_a_rank(sizes: list[int], replicas: int) -> 
 def test_the_first_replicas_of_all_ranks_come_before_the_second_ones() -> None:
     table = ReplicaTable(ranks=3, replicas=2)
     assert table.replica_at(5) == Replica(2, 1)
-    assert table.processes_of(2) == (2, 5)
+    assert (table.rank_of(5), table.processes_of(2)) == (2, (2, 5))
 
 
 def test_the_host_with_too_many_processes_is_named() -> None:
