@@ -370,6 +370,15 @@ _PEERS = ElementType(
             "The file that proves to the lab who you are, on this machine; that of `gcm-peer` by "
             "default.",
         ),
+        Attribute(
+            "staging",
+            ValueKind.CHOICE,
+            "How the program gets to the peers: from one to two others, from one to the next, or "
+            "from here to each.",
+            False,
+            "tree",
+            ("tree", "chain", "push"),
+        ),
     ),
     (ChildRule("mpi", most=1),),
 )

@@ -341,6 +341,7 @@ class PeersRequest:
     strategy: str
     wait: float
     credential: str
+    staging: str
     location: Location
 
 

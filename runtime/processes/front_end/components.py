@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import asdict
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -36,7 +37,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.processes.configuration import Configuration
-from runtime.processes.route_monitor import PART
+from runtime.processes.route_monitor import PART, Figures
 from runtime.run.hierarchy import above, hosted_identifiers
 from runtime.run.outcome import Connections
 from runtime.transport.channel import Channel
@@ -51,9 +52,9 @@ C = TypeVar("C")
 class MonitoredClustering(Clustering):
     """A clustering component that can be asked how ranks below it found others."""
 
-    def connections(self, rank: str) -> Connections:  # noqa: ARG002 - it has no ranks of its own
+    def figures(self, rank: str) -> Figures:  # noqa: ARG002 - it has no ranks of its own
         """Return nothing: only a cluster knows ranks."""
-        return Connections()
+        return asdict(Connections())
 
 
 class Ranks(Health, References, Protocol):
@@ -110,9 +111,9 @@ class ClusterClustering(MonitoredClustering):
         self._ranks = ranks
         self._connections = connections
 
-    def connections(self, rank: str) -> Connections:
+    def figures(self, rank: str) -> Figures:
         """Return how a rank, or with nothing all of them, found others."""
-        return self._connections(rank)
+        return asdict(self._connections(rank))
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
         """Let the life of the ranks look at what one tells; see `is_ready`."""

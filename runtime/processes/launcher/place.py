@@ -27,7 +27,7 @@ from runtime.processes.launcher.supply import supply
 from runtime.processes.member_host import FRONT_END
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
-from runtime.transport.messages import PLAIN, Codec
+from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream
@@ -55,13 +55,11 @@ class Place:
         relay: Relay | None = None,
         *,
         idle: bool = False,
-        codec: Codec = PLAIN,
     ) -> None:
         self.cluster = cluster
         self.launcher = launcher
         self.relay = relay
         self.idle = idle
-        self.codec = codec
         self.work = ""  # the copy of the program folder; empty where the cluster works in place
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
@@ -83,9 +81,12 @@ class Place:
     def connect(
         self, reactor: Reactor, stream: ByteStream, hear: Handler, received: bytes = b""
     ) -> Channel:
-        """Speak over a stream from now on; `hear` serves what the front-end says."""
+        """Speak over a stream from now on; `hear` serves what the front-end says.
+
+        Plain data is all that is opened of it, but for what components on its nodes say.
+        """
         name = f"the front-end of {self.cluster.path}"
-        self.channel = Channel(reactor, stream, name, hear, relay=self.relay, codec=self.codec)
+        self.channel = Channel(reactor, stream, name, hear, relay=self.relay, codec=PLAIN_DATA)
         self.channel.open(received)
         return self.channel
 
@@ -145,9 +146,8 @@ class RemotePlace(Place):
         *,
         reach: Reach,
         idle: bool = False,
-        codec: Codec = PLAIN,
     ) -> None:
-        super().__init__(cluster, local, relay, idle=idle, codec=codec)
+        super().__init__(cluster, local, relay, idle=idle)
         self._local = local
         self._reach = reach
         self._given_up = threading.Event()
