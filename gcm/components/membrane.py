@@ -34,7 +34,7 @@ class MembraneDescription:
     def __post_init__(self) -> None:
         """Refuse a controller that nobody could ask for, and one that cannot do its work."""
         for controller in self.controllers:
-            if not (isinstance(controller, type) and issubclass(controller, Controller)):
+            if Controller not in getattr(controller, "__mro__", ()):
                 raise IllegalTypeError(
                     f"{controller!r} is no class of a controller",
                     cure="Name a subclass of gcm.Controller, without calling it",
