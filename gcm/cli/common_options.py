@@ -48,10 +48,21 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Tell what is wrong, with the option that was probably meant, and leave."""
-        meant = self._meant()
+        meant = self._meant() or self._missing_choice(message)
         self.print_usage(sys.stderr)
         told = f"{message}; {meant}" if meant else message
         self.exit(self.wrong_usage, f"{self.prog}: error: {told}\n")
+
+    def _missing_choice(self, message: str) -> str:
+        """Return the commands to choose from, where the message is that none was given."""
+        for action in self._actions:
+            if (
+                action.choices
+                and not action.option_strings
+                and message.endswith(f": {action.metavar}")
+            ):
+                return f"it is one of {', '.join(map(str, action.choices))}"
+        return ""
 
     def _meant(self) -> str:
         known = [name for name in self._option_string_actions if name.startswith("--")]

@@ -34,6 +34,11 @@ class MembraneDescription:
     def __post_init__(self) -> None:
         """Refuse a controller that nobody could ask for, and one that cannot do its work."""
         for controller in self.controllers:
+            if Controller not in getattr(controller, "__mro__", ()):
+                raise IllegalTypeError(
+                    f"{controller!r} is no class of a controller",
+                    cure="Name a subclass of gcm.Controller, without calling it",
+                )
             if not controller.name:
                 raise IllegalTypeError(
                     f"the controller {controller.__qualname__} has no name",
@@ -49,7 +54,7 @@ class MembraneDescription:
 
     def including(self, *controllers: type[Controller], name: str = "") -> MembraneDescription:
         """Return a description with `controllers` added, innermost; same names replace."""
-        fresh = {controller.name for controller in controllers}
+        fresh = {getattr(controller, "name", "") for controller in controllers}
         kept = tuple(known for known in self.controllers if known.name not in fresh)
         return MembraneDescription(name or self.name, kept + controllers)
 
@@ -173,6 +178,13 @@ class Membrane:
         """Return `target` inside what the controllers put around it."""
         for controller in reversed(self.having("wrap")):
             target = controller.wrap(interface, operation, target)
+            if not callable(target):
+                raise IllegalTypeError(
+                    f"the controller '{controller.name}' returned {target!r} instead of what is to "
+                    f"be called for {interface.name}.{operation}",
+                    component=self.component.path,
+                    cure="Return `proceed` from its `wrap` to leave the call as it is",
+                )
         return target
 
     def compose_control(self, controller: Controller, operation: str, target: Port) -> Port:

@@ -39,7 +39,8 @@ class Diagnostic:
         did you mean 'a.C'?`.
         """
         where = f" (component {self.path})" if self.path else ""
-        hint = f". {self.hint}" if self.hint else ""
+        stop = "" if self.message.endswith("?") else "."
+        hint = f"{stop} {self.hint}" if self.hint else ""
         return f"{self.location}: {self.severity}[{self.code}]: {self.message}{where}{hint}"
 
     def as_dict(self) -> dict[str, object]:

@@ -59,6 +59,24 @@ def test_a_controller_without_a_name_is_refused() -> None:
     assert caught.value.cure == 'Give its class one: name = "counter"'
 
 
+def test_what_is_no_class_of_a_controller_is_refused() -> None:
+    with pytest.raises(IllegalTypeError, match=r"<class 'object'> is no class of a controller"):
+        PRIMITIVE.including(object)  # type: ignore[arg-type]  # on purpose
+
+
+def test_a_controller_that_wraps_a_call_into_nothing_is_named() -> None:
+    class Forgetful(Controller):
+        name = "forgetful"
+
+        def wrap(self, interface: Any, operation: str, proceed: Any) -> Any:
+            del interface, operation, proceed
+
+    component = primitive(Memory, controllers=PRIMITIVE.including(Forgetful))
+    component.start()
+    with pytest.raises(IllegalTypeError, match=r"'forgetful' returned None .* for store\.put"):
+        component.stub("store", Store).put(1)
+
+
 def test_needed_arguments_are_those_without_a_default() -> None:
     class Disk:
         def __init__(self, path: str, *more: str, mode: str, size: int = 1, **rest: int) -> None:

@@ -8,7 +8,7 @@ from gcm.adl.definitions import ComponentNode
 from gcm.adl.findings import Findings
 from gcm.adl.membranes.controller_files import ControllerFiles, is_default, names_file
 from gcm.adl.plan import MembraneKind
-from gcm.components import MembraneDescription
+from gcm.components import Controller, MembraneDescription
 from gcm.documents import Location, did_you_mean
 from gcm.errors import InstantiationError
 from gcm.factory import described, made_by_template
@@ -106,6 +106,13 @@ class MembraneReader:
         if found is None or isinstance(found, MembraneDescription):
             return found
         hint = "name a gcm.MembraneDescription at the top of a module"
+        if isinstance(found, type) and issubclass(found, Controller):
+            usual = "COMPOSITE" if implied.is_composite else "PRIMITIVE"
+            own, module = found.__name__.upper(), dotted.removesuffix(found.__name__)
+            hint = (
+                f"it is a controller: write {own} = {usual}.including({found.__name__}) below it, "
+                f"and name '{module}{own}'"
+            )
         self._report("not-a-membrane", f"'{dotted}' does not describe a membrane", location, hint)
         return None
 

@@ -106,7 +106,7 @@ class Credential:
                 "the credential cannot be read",
                 place=place,
                 cause=str(error),
-                cure="Who keeps the lab makes one: gcm-peer lab invite NAME --peer (or --user)",
+                cure="The lab's keeper makes one: gcm-peer lab invite NAME --peer (or --user)",
             ) from error
         if mode & _GROUP:
             raise PeerError(

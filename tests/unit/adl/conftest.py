@@ -12,6 +12,7 @@ import pytest
 from gcm.adl.classes import ClassFault
 from gcm.adl.loading import plan_document
 from gcm.adl.plan import AssemblyPlan
+from gcm.components.controller import Controller
 from gcm.components.declarations import attribute, provides, requires
 from gcm.components.membrane import MembraneDescription
 from gcm.documents import Diagnostic, Diagnostics
@@ -92,6 +93,10 @@ class Watch:
     pass
 
 
+class Count(Controller):
+    name = "count"
+
+
 NOT_A_CLASS = 5
 COUNTED = MembraneDescription("counted", ())
 
@@ -126,7 +131,7 @@ LIBRARY: Mapping[str, Any] = {
         Watch,
         Sentry,
     )
-} | {"lib.five": NOT_A_CLASS, "lib.COUNTED": COUNTED}
+} | {"lib.five": NOT_A_CLASS, "lib.COUNTED": COUNTED, "lib.Count": Count}
 
 
 def load_from_library(dotted: str) -> object:

@@ -237,6 +237,15 @@ def test_a_membrane_that_is_no_description_is_told(check: Check) -> None:
     assert done.only.message == "'lib.Watch' does not describe a membrane"
 
 
+def test_a_controller_in_the_place_of_a_membrane_is_told_how_to_make_one(check: Check) -> None:
+    done = check(primitive('<controller desc="lib.Count"/>'))
+    assert done.codes == ["2 not-a-membrane"]
+    assert done.only.hint == (
+        "it is a controller: write COUNT = PRIMITIVE.including(Count) below it, "
+        "and name 'lib.COUNT'"
+    )
+
+
 def test_an_unknown_membrane_is_told_with_the_nearest(check: Check) -> None:
     done = check(primitive('<controller desc="primitve"/>'))
     assert (done.only.code, done.only.hint) == ("unknown-controller", "did you mean 'primitive'?")

@@ -46,7 +46,7 @@ def test_the_version_is_told(gcm: Gcm) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "the following arguments are required: COMMAND"),
+        ((), "required: COMMAND; it is one of check, show, draw, port, run, completion"),
         (("fly",), "invalid choice: 'fly'"),
         (("check",), "the following arguments are required: FILE"),
         (("check", "--format", "yaml", "a"), "invalid choice: 'yaml'"),

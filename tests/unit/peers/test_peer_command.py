@@ -70,7 +70,7 @@ def test_a_wrong_command_line_is_told(run: Run, words: list[str], told: str) -> 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["boot"], "/peer/credential: the credential cannot be read. Who keeps the lab makes one"),
+        (["boot"], "/peer/credential: the credential cannot be read. The lab's keeper makes one"),
         (["lab", "invite", "alice", "--user"], "there is no lab. Make one with: gcm-peer"),
         (["lab", "create", "../x"], "'../x' cannot be the name of a lab"),
         (["lab", "create", "x", "--supernode", "a:b"], "'a:b' is not an address"),
