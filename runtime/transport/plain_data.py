@@ -37,7 +37,7 @@ def fault_of(data: Part) -> str:
     while at < end:
         kind = kinds[data[at]]
         at += 1
-        if kind > 10:  # noqa: PLR2004 - as above
+        if kind > 10:
             kind -= 10
             at += kind + int.from_bytes(data[at : at + kind], "little")
         elif kind >= 0:
