@@ -53,7 +53,8 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, Reach, RemotePlace, ssh_launcher
+from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
@@ -146,7 +147,7 @@ class Executor:
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
-        reach: Reach = ssh_launcher,
+        reach: Reach = usual_launcher,
     ) -> None:
         self._plan = plan
         self._local = local
@@ -192,7 +193,9 @@ class Executor:
         self.waits = WaitReports(
             self._places.values(),
             self._later,
-            lambda why: post(LeftBehind(why)),
+            None
+            if codes.is_steered or self._replaceable
+            else lambda why, are_all: post(LeftBehind(why, are_all)),
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to)
