@@ -136,8 +136,8 @@ class Host:
             with self._lock:
                 has_many = sum(one.peer == peer for one in self._channels) >= MOST_OF_ONE
             if has_many or not self._is_home_of_another(peer):
-                why = "it has too many connections" if has_many else "no home of another process"
-                _log.warning("%s was refused: %s", peer, why)
+                why = "one connection too many" if has_many else "no home of another process"
+                _log.warning("%s was refused: that is %s", peer, why)
                 came.close()
                 return
             self.channel(SocketStream(came), peer, [peer], received)
