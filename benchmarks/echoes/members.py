@@ -7,7 +7,7 @@ import os
 import ssl
 from pathlib import Path
 
-from runtime.transport.certificate import Authority
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import audience_of
 from runtime.transport.tls import context_of
@@ -23,7 +23,9 @@ FRONT_ENDS = ("0:0", "1:0")
 def write_certificate(file: Path) -> None:
     """Make the authority of which both ends have certificates."""
     file.touch(mode=0o600)
-    file.write_text(Authority.create("a measurement", datetime.datetime.now(datetime.UTC)).pem)
+    file.write_text(
+        CertificateAuthority.create("a measurement", datetime.datetime.now(datetime.UTC)).pem
+    )
 
 
 def member(name: str, *, encrypts: bool) -> Credentials:
@@ -40,5 +42,5 @@ def context(*, serves: bool) -> ssl.SSLContext:
 
 
 def _certificate(name: str) -> bytes:
-    authority = Authority.read(Path(os.environ[CERTIFICATE_FILE]).read_bytes())
+    authority = CertificateAuthority.read(Path(os.environ[CERTIFICATE_FILE]).read_bytes())
     return authority.member(name, datetime.datetime.now(datetime.UTC))

@@ -21,7 +21,7 @@ from runtime.transport.keys import Keyring, audience_of
 if TYPE_CHECKING:
     import datetime
 
-    from runtime.transport.certificate import Authority
+    from runtime.transport.certificate import CertificateAuthority
 
 PROTOCOL = 1
 """To be raised when what the processes of a run say to each other gets another meaning."""
@@ -80,7 +80,7 @@ class Keys:
     """What the launcher makes for a run: its secret, and an authority if hosts are crossed."""
 
     secret: bytes = field(repr=False)
-    authority: Authority | None = field(default=None, repr=False)
+    authority: CertificateAuthority | None = field(default=None, repr=False)
 
     def certificates(self, names: Iterable[str], now: datetime.datetime) -> dict[str, bytes]:
         """Return certificates with these names; none where nothing is encrypted."""

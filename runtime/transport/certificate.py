@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime
 from typing import TYPE_CHECKING, Any, Self
 
-from runtime.transport.encryption import MEMBER
 from runtime.transport.errors import TransportError
+from runtime.transport.keys import MEMBER
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -23,10 +23,10 @@ _LEEWAY = datetime.timedelta(days=1)  # clocks of hosts differ
 _BEGIN = b"-----BEGIN CERT"
 
 
-class Authority:
+class CertificateAuthority:
     """Issues certificates; whoever trusts its own one can tell who shows one of these.
 
-    >>> run = Authority.create("a run", now)                                  # doctest: +SKIP
+    >>> run = CertificateAuthority.create("a run", now)                                  # doctest: +SKIP
     >>> Credentials(keys, "0:1", run.member("front-end 0:1", now))            # doctest: +SKIP
     """
 

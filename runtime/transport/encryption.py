@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     Socket = TypeVar("Socket", bound=_socket.socket)
 
-MEMBER = "gcm:"
-"""How the name of a member begins in its certificate, where hexadecimal digits follow."""
-
 _LOOPBACK = ("127.", "::1", "::ffff:127.")
 
 

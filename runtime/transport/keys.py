@@ -26,6 +26,9 @@ NODES = "/nodes/"
 FRONT_END = "front-end "
 """How the audience of a front-end begins, which may forward what members say to each other."""
 
+MEMBER = "gcm:"
+"""How the name of a member begins in its certificate, where hexadecimal digits follow."""
+
 INCARNATION = "#"
 """What is between the identifier of a rank and its incarnation in its name: `0:1:2#3`."""
 

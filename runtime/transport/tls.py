@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.transport.credentials import AGREE
 from runtime.transport.decrypted import DECRYPTED
-from runtime.transport.encryption import MEMBER
 from runtime.transport.errors import AuthenticationFailed, TransportError
+from runtime.transport.keys import MEMBER
 
 if TYPE_CHECKING:
     import _socket
@@ -49,7 +49,7 @@ def encrypted(
 ) -> TlsSocket:
     """Return a socket that encrypts what goes over a connection, which it owns from now on.
 
-    `certificate` is what `Authority.member` makes; `expected` the name that has to be in that of
+    `certificate` is what `CertificateAuthority.member` makes; `expected` the name that has to be in that of
     the other end.
 
     Raises:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from runtime.transport.certificate import Authority
+from runtime.transport.certificate import CertificateAuthority
 
 PROGRAM = "tests.network.exchange_alone"
 ROOT = Path(__file__).parents[2]
@@ -72,7 +72,7 @@ class Pair:
         if windows:
             self._bound(windows)
         now = datetime.datetime.now(datetime.UTC)
-        authority = Authority.create("a test", now)
+        authority = CertificateAuthority.create("a test", now)
         addresses = [one.address for one in self.grid.clusters.values()]
         for index, cluster in enumerate(self.grid.clusters):
             certificate = self._folder / f"certificate{index}"

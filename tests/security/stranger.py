@@ -128,10 +128,10 @@ def told_certificate() -> str:
     """Return a certificate of one's own, with the name that those of runs have."""
     import datetime
 
-    from runtime.transport.certificate import Authority
+    from runtime.transport.certificate import CertificateAuthority
 
     now = datetime.datetime.now(datetime.UTC)
-    return Authority.create("gcm run", now).member("ranks 0:0", now).decode()
+    return CertificateAuthority.create("gcm run", now).member("ranks 0:0", now).decode()
 
 
 def main() -> None:

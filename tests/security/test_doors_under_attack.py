@@ -24,7 +24,7 @@ import pytest
 from Pyro5.client import Proxy
 
 from runtime.forwarding import AnswerReader, ForwardRequest
-from runtime.transport.certificate import Authority
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import (
     NONCE,
     NUMBER_OF_MEMBER,
@@ -64,8 +64,8 @@ LISTENER, DIALLER = "ranks 0:0", "ranks 0:1"
 
 
 @cache
-def authority() -> Authority:
-    return Authority.create("a test", NOW)
+def authority() -> CertificateAuthority:
+    return CertificateAuthority.create("a test", NOW)
 
 
 @cache

@@ -18,7 +18,7 @@ from gcm.records import dataclass
 from runtime.peers.credentials.credential import Credential, Header, write_secret
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, Principal
-from runtime.transport import certificate
+from runtime.transport.certificate import CertificateAuthority
 
 LIFE_OF_LAB = datetime.timedelta(days=3650)
 DAYS = 365
@@ -40,7 +40,7 @@ class Invited:
 class Authority:
     """What makes credentials; the folder is that of one user and of nobody else."""
 
-    def __init__(self, folder: Path, issuer: certificate.Authority) -> None:
+    def __init__(self, folder: Path, issuer: CertificateAuthority) -> None:
         self.folder = folder
         self._issuer = issuer
 
@@ -58,7 +58,7 @@ class Authority:
             raise PeerError(
                 f"{lab!r} cannot be the name of a lab", cure="Use letters, digits, '.', '_', '-'"
             )
-        issuer = certificate.Authority.create(lab, now, LIFE_OF_LAB)
+        issuer = CertificateAuthority.create(lab, now, LIFE_OF_LAB)
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -77,7 +77,7 @@ class Authority:
     def open(cls, folder: Path) -> Authority:
         """Read a lab; raises PeerError."""
         try:
-            return cls(folder, certificate.Authority.read((folder / KEY).read_bytes()))
+            return cls(folder, CertificateAuthority.read((folder / KEY).read_bytes()))
         except (OSError, ValueError) as error:
             raise PeerError(
                 "the authority of a lab cannot be read",

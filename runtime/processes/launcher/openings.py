@@ -24,7 +24,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.events import Event, PlaceClosed, PlaceLost, StepFailed
 
 if TYPE_CHECKING:
-    from runtime.transport.certificate import Authority
+    from runtime.transport.certificate import CertificateAuthority
 
 Post = Callable[[Event | Callable[[], None]], None]
 
@@ -41,7 +41,7 @@ class Openings:
     post: Post
     _begun: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _authority: Authority | None = field(default=None, repr=False)
+    _authority: CertificateAuthority | None = field(default=None, repr=False)
 
     def open(self, place: Place, places: Iterable[Place], ears: Ears) -> None:
         """Open a place, and those of `places` whose front-ends are started together with it."""
@@ -90,11 +90,13 @@ class Openings:
         deployment = self.plan.deployment
         if deployment.encryption is Encryption.NONE or is_on_this_machine(self.plan):
             return Keys(self.secret)
-        from runtime.transport.certificate import Authority  # only where it is needed
+        from runtime.transport.certificate import CertificateAuthority  # only where it is needed
 
         with self._lock:
             if self._authority is None:
-                self._authority = Authority.create("gcm run", datetime.datetime.now(datetime.UTC))
+                self._authority = CertificateAuthority.create(
+                    "gcm run", datetime.datetime.now(datetime.UTC)
+                )
         return Keys(self.secret, self._authority)
 
     def _gone(self, place: Place, fault: GridError) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest
-from runtime.transport.certificate import Authority
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.keys import audience_of
@@ -29,7 +29,7 @@ class Way:
 
     def __init__(self, reactor: Reactor) -> None:
         self._now = datetime.datetime.now(datetime.UTC)
-        self._authority = Authority.create("a test", self._now)
+        self._authority = CertificateAuthority.create("a test", self._now)
         self.end = socket.create_server(("127.0.0.1", 0))
         self.end.settimeout(LONG)
         self.forwarders = [

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from runtime.transport.certificate import Authority
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, Outgoing, PeerConnections
 from runtime.wire.connecting import DirectConnector
@@ -30,7 +30,7 @@ SECRET = b"a secret of a test of the wire"
 PATIENCE = 20.0
 PROOF_TIMEOUT = 0.2
 NOW = datetime.datetime.now(datetime.UTC)
-AUTHORITY = Authority.create("a test", NOW)
+AUTHORITY = CertificateAuthority.create("a test", NOW)
 
 
 class Ear:

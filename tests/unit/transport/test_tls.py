@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.transport.certificate import Authority
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.encryption import is_loopback, is_set_up, secured
@@ -39,8 +39,8 @@ NOW = datetime.datetime.now(datetime.UTC)
 
 
 @cache
-def authority(run: str) -> Authority:
-    return Authority.create(run, NOW)
+def authority(run: str) -> CertificateAuthority:
+    return CertificateAuthority.create(run, NOW)
 
 
 @cache
@@ -403,7 +403,7 @@ def test_who_comes_with_the_certificate_of_another_member_is_kept_out(reactor: R
 def test_a_member_cannot_issue_certificates(reactor: Reactor) -> None:
     own = certificate("guest").decode()
     key, shown = own.partition("-----BEGIN CERT")[0], own[own.index("-----BEGIN CERT") :]
-    forged = Authority.read((key + shown).encode()).issue("x", NOW, DAY, member="house")
+    forged = CertificateAuthority.read((key + shown).encode()).issue("x", NOW, DAY, member="house")
     begin = "-----BEGIN CERTIFICATE-----"
     chain = forged + begin + shown.split(begin)[1] + authority("the run").certificate
     house = House(reactor, chain.encode())
