@@ -26,7 +26,7 @@ _BEGIN = b"-----BEGIN CERT"
 class CertificateAuthority:
     """Issues certificates; whoever trusts its own one can tell who shows one of these.
 
-    >>> run = CertificateAuthority.create("a run", now)                                  # doctest: +SKIP
+    >>> run = CertificateAuthority.create("a run", now)                       # doctest: +SKIP
     >>> Credentials(keys, "0:1", run.member("front-end 0:1", now))            # doctest: +SKIP
     """
 

@@ -49,8 +49,8 @@ def encrypted(
 ) -> TlsSocket:
     """Return a socket that encrypts what goes over a connection, which it owns from now on.
 
-    `certificate` is what `CertificateAuthority.member` makes; `expected` the name that has to be in that of
-    the other end.
+    `certificate` is what `CertificateAuthority.member` makes; `expected` the name that has to be in
+    that of the other end.
 
     Raises:
         TransportError: the certificate is of no use.
