@@ -1,4 +1,4 @@
-"""Who takes part: the names, the secret and the certificate of both ends and of front-ends."""
+"""Who takes part: the names, the secret and the certificates of both ends and of front-ends."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import ssl
 from pathlib import Path
 
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import audience_of
+from runtime.transport.tls import context_of
 
 CERTIFICATE_FILE = "GCM_BENCH_CERTIFICATE"
-"""The environment variable that names the file with the certificate of a measurement."""
+"""The environment variable that names the file with the authority of a measurement."""
 
 SECRET = b"not much of a secret: both ends are on this machine"
 ENDS = ("0:0:0", "1:0:0")
@@ -19,25 +21,26 @@ FRONT_ENDS = ("0:0", "1:0")
 
 
 def write_certificate(file: Path) -> None:
-    """Make the certificate that both ends use."""
+    """Make the authority of which both ends have certificates."""
     file.touch(mode=0o600)
-    file.write_bytes(make_certificate("a measurement", datetime.datetime.now(datetime.UTC)))
+    file.write_text(
+        CertificateAuthority.create("a measurement", datetime.datetime.now(datetime.UTC)).pem
+    )
 
 
 def member(name: str, *, encrypts: bool) -> Credentials:
     """Return what a member proves itself with; one that `encrypts` does so everywhere."""
     if not encrypts:
         return Credentials(SECRET, name)
-    certificate = Path(os.environ[CERTIFICATE_FILE]).read_bytes()
-    return Credentials(SECRET, name, certificate, trusts_loopback=False)
+    return Credentials(SECRET, name, _certificate(audience_of(name)), trusts_loopback=False)
 
 
 def context(*, serves: bool) -> ssl.SSLContext:
-    """Return a context of the library for the same certificate."""
-    file = os.environ[CERTIFICATE_FILE]
-    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if serves else ssl.PROTOCOL_TLS_CLIENT)
-    made.check_hostname = False
-    made.verify_mode = ssl.CERT_REQUIRED
-    made.load_verify_locations(file)
-    made.load_cert_chain(file)
-    return made
+    """Return a context of the library for such a certificate."""
+    own, begin, authority = _certificate("a measurement").decode().rpartition("-----BEGIN CERT")
+    return context_of(own.encode(), begin + authority, dialled=not serves)
+
+
+def _certificate(name: str) -> bytes:
+    authority = CertificateAuthority.read(Path(os.environ[CERTIFICATE_FILE]).read_bytes())
+    return authority.member(name, datetime.datetime.now(datetime.UTC))

@@ -47,21 +47,21 @@ def lead_on(
         try:
             if stops[1:]:
                 return _through(address, stops, credentials)
-            return _to(address, credentials)
+            return _to(address, stops[0], credentials)
         except (OSError, TransportError) as error:
             faults.append(str(error))
             kind = SilentStop if isinstance(error, SilentStop) else kind
     raise kind("; ".join(faults), place=stops[0])
 
 
-def _to(address: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
+def _to(address: str, name: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
     """Connect to the end of a way; it proves itself to who comes, not to this forwarder."""
     bare, where = socket_for(address)
     made = socket.socket(fileno=bare.detach())
     try:
         made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
-        made = secured(made, credentials, dialled=True)
+        made = secured(made, credentials, dialled=True, peer=name)
         made.settimeout(PATIENCE)
         _set_up(made, address)
     except (AuthenticationFailed, SilentStop):

@@ -34,6 +34,8 @@ from runtime.transport.streams import ByteStream, SocketStream
 DIAL_AGAIN_SECONDS = 30.0
 """How long an address is not dialled again at which nobody answered."""
 
+MOST_OF_ONE = 8
+"""How many connections one other process may have here; it needs one, and may begin anew."""
 
 _log = logger(__name__)
 
@@ -131,8 +133,11 @@ class Host:
         """
 
         def admitted(came: socket.socket, peer: str, received: bytes) -> None:
-            if not self._is_home_of_another(peer):
-                _log.warning("%s was refused: that is no home of another process", peer)
+            with self._lock:
+                has_many = sum(one.peer == peer for one in self._channels) >= MOST_OF_ONE
+            if has_many or not self._is_home_of_another(peer):
+                why = "one connection too many" if has_many else "no home of another process"
+                _log.warning("%s was refused: that is %s", peer, why)
                 came.close()
                 return
             self.channel(SocketStream(came), peer, [peer], received)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pickle
 import sys
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gcm.records import dataclass
 from runtime.errors import GridError
@@ -15,7 +15,13 @@ from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
 from runtime.processes.watch import WatchedGroup
-from runtime.transport.keys import Keyring
+from runtime.transport.credentials import Credentials
+from runtime.transport.keys import Keyring, audience_of
+
+if TYPE_CHECKING:
+    import datetime
+
+    from runtime.transport.certificate import CertificateAuthority
 
 PROTOCOL = 1
 """To be raised when what the processes of a run say to each other gets another meaning."""
@@ -71,10 +77,15 @@ class NodeJob:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What the launcher makes for a run: its secret, and a certificate if hosts are crossed."""
+    """What the launcher makes for a run: its secret, and an authority if hosts are crossed."""
 
     secret: bytes = field(repr=False)
-    certificate: bytes = field(default=b"", repr=False)
+    authority: CertificateAuthority | None = field(default=None, repr=False)
+
+    def certificates(self, names: Iterable[str], now: datetime.datetime) -> dict[str, bytes]:
+        """Return certificates with these names; none where nothing is encrypted."""
+        authority = self.authority
+        return {} if authority is None else {one: authority.member(one, now) for one in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +113,8 @@ class Configuration:
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
     which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
-    `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
+    `certificates` has one with its key for each audience of `keys`: the front-end, its ranks, its
+    nodes. `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
     interceptors that the descriptor names, as ranks are told of them.
     """
 
@@ -123,9 +135,18 @@ class Configuration:
     forwards: str = ""
     known_as: str = ""
     explain_waits: float = 0.0
-    certificate: bytes = field(default=b"", repr=False)
+    certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroup | None = None
     named_classes: tuple[PlainNamed, ...] = ()
+
+    def certificate(self, name: str) -> bytes:
+        """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""
+        return self.certificates.get(audience_of(name), b"")
+
+    @property
+    def credentials(self) -> Credentials:
+        """What the front-end itself shows to others."""
+        return Credentials(self.keys, self.cluster, self.certificate(self.cluster))
 
 
 def as_first_input(told: Sequence[Configuration | NodeStart]) -> bytes:

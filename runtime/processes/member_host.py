@@ -81,7 +81,7 @@ def check_sender(target: Target, args: tuple[Any, ...]) -> None:
         is_right = isinstance(args[0], str) and sender == clustering_path(args[0])
         is_right &= target.interface != _MEMBERSHIP or above_path(sender) == target.component
     if not is_right:
-        raise NotServed(f"{sender or 'somebody'} may not call {target} with {args[:1]}")
+        raise NotServed(f"{sender or 'somebody'} may not call {target}")
 
 
 def is_to_launcher(target: Target) -> bool:

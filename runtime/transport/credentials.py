@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 
 from runtime.transport.errors import AuthenticationFailed, FrameError, NotAMember
 from runtime.transport.keyed_hash import is_same, keyed_hash
-from runtime.transport.keys import Keyring, audience_of, subject_of
+from runtime.transport.keys import FRONT_END, Keyring, audience_of, subject_of
 from runtime.transport.pyro_messages import (
     CONNECT,
     CONNECTED,
@@ -113,7 +113,7 @@ class Greeting(ABC):
     `nonce` has to be fresh and random. After the exchange `rest` holds what came behind it.
     """
 
-    __slots__ = ("_credentials", "_nonce", "_reader", "_theirs", "peer")
+    __slots__ = ("_certified", "_credentials", "_nonce", "_reader", "_theirs", "peer")
 
     def __init__(self, credentials: Credentials, nonce: bytes) -> None:
         if len(nonce) != NONCE:
@@ -122,6 +122,7 @@ class Greeting(ABC):
         self._nonce = nonce
         self._reader = MessageReader(MOST_BYTES)
         self._theirs = b""
+        self._certified = ""
         self.peer: str | None = None
 
     @property
@@ -138,13 +139,18 @@ class Greeting(ABC):
     def begin(self) -> bytes:
         """Return what to send before anything is received."""
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes, certified: str = "") -> bytes:
         """Take what was received and return what to send.
+
+        `certified` is the name in the certificate that the other end of an encrypted connection
+        has shown. A listener compares it; a dialler has done so before, if it has no front-end
+        between.
 
         Raises:
             NotAMember: the other end speaks Pyro5, and shows no number as members do.
             AuthenticationFailed: the other end does not know the secret, or speaks no such thing.
         """
+        self._certified = certified
         self._reader.feed(data)
         answer = b""
         while self.peer is None:
@@ -209,14 +215,22 @@ class ListeningEnd(Greeting):
         if message.kind != INVOKE or not self._theirs:
             raise AuthenticationFailed("the other end is no member of a run", cure=_CURE)
         shown, name = self._taken_proof(message)
-        known = self._credentials
-        ticket = known.ticket(name.decode(errors="replace"), audience_of(known.name))
+        known, said = self._credentials, name.decode(errors="replace")
+        if self._certified and not self._is_certified(said):
+            raise AuthenticationFailed(
+                f"{said} comes with the certificate of {self._certified}", cure=_CURE
+            )
+        ticket = known.ticket(said, audience_of(known.name))
         self._proven(proof(ticket, b"dialler", self._nonce, self._theirs, name), shown, name)
         own = known.name.encode()
         answer = proof(ticket, b"listener", self._nonce, self._theirs, name, own)
         return PyroMessage(
             RESULT, b"null", {PROOF_OF_MEMBER: answer + own}, sequence=message.sequence
         ).joined()
+
+    def _is_certified(self, name: str) -> bool:
+        """Tell whether who says this name may show that certificate: a front-end may forward."""
+        return self._certified == audience_of(name) or self._certified.startswith(FRONT_END)
 
 
 class Dialler(Greeting):

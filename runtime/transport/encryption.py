@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 
+from runtime.transport.keys import audience_of
+
 TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeVar
@@ -30,10 +32,13 @@ def is_loopback(address: Any) -> bool:
     return not isinstance(address, tuple) or str(address[0]).startswith(_LOOPBACK)
 
 
-def secured(connected: Socket, credentials: Credentials, *, dialled: bool) -> Socket:
+def secured(
+    connected: Socket, credentials: Credentials, *, dialled: bool, peer: str = ""
+) -> Socket:
     """Return what to use for a connection: itself, or a socket that encrypts and owns it now.
 
-    `dialled` says which end this is. `is_set_up` has to be asked before the first byte is sent.
+    `dialled` says which end this is, `peer` the name of the one that is expected at the other.
+    `is_set_up` has to be asked before the first byte is sent.
 
     Raises:
         OSError: the connection has ended already.
@@ -46,7 +51,8 @@ def secured(connected: Socket, credentials: Credentials, *, dialled: bool) -> So
         return connected
     from runtime.transport.tls import encrypted
 
-    made: Any = encrypted(connected, credentials.certificate, dialled=dialled)
+    expected = audience_of(peer)
+    made: Any = encrypted(connected, credentials.certificate, dialled=dialled, expected=expected)
     return made  # type: ignore[no-any-return]  # it is a socket of either kind
 
 
@@ -60,10 +66,15 @@ def is_set_up(connected: _socket.socket) -> bool:
 
     Raises:
         OSError: the connection has ended.
-        AuthenticationFailed: the other end does not have the certificate of the run.
+        AuthenticationFailed: the other end has no certificate of the run, or another one's.
     """
     shake_hands = getattr(connected, "shake_hands", None)
     return shake_hands is None or bool(shake_hands())
+
+
+def certified(connected: _socket.socket) -> str:
+    """Return the name in the certificate of the other end; nothing where none was shown."""
+    return str(getattr(connected, "certified", ""))
 
 
 def wants_to_write(connected: _socket.socket) -> bool:

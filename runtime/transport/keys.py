@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 NODES = "/nodes/"
 """How the name of a process for the components of a node begins; the cluster's path follows."""
 
+FRONT_END = "front-end "
+"""How the audience of a front-end begins, which may forward what members say to each other."""
+
+MEMBER = "gcm:"
+"""How the name of a member begins in its certificate, where hexadecimal digits follow."""
+
 INCARNATION = "#"
 """What is between the identifier of a rank and its incarnation in its name: `0:1:2#3`."""
 
@@ -77,7 +83,7 @@ def audience_of(name: str) -> str:
     """
     if name.startswith(NODES):
         return f"nodes {issuer_of(name)}"
-    kind = {0: "", 1: "front-end ", _RANK: "ranks "}.get(parsed(name)[0].count(":"), "")
+    kind = {0: "", 1: FRONT_END, _RANK: "ranks "}.get(parsed(name)[0].count(":"), "")
     return f"{kind}{issuer_of(name)}"
 
 

@@ -88,7 +88,7 @@ def dial(
             f"nobody answers: {error}", place=address, cure="Is the process there still running?"
         ) from error
     try:
-        made = secured(made, credentials, dialled=True)
+        made = secured(made, credentials, dialled=True, peer=peer)
         is_set_up(made)
         made.sendall(greeting.begin())
         while greeting.peer is None:

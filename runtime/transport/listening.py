@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runtime.transport.credentials import MOST_BYTES, NONCE, Credentials, ListeningEnd
 from runtime.transport.crowding import RefusalLog, next_goes, who_goes
-from runtime.transport.encryption import is_set_up, secured, wants_to_write
+from runtime.transport.encryption import certified, is_set_up, secured, wants_to_write
 from runtime.transport.errors import (
     AuthenticationFailed,
     NotAMember,
@@ -208,7 +208,7 @@ class _Visitor:
                     self._send_away("hung up", "it hung up before it proved anything")
                     return
                 self._said += received
-                self._to_send += self._greeting.feed(received)
+                self._to_send += self._greeting.feed(received, certified(self._socket))
             self._flush()
         except BlockingIOError:
             pass

@@ -11,6 +11,7 @@ import pickle
 
 from runtime.transport.errors import FrameError, NotSendable, RemoteError, RemoteTraceback
 from runtime.transport.frames import Frame, Part
+from runtime.transport.plain_data import fault_of
 
 TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
@@ -75,11 +76,18 @@ PLAIN = Codec()
 class PlainDataCodec(Codec):
     """Opens numbers, text, bytes and what holds them, and refuses everything else.
 
-    A pickle can do harm only by naming a class or a function. What a process sends that is not
-    trusted is opened with this one.
+    A pickle can do harm only by naming a class or a function, or by asking for more memory than it
+    has bytes. What a process sends that is not trusted is opened with this one.
     """
 
     __slots__ = ()
+
+    def load(self, parts: Sequence[Part]) -> Any:
+        """Return the value; raises `pickle.UnpicklingError` before anything large is made."""
+        fault = fault_of(parts[0])
+        if fault:
+            raise pickle.UnpicklingError(f"plain data is expected here: {fault}")
+        return super().load(parts)
 
     def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
         """Return what refuses every name."""

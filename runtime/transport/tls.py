@@ -1,4 +1,4 @@
-"""Sockets that encrypt: TLS 1.3 between two ends that both have the certificate of the run.
+"""Sockets that encrypt: TLS 1.3 between two ends that both have certificates of the run.
 
 To its users a `TlsSocket` behaves as a plain socket does, waiting or not, also with one thread that
 sends and another one that receives. An end that is cut off reads as one that hung up, since what
@@ -18,12 +18,13 @@ import termios
 import threading
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.transport.credentials import AGREE
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.errors import AuthenticationFailed, TransportError
+from runtime.transport.keys import MEMBER
 
 if TYPE_CHECKING:
     import _socket
@@ -43,19 +44,22 @@ _WHOLE = RECORD + 22  # what a full record takes on its way
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
 
 
-def encrypted(connected: _socket.socket, certificate: bytes, *, dialled: bool) -> TlsSocket:
+def encrypted(
+    connected: _socket.socket, certificate: bytes, *, dialled: bool, expected: str = ""
+) -> TlsSocket:
     """Return a socket that encrypts what goes over a connection, which it owns from now on.
+
+    `certificate` is what `CertificateAuthority.member` makes; `expected` the name that has to be in
+    that of the other end.
 
     Raises:
         TransportError: the certificate is of no use.
     """
     waits = connected.gettimeout()
     connected.settimeout(0.0)
-    context, _ = _context(certificate, dialled)
-    made = wrapped(connected, context, TlsSocket, dialled=dialled)
+    made = wrapped(connected, _context(certificate, dialled), TlsSocket, dialled=dialled)
     made.settimeout(waits)
-    made.certificate = certificate
-    made.dialled = dialled
+    made.expected = expected
     return made
 
 
@@ -90,8 +94,10 @@ class TlsSocket(ssl.SSLSocket):
 
     _connected = False
     """As the library has it; of a connection that was reset it asks before it says so itself."""
-    certificate = b""
-    dialled = True
+    expected = ""
+    """The name that has to be in the certificate of the other end; empty for any."""
+    certified = ""
+    """The name that is in it, once both have shaken hands."""
     is_secure = False
     wants_to_write = False
     whole, cure = "run", AGREE
@@ -141,7 +147,7 @@ class TlsSocket(ssl.SSLSocket):
 
         Raises:
             OSError: the connection has ended; TimeoutError.
-            AuthenticationFailed: the other end does not have the certificate of the run.
+            AuthenticationFailed: the other end has no certificate of the run, or another one's.
         """
         deadline = self._deadline()
         while not self.is_secure:
@@ -157,7 +163,7 @@ class TlsSocket(ssl.SSLSocket):
         try:
             with self._lock:
                 self.do_handshake()
-                shown = self.getpeercert(binary_form=True)
+                shown = self.getpeercert() or {}
         except ssl.SSLWantReadError:
             return False
         except ssl.SSLWantWriteError:
@@ -179,10 +185,16 @@ class TlsSocket(ssl.SSLSocket):
         self.is_secure = True
         return True
 
-    def check(self, shown: bytes | None) -> None:
+    def check(self, shown: Mapping[str, Any]) -> None:
         """Look at the certificate that the other end shows; raises AuthenticationFailed."""
-        if shown != _context(self.certificate, self.dialled)[1]:
-            raise AuthenticationFailed("the other end has a certificate of its own", cure=self.cure)
+        names = [name for kind, name in shown.get("subjectAltName", ()) if kind == "URI"]
+        self.certified = bytes.fromhex(names[0].removeprefix(MEMBER)).decode() if names else ""
+        if not self.certified or self.expected not in ("", self.certified):
+            raise AuthenticationFailed(
+                f"the certificate of the other end is that of {self.certified or 'nobody'}, and "
+                f"not of {self.expected or 'a member'}",
+                cure=self.cure,
+            )
 
     # -- receiving -------------------------------------------------------------------------------
 
@@ -370,14 +382,13 @@ def _refuse(unknown: object) -> None:
 
 
 @functools.lru_cache(4)
-def _context(certificate: bytes, dialled: bool) -> tuple[ssl.SSLContext, bytes]:
-    """Return a context that shows the certificate and trusts no other one, and what is shown."""
-    shown = certificate[certificate.index(_BEGIN) :].decode()
+def _context(certificate: bytes, dialled: bool) -> ssl.SSLContext:
+    """Return a context that shows the certificate of a member, and trusts its authority."""
+    own, authority = certificate[: (at := certificate.rfind(_BEGIN))], certificate[at:]
     try:
-        context = context_of(certificate, shown, dialled=dialled)
+        return context_of(own, authority.decode(), dialled=dialled)
     except (OSError, ValueError) as error:
         raise TransportError(f"the certificate of the run is of no use: {error}") from error
-    return context, ssl.PEM_cert_to_DER_cert(shown)
 
 
 def context_of(own: bytes, trusted: str, *, dialled: bool) -> ssl.SSLContext:

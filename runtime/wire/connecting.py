@@ -322,7 +322,9 @@ class Dialling:
             raise
         if connected.family != socket.AF_UNIX:
             end_when_silent(connected, self._silence)
-        self._socket = connected = secured(connected, self._credentials, dialled=True)
+        self._socket = connected = secured(
+            connected, self._credentials, dialled=True, peer=self._name
+        )
         greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
         self._exchange = Exchange(connected, greeting)
         return True

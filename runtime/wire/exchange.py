@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from runtime.transport.credentials import Greeting
-from runtime.transport.encryption import is_set_up, wants_to_write
+from runtime.transport.encryption import certified, is_set_up, wants_to_write
 from runtime.wire.line import READ, WRITE
 
 _PIECE = 4096
@@ -53,6 +53,6 @@ class Exchange:
     def _hear(self, received: bytes) -> None:
         if received:
             self._received = b""
-            self._to_send += self.greeting.feed(received)
+            self._to_send += self.greeting.feed(received, certified(self._socket))
         if self._to_send:
             self._to_send = self._to_send[self._socket.send(self._to_send) :]

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 from runtime.testing.stream_contract import StreamContract
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.queued import MemoryStream, ProcessStream
@@ -44,7 +44,8 @@ def tcp() -> tuple[ByteStream, ByteStream]:
 
 @cache
 def certificate() -> bytes:
-    return make_certificate("a test", datetime.datetime.now(datetime.UTC))
+    now = datetime.datetime.now(datetime.UTC)
+    return CertificateAuthority.create("a test", now).member("it", now)
 
 
 def tls() -> tuple[ByteStream, ByteStream]:

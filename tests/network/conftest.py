@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 
 PROGRAM = "tests.network.exchange_alone"
 ROOT = Path(__file__).parents[2]
@@ -71,11 +71,12 @@ class Pair:
         """Start both; each connection may have so many bytes on its way, if that is told."""
         if windows:
             self._bound(windows)
-        certificate = self._folder / "certificate"
         now = datetime.datetime.now(datetime.UTC)
-        certificate.write_bytes(make_certificate("a test", now) if tls else b"")
+        authority = CertificateAuthority.create("a test", now)
         addresses = [one.address for one in self.grid.clusters.values()]
         for index, cluster in enumerate(self.grid.clusters):
+            certificate = self._folder / f"certificate{index}"
+            certificate.write_bytes(authority.member(f"ranks {index}:0", now) if tls else b"")
             told = {
                 "index": index,
                 "addresses": addresses,

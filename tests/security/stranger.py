@@ -128,9 +128,10 @@ def told_certificate() -> str:
     """Return a certificate of one's own, with the name that those of runs have."""
     import datetime
 
-    from runtime.transport.certificate import make_certificate
+    from runtime.transport.certificate import CertificateAuthority
 
-    return make_certificate("gcm run", datetime.datetime.now(datetime.UTC)).decode()
+    now = datetime.datetime.now(datetime.UTC)
+    return CertificateAuthority.create("gcm run", now).member("ranks 0:0", now).decode()
 
 
 def main() -> None:

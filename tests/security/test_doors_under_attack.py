@@ -24,7 +24,7 @@ import pytest
 from Pyro5.client import Proxy
 
 from runtime.forwarding import AnswerReader, ForwardRequest
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import (
     NONCE,
     NUMBER_OF_MEMBER,
@@ -59,15 +59,23 @@ TIMED = ["channel", "channel-tls", "pyro", "rank", "rank-tls"]
 DAY = datetime.timedelta(days=1)
 
 
-@cache
-def certificate() -> str:
-    return make_certificate("a test", datetime.datetime.now(datetime.UTC), DAY).decode()
+NOW = datetime.datetime.now(datetime.UTC)
+LISTENER, DIALLER = "ranks 0:0", "ranks 0:1"
 
 
 @cache
-def expired() -> str:
-    now = datetime.datetime.now(datetime.UTC)
-    return make_certificate("a test", now - 9 * DAY, DAY).decode()
+def authority() -> CertificateAuthority:
+    return CertificateAuthority.create("a test", NOW)
+
+
+@cache
+def certificate(name: str = LISTENER) -> str:
+    return authority().member(name, NOW, DAY).decode()
+
+
+@cache
+def expired(name: str = LISTENER) -> str:
+    return authority().member(name, NOW - 9 * DAY, DAY).decode()
 
 
 @dataclass
@@ -132,7 +140,8 @@ class Entrance:
         return int(pages) * resource.getpagesize()
 
     def member(self, secret: bytes = b"", shown: str = "?") -> Credentials:
-        known = self.certificate if shown == "?" else shown
+        own = certificate(DIALLER) if self.certificate else ""
+        known = own if shown == "?" else shown
         return Credentials(secret or self.secret, "0:1:0", known.encode(), trusts_loopback=False)
 
     def connect(self) -> socket.socket:
@@ -285,6 +294,8 @@ def test_a_certificate_that_has_expired_opens_nothing(kind: str) -> None:
     expects = pytest.raises(AuthenticationFailed, match="certificate has expired")
     with Entrance(kind, certificate=expired()) as entrance, expects:
         dial(entrance.address, entrance.member(), LONG)
+    with Entrance(kind, certificate=certificate()) as entrance, expects:
+        dial(entrance.address, entrance.member(shown=expired(DIALLER)), LONG)
 
 
 @pytest.mark.parametrize("kind", ["channel", "rank"])
@@ -294,7 +305,7 @@ def test_a_certificate_that_has_expired_opens_nothing(kind: str) -> None:
 def test_who_encrypts_and_who_does_not_are_told_to_agree(kind: str, there: str, here: str) -> None:
     with Entrance(kind, certificate=there and certificate()) as entrance:
         with pytest.raises(AuthenticationFailed, match='to agree on encryption="tls"'):
-            dial(entrance.address, entrance.member(shown=here and certificate()), LONG)
+            dial(entrance.address, entrance.member(shown=here and certificate(DIALLER)), LONG)
         entrance.enter()
     assert "encrypt" in entrance.log or kind == "rank"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from runtime.peers.credentials.credential import certified_by
 from runtime.peers.errors import NotAuthentic, PeerError
@@ -22,10 +23,10 @@ class PeerSocket(TlsSocket):
     principal: Principal
     """Who is at the other end, as soon as both have shaken hands."""
 
-    def check(self, shown: bytes | None) -> None:
+    def check(self, shown: Mapping[str, Any]) -> None:  # noqa: ARG002 - it has no types of names
         """Take note of who the other end is; raises AuthenticationFailed."""
         try:
-            self.principal, _ = certified_by(shown or b"")
+            self.principal, _ = certified_by(self.getpeercert(binary_form=True) or b"")
         except (ValueError, PeerError) as error:
             why = "the certificate of the other end names nobody"
             raise AuthenticationFailed(why, cure=CURE) from error

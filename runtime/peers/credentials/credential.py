@@ -23,11 +23,11 @@ import ssl
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
+from runtime.transport.certificate import library
 
 TITLE = "# gcm credential"
 _BEGIN = "-----BEGIN CERTIFICATE-----"
@@ -191,21 +191,6 @@ def certified_by(certificate: bytes) -> tuple[Principal, datetime.datetime]:
         for kind in (x509.oid.NameOID.ORGANIZATIONAL_UNIT_NAME, x509.oid.NameOID.COMMON_NAME)
     ]
     return Principal.parse(":".join(names)), shown.not_valid_after_utc
-
-
-def library() -> tuple[Any, Any, Any]:
-    """Return the modules that read and make certificates; raises PeerError without them."""
-    try:
-        from cryptography import x509
-        from cryptography.hazmat.primitives import serialization
-        from cryptography.hazmat.primitives.asymmetric import ec
-    except ImportError as error:
-        raise PeerError(
-            "labs need the package cryptography",
-            cause=str(error),
-            cure="Install it here with: pip install 'gcm-grid[mpi]'",
-        ) from error
-    return x509, ec, serialization
 
 
 def _header(said: Mapping[str, str], place: str) -> Header:

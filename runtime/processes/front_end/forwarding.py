@@ -11,7 +11,6 @@ from runtime.forwarding import Forwarder
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
-from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
 
@@ -27,8 +26,7 @@ class Forwarding:
         self._stops: dict[str, tuple[str, ...]] = {}
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
-        credentials = Credentials(told.keys, told.cluster, told.certificate)
-        self._forwarder = Forwarder(reactor, told.forwards, credentials, self._find)
+        self._forwarder = Forwarder(reactor, told.forwards, told.credentials, self._find)
         self.found: Found = self._machine, self._addresses(told)
         """How others find it."""
 

@@ -40,7 +40,6 @@ from runtime.processes.member_host import MemberHost
 from runtime.processes.watch import ARBITER
 from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
-from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
 from runtime.transport.messages import PLAIN_DATA, Target
@@ -494,7 +493,7 @@ def _part(configurations: tuple[Configuration, ...]) -> int:
 
 
 def _dial(configuration: Configuration) -> None:
-    credentials = Credentials(configuration.keys, configuration.cluster, configuration.certificate)
+    credentials = configuration.credentials
     connected, _, received = dial(configuration.launcher, credentials, peer=LISTENER)
     _serve(configuration, SocketStream(connected), received)
 

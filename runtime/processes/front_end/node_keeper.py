@@ -22,7 +22,6 @@ from runtime.membership.room import address_in, as_others_see
 from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.transport.channel import Channel
-from runtime.transport.credentials import Credentials
 from runtime.transport.keys import audience_of
 from runtime.transport.listening import Door
 from runtime.transport.streams import SocketStream
@@ -104,8 +103,7 @@ class NodeKeeper:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
         address = address_in(self._told.room, "nodes", port)
-        credentials = Credentials(self._told.keys, self._told.cluster, self._told.certificate)
-        return Door(self._host.reactor, address, credentials, self._admit)
+        return Door(self._host.reactor, address, self._told.credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
         node = self._nodes.get(home)
@@ -173,7 +171,7 @@ class _Node:
         """Start it; raises LaunchError."""
         home = self.job.home
         keys = told.keys.of(home, (audience_of(home),), (audience_of(told.cluster), "nodes "))
-        start = NodeStart(self.job, told.cluster, front_end, keys, told.certificate)
+        start = NodeStart(self.job, told.cluster, front_end, keys, told.certificate(home))
         first = as_first_input([start])
         command = Command(self.job.argv, self.job.environment, told.folder, first)
         self.runs = True

@@ -32,7 +32,6 @@ from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
-from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
 HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
@@ -148,14 +147,13 @@ class RanksLife:
         With `reads_input` the first rank of all reads the standard input of the run, else no rank.
         """
         told = self._told
-        credentials = Credentials(told.keys, told.cluster, told.certificate)
         ranks = [f"{told.cluster}:{number}" for number in range(self._ranks.ranks)]
         try:
             self._gate = Gate(
                 self._reactor,
                 told.room,
                 told.port,
-                credentials,
+                told.credentials,
                 self,
                 served=self._components.from_ranks,
                 ranks=ranks,
@@ -163,10 +161,7 @@ class RanksLife:
                 relay=self._relay,
             )
             self._routes.gate = self._gate
-            entrance = Entrance(
-                self._gate.address, told.reach, self.incarnation, told.keys, told.certificate
-            )
-            write_key(told.room, ranks, entrance)
+            write_key(told.room, ranks, self._entrance(self._gate.address, self.incarnation))
             if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
                 self._input = self._new_input()
         except GridError as fault:
@@ -219,9 +214,8 @@ class RanksLife:
             if self._gate is None or self.is_over or self._stopping:
                 raise GridError("its cluster has ended")
             address = self._gate.expect_again(rank, incarnation)
-            told = self._told
-            entrance = Entrance(address, told.reach, incarnation, told.keys, told.certificate)
-            write_key(told.room, [rank], entrance, alone=rank)
+            entrance = self._entrance(address, incarnation)
+            write_key(self._told.room, [rank], entrance, alone=rank)
             self._job.start_again(int(rank.rpartition(":")[2]))
         except GridError as fault:
             self._cannot_start(rank, str(fault))
@@ -352,6 +346,11 @@ class RanksLife:
     def _fail(self, step: str, fault: GridError) -> None:
         name, step = self._launcher.name, f"{step}:{self._told.cluster}"
         self._launcher.health.failed(name, step, self._at_home(fault))
+
+    def _entrance(self, address: str, incarnation: int) -> Entrance:
+        told = self._told
+        certificate = told.certificate(f"{told.cluster}:0")
+        return Entrance(address, told.reach, incarnation, told.keys, certificate)
 
     def _at_home(self, fault: GridError) -> str:
         """Return the message with the name of this cluster as its place."""

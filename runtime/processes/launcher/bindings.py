@@ -72,7 +72,7 @@ def answered_bindings(
             silent[leaf.path] = str(fault)
         else:
             if not isinstance(ends, list | tuple):
-                silent[leaf.path] = f"the answer makes no sense: {ends!r}"
+                silent[leaf.path] = f"it answered a {type(ends).__name__}, and no names"
                 continue
             for end in ends:
                 path, _, interface = str(end).rpartition(".")

@@ -90,8 +90,9 @@ class ClusterReports:
     ) -> None:
         self._place = place
         self._parts = parts
-        nodes = (f"node:{place.cluster.path}/{node.name}" for node in place.cluster.nodes)
-        self._steps = {f"front-end:{place.identifier}", f"ranks:{place.identifier}", *nodes}
+        self._nodes = [f"{place.cluster.path}/{node.name}" for node in place.cluster.nodes]
+        self._steps = [f"{kind}:{place.identifier}" for kind in ("front-end", "ranks")]
+        self._steps += [f"node:{name}" for name in self._nodes]
         self._run = run
         self._post = post
         self._codes = codes
@@ -111,10 +112,11 @@ class ClusterReports:
         served.serve(Output, self)
         return served
 
-    def _check_mine(self, step: str) -> None:
-        """Refuse what is told of another one's process; raises NotServed."""
-        if step not in self._steps:
-            raise NotServed(f"'{step}' is no process of {self._place.identifier}, which tells it")
+    def _check_mine(self, name: object, mine: Collection[str]) -> None:
+        """Refuse what is told of a process or a part of another one; raises NotServed."""
+        told = name if isinstance(name, str) else type(name).__name__  # it may have no end
+        if told not in mine or told is not name:
+            raise NotServed(f"'{told}' does not belong to {self._place.identifier}, which tells it")
 
     # --- membership -----------------------------------------------------------------------------
 
@@ -140,15 +142,14 @@ class ClusterReports:
         self._post(StepUp(f"ranks:{member}"))
         self._codes.ranks_up(member)
 
-    def gathered(self, member: str, part: str) -> None:
+    def gathered(self, member: str, part: str) -> None:  # noqa: ARG002 - it may host several
         """Record that all members of a part of the machine have told who they are."""
-        if part not in self._parts:
-            raise NotServed(f"{member} hosts no component of '{part}', of which it tells")
+        self._check_mine(part, self._parts)
         self._post(StepUp(f"handshake:{part or 'grid'}"))
 
     def node_up(self, member: str, name: str, facts: tuple[Any, ...]) -> None:  # noqa: ARG002
         """Record that a node process serves."""
-        self._check_mine(f"node:{name}")
+        self._check_mine(name, self._nodes)
         if self._assembly is not None:
             self._assembly.node_up(name, *facts)
 
@@ -156,7 +157,7 @@ class ClusterReports:
 
     def failed(self, member: str, step: str, why: str) -> None:
         """Record that a step of the plan will not come up."""
-        self._check_mine(step)
+        self._check_mine(step, self._steps)
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
@@ -201,7 +202,7 @@ class ClusterReports:
 
     def node_lost(self, member: str, name: str, why: str) -> None:  # noqa: ARG002 - names are unique
         """Record that a node process has gone."""
-        self._check_mine(f"node:{name}")
+        self._check_mine(name, self._nodes)
         if self._assembly is not None:
             self._assembly.node_lost(name, why)
 
@@ -235,7 +236,7 @@ class ClusterReports:
 
     def node_lines(self, member: str, name: str, stream: str, block: bytes) -> None:  # noqa: ARG002
         """Pass on what a node process has written."""
-        self._check_mine(f"node:{name}")
+        self._check_mine(name, self._nodes)
         self._output.block(name, stream, block, self._room)
 
     def input_wanted(self, member: str, size: int) -> None:  # noqa: ARG002 - it is that of the place

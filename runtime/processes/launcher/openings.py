@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.deployment.model import Encryption
@@ -21,6 +22,9 @@ from runtime.processes.launcher.place import Ears, Place, RemotePlace
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.events import Event, PlaceClosed, PlaceLost, StepFailed
+
+if TYPE_CHECKING:
+    from runtime.transport.certificate import CertificateAuthority
 
 Post = Callable[[Event | Callable[[], None]], None]
 
@@ -37,7 +41,7 @@ class Openings:
     post: Post
     _begun: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _certificate: bytes = field(default=b"", repr=False)
+    _authority: CertificateAuthority | None = field(default=None, repr=False)
 
     def open(self, place: Place, places: Iterable[Place], ears: Ears) -> None:
         """Open a place, and those of `places` whose front-ends are started together with it."""
@@ -78,7 +82,7 @@ class Openings:
         self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
 
     def _keys(self) -> Keys:
-        """Return the secrets of the run; a certificate is made for whom a network lies between.
+        """Return the secrets of the run; there is an authority where a network lies between.
 
         Raises:
             TransportError: it cannot be made.
@@ -86,13 +90,14 @@ class Openings:
         deployment = self.plan.deployment
         if deployment.encryption is Encryption.NONE or is_on_this_machine(self.plan):
             return Keys(self.secret)
-        from runtime.transport.certificate import make_certificate  # only where it is needed
+        from runtime.transport.certificate import CertificateAuthority  # only where it is needed
 
         with self._lock:
-            if not self._certificate:
-                now = datetime.datetime.now(datetime.UTC)
-                self._certificate = make_certificate("gcm run", now)
-        return Keys(self.secret, self._certificate)
+            if self._authority is None:
+                self._authority = CertificateAuthority.create(
+                    "gcm run", datetime.datetime.now(datetime.UTC)
+                )
+        return Keys(self.secret, self._authority)
 
     def _gone(self, place: Place, fault: GridError) -> None:
         self.post(PlaceLost(place.identifier, str(fault)))

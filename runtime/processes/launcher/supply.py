@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import pickle
 import sys
@@ -94,6 +95,7 @@ def supply(
         job = _job(cluster, ranks, room, python, library)
         job = replace(job, goes_on=_goes_on(plan, cluster))
     forwards = _forwards(plan, cluster, room)
+    ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
     told = Configuration(
         cluster=cluster.identifier,
         path=cluster.path,
@@ -105,8 +107,8 @@ def supply(
         job=job,
         at_once=at_once,
         launcher=address,
-        keys=_keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address)),
-        certificate=keys.certificate,
+        keys=ring,
+        certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster),

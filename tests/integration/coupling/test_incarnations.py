@@ -56,8 +56,8 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
     assert (status.state, status.life, status.why) == (CodeState.ENDED, 2, "")
     assert "is told of a rank of another cluster" in caplog.text
     assert "is told in the name of another member" in caplog.text
-    assert "'ranks:0:1' is no process of 0:0" in caplog.text
-    assert "'node:elsewhere/node0' is no process of 0:0" in caplog.text
+    assert "'ranks:0:1' does not belong to 0:0" in caplog.text
+    assert "'elsewhere/node0' does not belong to 0:0" in caplog.text
 
 
 def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(

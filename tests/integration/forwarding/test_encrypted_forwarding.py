@@ -12,9 +12,10 @@ from collections.abc import Iterator
 import pytest
 
 from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
+from runtime.transport.keys import audience_of
 from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
 from runtime.transport.tls import TlsSocket
@@ -26,8 +27,9 @@ LONG = 20.0
 class Way:
     """Two forwarders, and what stands at the end of the way over both."""
 
-    def __init__(self, reactor: Reactor, certificate: bytes) -> None:
-        self.certificate = certificate
+    def __init__(self, reactor: Reactor) -> None:
+        self._now = datetime.datetime.now(datetime.UTC)
+        self._authority = CertificateAuthority.create("a test", self._now)
         self.end = socket.create_server(("127.0.0.1", 0))
         self.end.settimeout(LONG)
         self.forwarders = [
@@ -36,7 +38,8 @@ class Way:
         ]
 
     def member(self, name: str) -> Credentials:
-        return Credentials(SECRET, name, self.certificate, trusts_loopback=False)
+        certificate = self._authority.member(audience_of(name), self._now)
+        return Credentials(SECRET, name, certificate, trusts_loopback=False)
 
     def find(self, stop: str) -> tuple[str, ...]:
         if stop == "1:0:0":
@@ -70,9 +73,8 @@ class Way:
 
 @pytest.fixture
 def way() -> Iterator[Way]:
-    certificate = make_certificate("a test", datetime.datetime.now(datetime.UTC))
     with Reactor() as reactor:
-        made = Way(reactor, certificate)
+        made = Way(reactor)
         yield made
         made.close()
 

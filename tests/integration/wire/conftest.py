@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, Outgoing, PeerConnections
 from runtime.wire.connecting import DirectConnector
@@ -29,7 +29,8 @@ BOTH, DIALLER, LISTENER = "both", "dialler", "listener"
 SECRET = b"a secret of a test of the wire"
 PATIENCE = 20.0
 PROOF_TIMEOUT = 0.2
-CERTIFICATE = make_certificate("a test", datetime.datetime.now(datetime.UTC))
+NOW = datetime.datetime.now(datetime.UTC)
+AUTHORITY = CertificateAuthority.create("a test", NOW)
 
 
 class Ear:
@@ -70,7 +71,7 @@ class Rank:
         credentials = Credentials(
             SECRET,
             directory.party(index).name,
-            CERTIFICATE if kind == "tls" else b"",
+            AUTHORITY.member(f"ranks 0:{index}", NOW) if kind == "tls" else b"",
             trusts_loopback=False,
         )
         doors = [int(os.environ[f"WIRE_DOOR_{number}"]) for number in range(count)]

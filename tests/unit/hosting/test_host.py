@@ -15,14 +15,16 @@ from gcm import Cardinality, primitive, provides, requires, submit
 from gcm.errors import IllegalBindingError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ServerInterface
 from gcm.invocation import Invocation
-from runtime.hosting.host import Host
+from runtime.hosting.host import MOST_OF_ONE, Host
 from runtime.hosting.remote import BINDING, RemoteInterface
 from runtime.transport.channel import Channel
+from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, RemoteError, TransportError, Unreachable
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
 LONG = 10.0
+SECRET = b"a secret of a test"
 
 
 class Ping(Protocol):
@@ -249,3 +251,21 @@ def test_after_the_end_of_a_channel_its_clients_are_dismissed_and_calls_fail(two
     with pytest.raises(ChannelClosed, match=r"nothing leads to /app/pinger\.ping\.ping any more"):
         two.left.call(Invocation("/app/pinger", "ping", "ping", (1,))).result(LONG)
     far.unbind("out")
+
+
+def test_one_process_cannot_take_all_connections_of_another() -> None:
+    with Reactor() as reactor:
+        here, there, third = (Host(f"/nodes/a/{one}", reactor) for one in ("n0", "n1", "n2"))
+        door = here.listen("127.0.0.1:0", Credentials(SECRET, here.home))
+        known = Credentials(SECRET, there.home)
+        made = [there.dial(door.address, known) for _ in range(MOST_OF_ONE + 1)]
+        ended = threading.Event()
+        made[-1].when_closed(lambda _: ended.set())
+        assert ended.wait(LONG)
+        assert not any(one.is_closed for one in made[:-1])
+        other = third.dial(door.address, Credentials(SECRET, third.home))
+        with pytest.raises(NoSuchComponentError):
+            other.call(Invocation(here.home, "x", "y")).result(LONG)
+        for host in (here, there, third):
+            host.close()
+        door.close()

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.transport.certificate import make_certificate
+from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.encryption import is_loopback, is_set_up, secured
@@ -35,18 +35,26 @@ LONG = 10.0
 DAY = datetime.timedelta(days=1)
 
 
-@cache
-def certificate(name: str = "the run", days: int = 1) -> bytes:
-    return make_certificate(name, datetime.datetime.now(datetime.UTC), days * DAY)
+NOW = datetime.datetime.now(datetime.UTC)
 
 
 @cache
-def expired() -> bytes:
-    return make_certificate("the run", datetime.datetime.now(datetime.UTC) - 9 * DAY, DAY)
+def authority(run: str) -> CertificateAuthority:
+    return CertificateAuthority.create(run, NOW)
+
+
+@cache
+def certificate(name: str = "house", run: str = "the run") -> bytes:
+    return authority(run).member(name, NOW, DAY)
+
+
+@cache
+def expired(name: str) -> bytes:
+    return authority("the run").member(name, NOW - 9 * DAY, DAY)
 
 
 def member(name: str = "guest", shown: bytes | None = None) -> Credentials:
-    known = certificate() if shown is None else shown
+    known = certificate(name) if shown is None else shown
     return Credentials(SECRET, name, known, trusts_loopback=False)
 
 
@@ -344,7 +352,9 @@ def test_a_member_comes_in_encrypted(reactor: Reactor) -> None:
     assert house.came == ["guest"]
 
 
-@pytest.mark.parametrize("shown", [certificate("the run", 2), b""], ids=["another", "none"])
+@pytest.mark.parametrize(
+    "shown", [certificate("guest", "another run"), b""], ids=["another", "none"]
+)
 def test_who_knows_the_secret_alone_is_kept_out(
     reactor: Reactor, shown: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -358,16 +368,47 @@ def test_who_knows_the_secret_alone_is_kept_out(
 
 def test_who_has_the_certificate_alone_is_kept_out(reactor: Reactor) -> None:
     house = House(reactor, certificate())
-    other = Credentials(os.urandom(32), "guest", certificate(), trusts_loopback=False)
+    other = Credentials(os.urandom(32), "guest", certificate("guest"), trusts_loopback=False)
     with pytest.raises(AuthenticationFailed, match="refused the proof"):
         enter(house, other)
     assert house.came == []
 
 
 def test_a_certificate_that_has_expired_is_refused_by_either_end(reactor: Reactor) -> None:
-    house = House(reactor, expired())
+    late, house = House(reactor, expired("house")), House(reactor, certificate())
     with pytest.raises(AuthenticationFailed, match="certificate has expired"):
-        enter(house, member(shown=expired()))
+        enter(late, member())
+    with pytest.raises(AuthenticationFailed):
+        enter(house, member(shown=expired("guest")))
+    assert late.came == house.came == []
+
+
+def test_who_answers_with_the_certificate_of_another_member_is_not_spoken_to(
+    reactor: Reactor,
+) -> None:
+    house = House(reactor, certificate("front-end 0:1"))  # one on the way, with a name of its own
+    with pytest.raises(AuthenticationFailed, match="is that of front-end 0:1, and not of house"):
+        dial(house.door.address, member(), LONG, peer="house")
+    assert house.came == []
+
+
+def test_who_comes_with_the_certificate_of_another_member_is_kept_out(reactor: Reactor) -> None:
+    house = House(reactor, certificate())
+    with pytest.raises(AuthenticationFailed, match="refused the proof"):
+        enter(house, member("ranks 0:0", certificate("ranks 0:1")))
+    assert house.came == []
+    assert enter(house, member("ranks 0:0", certificate("front-end 0:1"))) == "house"  # forwarded
+
+
+def test_a_member_cannot_issue_certificates(reactor: Reactor) -> None:
+    own = certificate("guest").decode()
+    key, shown = own.partition("-----BEGIN CERT")[0], own[own.index("-----BEGIN CERT") :]
+    forged = CertificateAuthority.read((key + shown).encode()).issue("x", NOW, DAY, member="house")
+    begin = "-----BEGIN CERTIFICATE-----"
+    chain = forged + begin + shown.split(begin)[1] + authority("the run").certificate
+    house = House(reactor, chain.encode())
+    with pytest.raises(AuthenticationFailed, match="refused"):
+        dial(house.door.address, member(), LONG, peer="house")
     assert house.came == []
 
 

@@ -1,0 +1,80 @@
+"""What is opened as plain data: no name, nothing that costs more memory than it has bytes."""
+
+from __future__ import annotations
+
+import pickle
+import pickletools
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.transport.messages import PLAIN_DATA
+from runtime.transport.plain_data import fault_of
+
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inside: (
+        st.lists(inside) | st.tuples(inside, inside) | st.dictionaries(st.text(), inside)
+    ),
+)
+
+
+@given(VALUES)
+def test_plain_data_comes_back_as_it_was(value: object) -> None:
+    assert PLAIN_DATA.load(PLAIN_DATA.dump(value)) == value
+
+
+@pytest.mark.parametrize("size", [0, 255, 256, 70_000])
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_bytes_of_any_length_come_back(kind: type[bytes | bytearray], size: int) -> None:
+    whole = [kind(size), {"large": pickle.PickleBuffer(kind(size))}, 1 << 9000, "x" * size]
+    opened = PLAIN_DATA.load(PLAIN_DATA.dump(whole))
+    assert [bytes(opened[0]), bytes(opened[1]["large"])] == [bytes(size)] * 2
+    assert opened[2:] == [1 << 9000, "x" * size]
+
+
+@pytest.mark.parametrize(
+    "far",
+    [b"Nr\xff\xff\xff\x00.", b"Np9999999\n.", b"\x80\x05\x95\x07\0\0\0\0\0\0\0Nr\xff\xff\xff\0."],
+    ids=["binary", "text", "in a frame"],
+)
+def test_nobody_is_made_to_keep_a_value_far_away(far: bytes) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="begins no plain data"):
+        PLAIN_DATA.load([far])
+
+
+@pytest.mark.parametrize("operation", [b"B", b"X", b"\x8b", b"\x8d", b"\x8e", b"\x96"])
+def test_what_says_to_be_longer_than_it_is_makes_no_room(operation: bytes) -> None:
+    size = 8 if operation >= b"\x8c" else 4
+    with pytest.raises(pickle.UnpicklingError, match="but says more"):
+        PLAIN_DATA.load([operation + b"\xff" * (size - 1) + b"\x7f" + b"short."])
+
+
+def test_a_name_is_refused_with_the_name() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="and not pathlib"):
+        PLAIN_DATA.load(PLAIN_DATA.dump(Path()))
+
+
+COUNTS = {
+    pickletools.TAKEN_FROM_ARGUMENT1: 1,
+    pickletools.TAKEN_FROM_ARGUMENT4: 4,
+    pickletools.TAKEN_FROM_ARGUMENT4U: 4,
+    pickletools.TAKEN_FROM_ARGUMENT8U: 8,
+}
+
+
+@pytest.mark.parametrize("one", pickletools.opcodes, ids=lambda one: one.name)
+def test_every_operation_has_the_length_that_pickle_gives_it_or_is_refused(
+    one: pickletools.OpcodeInfo,
+) -> None:
+    found = fault_of(one.code.encode("latin-1") + bytes(20))
+    if one.name in ("STOP", "GLOBAL", "STACK_GLOBAL"):
+        assert found == ""
+    elif found != "its byte 0 begins no plain data":
+        size = one.arg.n if one.arg else 0
+        assert found == f"its byte {1 + COUNTS.get(size, size)} begins no plain data"
