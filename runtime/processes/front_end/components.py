@@ -118,8 +118,12 @@ class ClusterClustering(MonitoredClustering):
         self._ranks().replace(member, lost)
 
     def suspects(self, member: str, rank: str, why: str) -> None:
-        """Tell the life of the ranks that one believes another to be lost."""
+        """Tell the life of the ranks that one cannot reach another."""
         self._ranks().suspects(member, rank, why)
+
+    def trusts(self, member: str, rank: str) -> None:
+        """Tell the life of the ranks that one reaches another again."""
+        self._ranks().trusts(member, rank)
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Tell the life of the ranks what one is doing."""

@@ -33,6 +33,7 @@ from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.credentials import Credentials
+from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
@@ -239,13 +240,20 @@ class RanksLife:
         self._pass_on(self._ends.said(rank, 1, "", RankExit(exception=text)))
 
     def end_rank(self, rank: str) -> None:
-        """End one rank that others have lost; its parent tells how."""
+        """End one rank that others have lost; its parent tells how.
+
+        One on another host loses its connection: it ends when it notices that, if it is stopped
+        now, as soon as it goes on.
+        """
         facts = self._ready.get(rank)
-        if facts is not None and rank not in self._ends.told and not self._ranks.hosts:
+        if facts is None or rank in self._ends.told:
+            return
+        if self._ranks.hosts and self._gate is not None:
+            self._gate.dismiss(rank)
+            self._pass_on(self._ends.give_up(rank))
+        else:
             with suppress(ProcessLookupError):
                 os.kill(facts["pid"], signal.SIGKILL)
-        elif facts is not None and rank not in self._ends.told:
-            self._pass_on(self._ends.give_up(rank))
 
     def admit(self, rank: str, epoch: int, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
@@ -545,7 +553,13 @@ class RanksLife:
 
     def suspects(self, member: str, rank: str, why: str) -> None:
         """Pass on that a rank believes another one to be lost."""
-        self._launcher.health.rank_suspected(self._launcher.name, member, rank, why)
+        by = member_name(member, self._again.get(member, 1))
+        self._launcher.health.rank_suspected(self._launcher.name, by, rank, why)
+
+    def trusts(self, member: str, rank: str) -> None:
+        """Pass on that it does not any more."""
+        by = member_name(member, self._again.get(member, 1))
+        self._launcher.health.rank_trusted(self._launcher.name, by, rank)
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Pass on what a rank is doing."""
