@@ -223,7 +223,7 @@ class RanksLife:
             told = self._told
             entrance = Entrance(address, told.reach, incarnation, told.keys, told.certificate)
             write_key(told.room, [rank], entrance, alone=rank)
-            self._job.start_again(int(rank.rpartition(":")[2]))
+            self._job.start_again(int(rank.rpartition(":")[2]), incarnation)
         except GridError as fault:
             self._cannot_start(rank, str(fault))
             return
@@ -441,9 +441,14 @@ class RanksLife:
         self._ends.stopping(time.monotonic())
         self._job.stop()
 
-    def _saw(self, rank: int, status: int, at: float) -> None:
-        """Take what the parent of a rank has seen of its end."""
+    def _saw(self, rank: int, status: int, at: float, incarnation: int) -> None:
+        """Take what the parent of a rank has seen of its end.
+
+        That of a process in whose place another one was started may come late.
+        """
         name = f"{self._told.cluster}:{rank}"
+        if incarnation != self._again.get(name, 1):
+            return
         crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and self._stopping else at
         is_connected = name in self._connected
