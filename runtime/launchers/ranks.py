@@ -49,10 +49,11 @@ def rank_of(settings: Iterable[bytes]) -> int:
     return next((int(number) for number in numbers if number.isdigit()), 0)
 
 
-def tell_end(folder: str, rank: int, status: int) -> bool:
+def tell_end(folder: str, rank: int, status: int, incarnation: int = 1) -> bool:
     """Tell the front-end on this host with which wait status a rank has ended, and when.
 
-    The parent of a rank does this before anybody else, `mpiexec` above all, can know.
+    The `incarnation` is that of the process that had the rank. The parent of a rank does this
+    before anybody else, `mpiexec` above all, can know.
     Returns False where no such front-end is.
     """
     try:
@@ -60,13 +61,13 @@ def tell_end(folder: str, rank: int, status: int) -> bool:
     except OSError:
         return False
     try:
-        os.write(pipe, f"{rank} {status} {time.monotonic()!r}\n".encode())
+        os.write(pipe, f"{rank} {status} {time.monotonic()!r} {incarnation}\n".encode())
     finally:
         os.close(pipe)
     return True
 
 
-def run_below(folder: str, rank: int, *, stays: bool = False) -> None:
+def run_below(folder: str, rank: int, *, incarnation: int = 1, stays: bool = False) -> None:
     """Go on in a child of this process, which tells the front-end how that ends; first of all.
 
     With `stays` this process is there until it is killed, see `await_end`.
@@ -74,7 +75,9 @@ def run_below(folder: str, rank: int, *, stays: bool = False) -> None:
     life = os.pipe()
     child = os.fork()
     if child != 0:
-        _stay_behind(None, lambda: await_end(child, folder, rank, stays=stays))
+        _stay_behind(
+            None, lambda: await_end(child, folder, rank, incarnation=incarnation, stays=stays)
+        )
     os.close(life[1])
     die_with_holder_of(life[0])
 
@@ -133,7 +136,12 @@ def read_from_pipe(folder: str, rank: int) -> None:
 
 
 def tag_output(
-    rank: int, *, folder: str = "", keep_connection: bool = False, stays: bool = False
+    rank: int,
+    *,
+    folder: str = "",
+    keep_connection: bool = False,
+    incarnation: int = 1,
+    stays: bool = False,
 ) -> None:
     """From now on what this process writes leaves as records of this rank.
 
@@ -157,7 +165,12 @@ def tag_output(
         for descriptor in (*outputs, *errors, life[0], parent[0]):
             os.close(descriptor)
         kept = None if keep_connection else {life[1], parent[1]}
-        _stay_behind(kept, lambda: await_end(child, folder, rank, carrier, life[1], stays=stays))
+        _stay_behind(
+            kept,
+            lambda: await_end(
+                child, folder, rank, carrier, life[1], incarnation=incarnation, stays=stays
+            ),
+        )
     os.dup2(outputs[1], 1)
     os.dup2(errors[1], 2)
     for descriptor in (*outputs, *errors, *life, parent[1]):
@@ -193,7 +206,14 @@ def _close_all_but(kept: set[int]) -> None:
 
 
 def await_end(
-    child: int, folder: str, rank: int, carrier: int = 0, life: int = -1, *, stays: bool = False
+    child: int,
+    folder: str,
+    rank: int,
+    carrier: int = 0,
+    life: int = -1,
+    *,
+    incarnation: int = 1,
+    stays: bool = False,
 ) -> int:
     """Wait for the rank, then for its last words, tell how it ended, and end so as well.
 
@@ -203,13 +223,13 @@ def await_end(
     """
     parent = os.getppid()
     _, status = os.waitpid(child, 0)
-    is_told = tell_end(folder, rank, status)
+    is_told = tell_end(folder, rank, status, incarnation)
     if carrier:
         os.close(life)
         os.waitpid(carrier, 0)
         if not is_told:
             head = RECORD + f"{rank} ".encode() + END + b" "
-            for record in records(head, str(status).encode()):
+            for record in records(head, f"{status} {incarnation}".encode()):
                 os.write(2, record)
     while stays and os.getppid() == parent:
         time.sleep(LOOK_AGAIN)

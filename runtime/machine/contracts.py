@@ -73,7 +73,14 @@ class Health(Protocol):
         ...
 
     def suspects(self, member: str, rank: str, why: str) -> None:
-        """Tell that another rank seems lost; if `Views.lost` says that it is, it is."""
+        """Tell that another rank, such as `0:1:2#1`, cannot be reached.
+
+        If `Views.lost` says that it is lost, it is.
+        """
+        ...
+
+    def trusts(self, member: str, rank: str) -> None:
+        """Tell that it is reached again."""
         ...
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
@@ -265,7 +272,11 @@ class ClusterHealth(Protocol):
         ...
 
     def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:
-        """Tell that a rank of this cluster believes another one to be lost."""
+        """Tell that a rank of this cluster cannot reach another one; both as `0:1:2#1`."""
+        ...
+
+    def rank_trusted(self, member: str, by: str, rank: str) -> None:
+        """Tell that it has reached it again."""
         ...
 
     def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:

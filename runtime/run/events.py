@@ -128,11 +128,15 @@ class LeftBehind:
 
 @dataclass(frozen=True, slots=True)
 class Suspected:
-    """A rank, `by`, cannot reach another one, and nobody has told since that either has ended."""
+    """A rank, `by`, cannot reach another one, and nobody has told since that either has ended.
+
+    To be `blamed` is the one that others cannot reach either.
+    """
 
     by: str
     rank: str
     why: str
+    blamed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +237,23 @@ class Condemn:
 
 
 @dataclass(frozen=True, slots=True)
+class CondemnRank:
+    """End a rank although it lives: others of its cluster cannot reach it."""
+
+    rank: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellUnreachable:
+    """Tell a rank, `by`, that another one that it cannot reach is lost to it."""
+
+    by: str
+    rank: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Discard:
     """Let go of the results of a cluster: the step that would fetch them is not needed."""
 
@@ -246,4 +267,18 @@ class Finish:
     code: int
 
 
-Effect = Start | Discard | Go | Stop | Kill | Explain | GiveUp | Show | TellEnd | Condemn | Finish
+Effect = (
+    Start
+    | Discard
+    | Go
+    | Stop
+    | Kill
+    | Explain
+    | GiveUp
+    | Show
+    | TellEnd
+    | TellUnreachable
+    | Condemn
+    | CondemnRank
+    | Finish
+)

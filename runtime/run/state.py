@@ -13,6 +13,7 @@ from runtime.run.events import (
     AssemblyEnded,
     Begin,
     Condemn,
+    CondemnRank,
     Discard,
     Effect,
     Event,
@@ -39,6 +40,7 @@ from runtime.run.events import (
     Stop,
     Suspected,
     TellEnd,
+    TellUnreachable,
     Tick,
 )
 from runtime.run.failures import Failures
@@ -124,7 +126,7 @@ class RunState:
     _told: dict[str, TellEnd] = field(default_factory=dict)
     """The ends that other ranks were told of."""
     _condemned: set[str] = field(default_factory=set)
-    """The clusters that are to end because others cannot reach them."""
+    """The clusters and ranks that are to end because others cannot reach them."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
@@ -217,6 +219,7 @@ class RunState:
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
         self._told.pop(event.rank, None)
+        self._condemned.discard(event.rank)
         yield Show(self.outline.rank_paths[event.rank], "running")
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
@@ -383,12 +386,20 @@ class RunState:
     def _suspected(self, event: Suspected) -> Iterable[Effect]:
         """Decide for all who is lost of two ranks that live and cannot reach each other.
 
-        It is one's whole cluster, since both cannot go on: that with fewer ranks, or the later one.
-        What others say of a cluster that is to end already is no reason to end another one.
+        Of one cluster it is one of them. Else it is one's whole cluster, since both cannot go on:
+        that with fewer ranks, or the later one. What others say of who is to end already is no
+        reason to end another one. Where nobody goes on without others it is their affair.
         """
         clusters = {one.rpartition(":")[0] for one in (event.by, event.rank)}
         if event.rank in self._told:
             yield replace(self._told[event.rank], is_new=False)
+        elif not clusters & self.outline.survivors:
+            yield TellUnreachable(event.by, event.rank, event.why)
+        elif len(clusters) == 1:
+            known = self._condemned | self._told.keys()
+            if known.isdisjoint((event.by, event.rank, *clusters)):
+                self._condemned.add(event.blamed)
+                yield CondemnRank(event.blamed, event.why)
         elif event.by not in self._told and clusters <= self.outline.survivors - self._condemned:
             order = list(self.outline.ranks)
             chosen = min(clusters, key=lambda one: (self._living(one), -order.index(one)))

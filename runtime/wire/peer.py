@@ -95,6 +95,7 @@ class Peer:
         self._awaited = -1  # the next message, if somebody waits for it
         self._told: PeerLost | None = None  # how it has ended, as others have seen
         self._unexplained: PeerLost | None = None  # why it is lost, while it is not told how
+        self._suspicion: PeerLost | None = None  # what others were told, who decide
         self._heard = 0  # how much had come when its last words were waited for
         self._explain_by: float | None = None  # or tell others of it, who know how
 
@@ -180,6 +181,7 @@ class Peer:
         self._progress = self._duplex.progress
         self._opened_at = self._context.now()
         self._fault = self._unexplained = None
+        self._withdraw_suspicion()
         self._has_rested = False
         self.connections += 1
         self.resumptions += is_resumed
@@ -213,13 +215,13 @@ class Peer:
         if aside is not None:
             self._take_back(aside)
         elif self._resuming is not None:
-            if isinstance(fault, ConnectionRefusedError):
+            if isinstance(fault, ConnectionRefusedError) and self._context.suspect is None:
                 self._resuming.deadline = now
             self._resuming.failed(fault, now)
         elif isinstance(fault, NoRoute | ConnectionRefusedError):
             self._give_up(self._absent(fault))
         else:
-            self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
+            self._resuming = self._new_resuming(fault, now)
             self._resuming.failed(fault, now)
         self._context.look_again()
 
@@ -268,6 +270,21 @@ class Peer:
             self._listen_on(self._context.now())
             self._context.look_again()
 
+    def confirm(self) -> None:
+        """Lose the peer, since others believe what they were told of it."""
+        if self._suspicion is not None:
+            self._give_up(self._suspicion)
+
+    def _tell_suspicion(self, why: PeerLost) -> None:
+        if self._suspicion is None and self._context.suspect is not None:
+            self._suspicion = why
+            self._context.suspect(self.index, why)
+
+    def _withdraw_suspicion(self) -> None:
+        if self._suspicion is not None and self._context.suspect is not None:
+            self._suspicion = None
+            self._context.suspect(self.index, None)
+
     def _listen_on(self, now: float) -> None:
         """Wait for more last words."""
         self._heard = self.receiver.position
@@ -281,8 +298,7 @@ class Peer:
             self._lose(self._unexplained)
         elif self._unexplained is not None and is_late:
             self._explain_by = None
-            if self._context.suspect is not None:
-                self._context.suspect(self.index, self._unexplained)
+            self._tell_suspicion(self._unexplained)
         elif told is not None and self.line is None and not self._resting:
             self.hang_up()
             self._lose(told)
@@ -325,12 +341,21 @@ class Peer:
             before.failed(fault, now)
             self._resuming = before
         else:
-            self._resuming = breaks.Resuming(fault, now, self._context.resume_timeout)
+            self._resuming = self._new_resuming(fault, now)
+
+    def _new_resuming(self, fault: Exception, now: float) -> breaks.Resuming:
+        are_told = self._context.suspect is not None
+        return breaks.Resuming(fault, now, self._context.resume_timeout, are_ends_told=are_told)
 
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
         resuming.taken(self._joining.taken_at(now))
         if resuming.is_over(now):
-            self._give_up(self._absent(self._link_lost(resuming, now)))
+            why = self._absent(self._link_lost(resuming, now))
+            if self._context.suspect is None or self._told is not None or self._has_said_bye:
+                self._give_up(why)
+            else:
+                self._tell_suspicion(why)
+                resuming.try_on(now)
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
             if self._joining.is_called:
@@ -391,7 +416,8 @@ class Peer:
 
     def _has_to_be_explained(self, why: PeerLost) -> bool:
         """Tell whether others decide if the peer has ended, so that nobody goes on alone."""
-        if self._context.suspect is None or self._told is not None or self._has_said_bye:
+        is_told = self._context.are_all_ends_told
+        if not is_told or self._told is not None or self._has_said_bye:
             return False
         self._resuming = self._end = None
         if self._unexplained is None:

@@ -55,6 +55,15 @@ class PeerConnections:
     within so many of `resume_timeout`.
     """
 
+    suspect: Callable[[int, PeerLost | None], None] | None = None
+    """Who is told that a peer cannot be reached, where it is not decided here what that means.
+
+    None instead of a reason withdraws that. By `explain` or `confirm` it is told that the peer
+    is lost; until then it is tried to reach it.
+    """
+    are_all_ends_told = False
+    """Whether `explain` is called for each peer that ends, so that none is lost without it."""
+
     def __init__(
         self,
         me: int,
@@ -91,11 +100,6 @@ class PeerConnections:
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._is_closed = False
-        self.suspect: Callable[[int, PeerLost], None] | None = None
-        """Who is told that a peer seems lost, where it is not decided here whether it is.
-
-        By `explain` it is told of each peer that has ended; until then the peer is waited for.
-        """
         self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
         """Those of this machine; `ready` returns when somebody wakes this rank."""
@@ -232,6 +236,12 @@ class PeerConnections:
         As for all else, the lock of the owner is held; who has none asks for it by `soon`.
         """
         (self._peers.get(peer) or self._meet(peer)).explain(why)
+
+    def confirm(self, peer: int) -> None:
+        """Let a peer be lost that was suspected, for the reason that was told then."""
+        found = self._peers.get(peer)
+        if found is not None:
+            found.confirm()
 
     @property
     def size(self) -> int:

@@ -24,7 +24,8 @@ class PeerContext(Protocol):
     stage: memoryview
     silence: float
     resume_timeout: float
-    suspect: Callable[[int, PeerLost], None] | None
+    suspect: Callable[[int, PeerLost | None], None] | None
+    are_all_ends_told: bool
 
     @property
     def watch_descriptor(self) -> Watch:

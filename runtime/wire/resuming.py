@@ -17,11 +17,19 @@ _NOBODY = (os.strerror(errno.ECONNREFUSED), os.strerror(errno.ENOENT))
 
 
 class Resuming:
-    """One interruption: `why` the connection broke, and `last`, why it is not resumed yet."""
+    """One interruption: `why` the connection broke, and `last`, why it is not resumed yet.
 
-    __slots__ = ("_begun", "_pause", "_refusals", "_timeout", "deadline", "last", "next_try", "why")
+    That nobody is there any more is taken from the host of the peer, unless others tell of ends:
+    then a firewall says so.
+    """
 
-    def __init__(self, why: Exception, now: float, timeout: float) -> None:
+    __slots__ = ("_are_ends_told", "_begun", "_pause", "_refusals", "_timeout", "deadline", "last",
+                 "next_try", "why")  # fmt: skip
+
+    def __init__(
+        self, why: Exception, now: float, timeout: float, *, are_ends_told: bool = False
+    ) -> None:
+        self._are_ends_told = are_ends_told
         self.why = why
         self.last: Exception | None = None
         self.next_try = now
@@ -41,7 +49,7 @@ class Resuming:
 
     def called(self) -> None:
         """Record that the peer was asked to dial, so that nobody can refuse."""
-        if isinstance(self.why, EOFError):
+        if isinstance(self.why, EOFError) and not self._are_ends_told:
             self.deadline = min(self.deadline, self._begun + CALLED_TIMEOUT)
 
     def taken(self, at: float) -> None:
@@ -58,7 +66,11 @@ class Resuming:
     @property
     def is_refused(self) -> bool:
         """Whether nobody is there any more."""
-        return self._refusals >= _REFUSALS
+        return self._refusals >= _REFUSALS and not self._are_ends_told
+
+    def try_on(self, now: float) -> None:
+        """Try for as long again."""
+        self.deadline = now + self._timeout
 
     def lasts(self, now: float) -> float:
         """Return for how many seconds it was tried."""

@@ -190,6 +190,35 @@ def test_a_frozen_rank_is_ended_before_another_one_takes_its_place(grid: Grid) -
     assert said[1] == ["[1, 2]"]
 
 
+def test_what_is_told_late_of_the_end_of_a_process_is_not_taken_for_that_of_its_successor(
+    grid: Grid,
+) -> None:
+    """Its parent is stopped, too, and tells of it when another one has taken its place."""
+    said = grid(
+        "1+1",
+        HEAD
+        + """
+    import time
+    from runtime.membership.rank_link import current
+    link, comm = current(), with_modes("rebuild", "nop") if not current().is_again else world
+    if link.incarnation == 1:
+        if world.rank == 1:
+            world.ssend(os.getppid(), 0)
+            os.kill(os.getppid(), signal.SIGSTOP)
+            os.kill(os.getpid(), signal.SIGKILL)
+        parent = world.recv(source=1)
+        print(outcome(comm.recv, source=1), flush=True)
+    comm = comm.Dup()
+    if world.rank == 0:
+        os.kill(parent, signal.SIGCONT)
+        time.sleep(1)
+    print(comm.allgather(link.incarnation))
+    """,
+        failures="return",
+    )
+    assert [lines[-1] for lines in said.values()] == ["[1, 2]", "[1, 2]"]
+
+
 def test_what_cannot_be_started_again_is_an_error_everywhere_and_nobody_hangs(grid: Grid) -> None:
     said = grid(
         "1+1|1",

@@ -18,6 +18,7 @@ from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
 from runtime.topology import Communicator, Identifier, rank_table
+from runtime.transport.keys import member_name
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -148,14 +149,15 @@ def _engine(place: Place, link: RankLink) -> Engine:
         engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
     index_of: Callable[[Identifier, int], int | None] = place.index_in
+    connections.suspect = partial(_tell_suspicion, link, place)
+    connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
     if engine.newcomers is not None:
-        connections.suspect = partial(_tell_suspicion, link, place.present)
         hear_of_view = engine.newcomers.hear_of_view
         link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear_of_view, table)))
     elif replicated is not None:
-        connections.suspect = partial(_tell_suspicion, link, partial(_resident, link))
+        connections.suspect = partial(_tell_suspicion, link, None)
         index_of = partial(_index_of_resident, link)
-    explain = partial(_explain_ends, connections, index_of)
+    explain = partial(_explain_ends, connections, index_of, link.name)
     link.wrapper.hear_of_ends(lambda reports: connections.soon(partial(explain, reports)))
     return engine
 
@@ -187,6 +189,7 @@ def _composition(place: Place, link: RankLink) -> Composition | None:
 def _explain_ends(
     connections: PeerConnections,
     index_of: Callable[[Identifier, int], int | None],
+    me: str,
     reports: list[dict[str, Any]],
 ) -> None:
     """Let connections know which processes have ended.
@@ -200,20 +203,25 @@ def _explain_ends(
     for one in reports:
         kind = PeerLost if one["code"] else PeerLeft
         index = index_of(Identifier.parse(one["rank"]), one["incarnation"])
-        if index not in (None, connections.me):
+        if index in (None, connections.me):
+            continue
+        if one.get("by") == me:
+            connections.confirm(index)
+        elif "by" not in one:
             connections.explain(index, kind(in_words(one)))
 
 
-def _tell_suspicion(
-    link: RankLink, name_of: Callable[[int], Identifier | None], index: int, why: Exception
-) -> None:
-    name = name_of(index)
-    if name is not None:
-        link.wrapper.health.suspects(link.name, str(name), str(why))
-
-
-def _resident(link: RankLink, index: int) -> Identifier:
-    return everybody(link).residents[index].identifier
+def _tell_suspicion(link: RankLink, place: Place | None, index: int, why: Exception | None) -> None:
+    """Tell that a process cannot be reached, or can be again; without a place it is a replica."""
+    identifier = (
+        everybody(link).residents[index].identifier if place is None else (place.everybody[index])
+    )
+    incarnation = 1 if place is None else place.incarnation_of(index)
+    name, health = member_name(str(identifier), incarnation), link.wrapper.health
+    if why is None:
+        health.trusts(link.name, name)
+    else:
+        health.suspects(link.name, name, str(why))
 
 
 def _index_of_resident(link: RankLink, process: Identifier, _: int) -> int | None:

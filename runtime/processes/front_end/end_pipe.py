@@ -9,13 +9,13 @@ from contextlib import suppress
 from runtime.launchers.ranks import ENDS
 from runtime.transport.reactor import READ, Reactor
 
-Saw = Callable[[int, int, float], None]
+Saw = Callable[[int, int, float, int], None]
 
 _CHUNK = 4096
 
 
 class EndPipe:
-    """The pipe of one job. `saw` gets rank, wait status and time, in the order of the ends."""
+    """The pipe of one job. `saw` gets rank, wait status, time and incarnation, as they end."""
 
     def __init__(self, reactor: Reactor, room: str, saw: Saw) -> None:
         """Make it; raises OSError. It is there before any rank is."""
@@ -38,8 +38,8 @@ class EndPipe:
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
                 with suppress(ValueError):  # the writer was no parent of a rank
-                    rank, status, at = line.split()
-                    self._saw(int(rank), int(status), float(at))
+                    rank, status, at, incarnation = line.split()
+                    self._saw(int(rank), int(status), float(at), int(incarnation))
 
     def close(self) -> None:
         """Listen no more, and remove it; twice is once. On the reactor's thread."""

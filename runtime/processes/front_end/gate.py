@@ -108,10 +108,14 @@ class Gate:
         door = Door(self._reactor, address, self._credentials, self._admit)
         self._expected[member] = rank
         self._late[member] = _LateDoor(door, rank)
-        former = self._guests.get(rank)
-        if former is not None:
-            former.retire()
+        self.dismiss(rank)
         return as_others_see(door.address)
+
+    def dismiss(self, rank: str) -> None:
+        """Hear nothing more of a rank, and hang up, so that it ends."""
+        guest = self._guests.get(rank)
+        if guest is not None:
+            guest.retire()
 
     def expect_no_more(self, rank: str, incarnation: int) -> None:
         """Do not let a rank in any more that was to take the place of another one."""
@@ -248,7 +252,7 @@ class _Guest:
             self.channel.note(Invocation(self.name, interface, operation, args))
 
     def retire(self) -> None:
-        """Hear nothing more of it, not even that it has gone: another one takes its place."""
+        """Hear nothing more of it, not even that it has gone."""
         self.served, self._has_told_its_end = None, True
         self.channel.close()
 

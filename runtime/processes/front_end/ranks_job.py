@@ -128,7 +128,7 @@ class RanksJob:
         process.close_input()
         process.when_done(self._ended)
 
-    def start_again(self, rank: int) -> None:
+    def start_again(self, rank: int, incarnation: int) -> None:
         """Start one rank again beside the others, without `mpiexec`; raises LaunchError.
 
         It has its native MPI to itself, as all ranks have that go on without lost ones.
@@ -140,7 +140,13 @@ class RanksJob:
         python, words = self._job.argv[0], list(self._job.argv)
         begin = words.index("-m")
         command = Command(
-            (python, *words[begin : begin + 2], "--again", str(rank), *words[begin + 2 :]),
+            (
+                python,
+                *words[begin : begin + 2],
+                "--again",
+                f"{rank}#{incarnation}",
+                *words[begin + 2 :],
+            ),
             {**session, **self._job.environment},
             self._folder,
         )
@@ -282,7 +288,8 @@ class RanksJob:
 
     def told(self, rank: int, words: str) -> None:
         """Take the wait status that the parent of a rank on another host tells."""
-        self._reactor.soon(lambda: self._saw(rank, int(words), IN_TIME))
+        status, incarnation = map(int, words.split())
+        self._reactor.soon(lambda: self._saw(rank, status, IN_TIME, incarnation))
 
     def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
         if rank is not None:

@@ -32,6 +32,7 @@ from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
+from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
@@ -216,7 +217,7 @@ class RanksLife:
             address = self._gate.expect_again(rank, incarnation)
             entrance = self._entrance(address, incarnation)
             write_key(self._told.room, [rank], entrance, alone=rank)
-            self._job.start_again(int(rank.rpartition(":")[2]))
+            self._job.start_again(int(rank.rpartition(":")[2]), incarnation)
         except GridError as fault:
             self._cannot_start(rank, str(fault))
             return
@@ -233,13 +234,20 @@ class RanksLife:
         self._pass_on(self._ends.said(rank, 1, "", RankExit(exception=text)))
 
     def end_rank(self, rank: str) -> None:
-        """End one rank that others have lost; its parent tells how."""
+        """End one rank that others have lost; its parent tells how.
+
+        One on another host loses its connection: it ends when it notices that, if it is stopped
+        now, as soon as it goes on.
+        """
         facts = self._ready.get(rank)
-        if facts is not None and rank not in self._ends.told and not self._ranks.hosts:
+        if facts is None or rank in self._ends.told:
+            return
+        if self._ranks.hosts and self._gate is not None:
+            self._gate.dismiss(rank)
+            self._pass_on(self._ends.give_up(rank))
+        else:
             with suppress(ProcessLookupError):
                 os.kill(facts["pid"], signal.SIGKILL)
-        elif facts is not None and rank not in self._ends.told:
-            self._pass_on(self._ends.give_up(rank))
 
     def admit(self, rank: str, epoch: int, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
@@ -432,9 +440,14 @@ class RanksLife:
         self._ends.stopping(time.monotonic())
         self._job.stop()
 
-    def _saw(self, rank: int, status: int, at: float) -> None:
-        """Take what the parent of a rank has seen of its end."""
+    def _saw(self, rank: int, status: int, at: float, incarnation: int) -> None:
+        """Take what the parent of a rank has seen of its end.
+
+        That of a process in whose place another one was started may come late.
+        """
         name = f"{self._told.cluster}:{rank}"
+        if incarnation != self._again.get(name, 1):
+            return
         crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and self._stopping else at
         is_connected = name in self._connected
@@ -544,7 +557,13 @@ class RanksLife:
 
     def suspects(self, member: str, rank: str, why: str) -> None:
         """Pass on that a rank believes another one to be lost."""
-        self._launcher.health.rank_suspected(self._launcher.name, member, rank, why)
+        by = member_name(member, self._again.get(member, 1))
+        self._launcher.health.rank_suspected(self._launcher.name, by, rank, why)
+
+    def trusts(self, member: str, rank: str) -> None:
+        """Pass on that it does not any more."""
+        by = member_name(member, self._again.get(member, 1))
+        self._launcher.health.rank_trusted(self._launcher.name, by, rank)
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Pass on what a rank is doing."""

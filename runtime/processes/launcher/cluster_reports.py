@@ -57,7 +57,15 @@ class Run(Protocol):
         ...
 
     def suspected(self, by: str, rank: str, why: str) -> None:
-        """Record that a rank believes another one to be lost."""
+        """Record that a rank cannot reach another one."""
+        ...
+
+    def trusted(self, by: str, rank: str) -> None:
+        """Record that it reaches it again."""
+        ...
+
+    def stands_still(self, rank: str, *, goes_on: bool) -> None:
+        """Record that a rank is stopped, or is not any more."""
         ...
 
     def read_input(self, place: Place, size: int) -> None:
@@ -164,6 +172,7 @@ class ClusterReports:
     def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
         """Record how a rank has ended."""
         found = RankExit(*facts)
+        self._run.stands_still(rank, goes_on=True)
         self._waits.rank_ended(rank, in_words(code, found.signal))
         self._post(RankEnded(rank, code, why, found))
         for text in found.traceback.splitlines():
@@ -185,6 +194,7 @@ class ClusterReports:
 
     def rank_frozen(self, member: str, rank: str, seconds: float) -> None:  # noqa: ARG002
         """Tell the user that a rank stands still, or goes on."""
+        self._run.stands_still(rank, goes_on=not seconds)
         if seconds:
             text = "rank %s stands still since %.3g s: a signal or a debugger has stopped it"
             _log.warning(text, rank, seconds)
@@ -194,6 +204,10 @@ class ClusterReports:
     def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:  # noqa: ARG002
         """Let it be decided who of two ranks is lost that cannot reach each other."""
         self._run.suspected(by, rank, why)
+
+    def rank_trusted(self, member: str, by: str, rank: str) -> None:  # noqa: ARG002 - as above
+        """Record that the two reach each other again."""
+        self._run.trusted(by, rank)
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Record that the native MPI of the cluster has ended."""

@@ -63,6 +63,7 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, se
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
     Condemn,
+    CondemnRank,
     Discard,
     Effect,
     Explain,
@@ -79,6 +80,7 @@ from runtime.run.events import (
     Stop,
     Suspected,
     TellEnd,
+    TellUnreachable,
 )
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of, hosted_identifiers
@@ -93,6 +95,7 @@ from runtime.run.replacements import (
     TellMoved,
 )
 from runtime.run.state import RunPhase, RunState
+from runtime.run.suspicions import Suspicions
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import parsed
@@ -113,7 +116,7 @@ _HOMELESS = "could not be started again: its front-end is lost"
 
 _ABOUT_RANKS = {
     "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
-    "rank_suspected",
+    "rank_suspected", "rank_trusted", "rank_frozen",
 }  # fmt: skip
 """Operations whose second argument is a rank of the cluster that tells it."""
 
@@ -134,6 +137,8 @@ class Report:
 
 class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
+
+    _stopping = False
 
     def __init__(
         self,
@@ -184,8 +189,8 @@ class Executor:
         self._exchanged = Exchanged()
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
+        self._suspicions = Suspicions(self._replacements.incarnation)
         self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
-        self._stopping = False
         self._started: float | None = None
         self._assembly = assembly
         if assembly is not None:
@@ -276,12 +281,14 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case TellEnd(rank, code, why, True):
-                self._tell_end(rank, code, why)
-            case TellEnd(rank):
-                self._tell_again(rank)
+            case TellEnd(rank, code, why, is_new):
+                (self._tell_end if is_new else self._tell_again)(rank, code, why)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
+            case CondemnRank(rank, why):
+                self._condemn_rank(rank, why)
+            case TellUnreachable(by, rank, why):
+                self._tell_unreachable(by, rank, why)
             case Explain():
                 self.waits.look(self._explained, with_stacks=True)
             case GiveUp():
@@ -303,7 +310,16 @@ class Executor:
                 place.views.lost(reports)
         self._replace(one for one in effects if not isinstance(one, TellMoved))
 
-    def _tell_again(self, rank: str) -> None:
+    def _condemn_rank(self, rank: str, why: str) -> None:
+        said = "rank %s is ended: others cannot reach it, and not all can go on: %s"
+        _log.warning(said, rank, why)
+        self._places[rank.rpartition(":")[0]].control.end_rank(rank)
+
+    def _tell_unreachable(self, by: str, rank: str, why: str) -> None:
+        report = end_of(rank, LOST, why, "", time.strftime("%H:%M:%S"))
+        self._places[by.rpartition(":")[0]].views.lost([report | {"by": by}])
+
+    def _tell_again(self, rank: str, _code: int, _why: str) -> None:
         for place in self._places.values():
             if not place.was_lost:
                 place.views.lost([self._ends[rank]])
@@ -624,15 +640,32 @@ class Executor:
             self._input.want(size)
 
     def suspected(self, by: str, rank: str, why: str) -> None:
-        """Let it be decided who is lost, once all else that could explain it is known."""
-        incarnation = self._replacements.incarnation(rank)
-        self._later(
-            self._verdicts.known_after, lambda: self._decide(Suspected(by, rank, why), incarnation)
-        )
+        """Let it be decided who is lost.
 
-    def _decide(self, event: Suspected, incarnation: int) -> None:
-        if incarnation == self._replacements.incarnation(event.rank):  # else another one is there
-            self._post(event)
+        Where others go on without that is done once all else is known that could explain it.
+        """
+        self._suspicions.add(by, rank, why)
+        if any(parsed(by)[0] in ranks for ranks in self._replaceable.values()):
+            self._later(self._verdicts.known_after, lambda: self._decide(by, rank))
+        else:
+            self._decide(by, rank)
+
+    def trusted(self, by: str, rank: str) -> None:
+        """Record that a rank is reached again."""
+        self._suspicions.withdraw(by, rank)
+
+    def stands_still(self, rank: str, *, goes_on: bool) -> None:
+        """Decide nothing about a rank that is stopped, until a while after that."""
+        if not goes_on:
+            self._suspicions.stopped(rank)
+            return
+        for pair in self._suspicions.goes_on(rank):
+            self._later(self._verdicts.known_after, partial(self._decide, *pair))
+
+    def _decide(self, by: str, rank: str) -> None:
+        if self._suspicions.is_due(by, rank):
+            why, blamed = self._suspicions.why(by, rank), self._suspicions.blamed(by, rank)
+            self._post(Suspected(parsed(by)[0], parsed(rank)[0], why, blamed))
 
     def front_end_up(self, place: Place) -> None:
         """Once all front-ends are there, let their components wait for their members."""

@@ -38,9 +38,15 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     stays = options.goes_on and not options.is_again
     os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
-        tag_output(rank, folder=options.room, keep_connection=True, stays=stays)
+        tag_output(
+            rank,
+            folder=options.room,
+            keep_connection=True,
+            incarnation=options.incarnation,
+            stays=stays,
+        )
     elif not is_child:
-        run_below(options.room, rank, stays=stays)
+        run_below(options.room, rank, incarnation=options.incarnation, stays=stays)
     read_from_pipe(options.room, rank)
     from runtime.membership.rank_link import RankLink, remember
 

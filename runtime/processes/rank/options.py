@@ -15,6 +15,7 @@ class RankOptions:
         "comm_world",
         "failures",
         "goes_on",
+        "incarnation",
         "is_again",
         "kind",
         "path",
@@ -44,7 +45,8 @@ class RankOptions:
         self.goes_on = self.failures == "return" or self.replicas > 1
         self.is_again = "--again" in named
         """Whether it is started in place of one that was lost, without `mpiexec`."""
-        self.rank = int(named.get("--again", "-1"))
+        again = named.get("--again", "-1#1").partition("#")
+        self.rank, self.incarnation = int(again[0]), int(again[2])
         self.room = named["--room"]
         self.umask = int(named["--umask"], 8)
         self.kind = kinds[0]

@@ -15,7 +15,7 @@ import pytest
 
 from gcm.invocation import Invocation
 from runtime.machine.calls import Served, stub
-from runtime.machine.contracts import Facts, Membership, Routes
+from runtime.machine.contracts import Facts, Health, Membership, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.room import Entrance, write_key
@@ -41,6 +41,9 @@ class FrontEnd:
         self.heard: SimpleQueue[tuple[str, int, list[Facts]]] = SimpleQueue()
         served = Served()
         served.serve(Membership, self)
+        served.serve(Health, self)
+        self.left: list[str] = []
+        self.all_have_left = threading.Event()
         self.passed_on: list[tuple[str, str]] = []
         here, there = MemoryStream.pair()
         Channel(reactor, there, "here", self.further).open()
@@ -72,10 +75,15 @@ class FrontEnd:
         """Know it anyway."""
 
     def rank_left(self, rank: str) -> None:
-        """Expect it: the test is over."""
+        self.left.append(rank)
 
     def all_left(self) -> None:
-        """Expect it."""
+        self.all_have_left.set()
+
+    def hear(self, *_: Any) -> None:
+        """Take what a rank says of its health."""
+
+    ended = unable = aborted = replace = suspects = trusts = waiting = hear
 
 
 class Runs:
@@ -101,6 +109,21 @@ def link(front_end: FrontEnd, tmp_path: Path) -> Iterator[RankLink]:
     made = RankLink(str(tmp_path), "0:0:1")
     yield made
     made._channel.close()
+
+
+@pytest.mark.parametrize(
+    ("last_word", "left"),
+    [(("ended", 0, ""), []), (("suspects", "0:0:0#1", "no way"), ["0:0:1"]), ((), ["0:0:1"])],
+)
+def test_a_rank_has_left_without_a_word_unless_it_has_said_how_it_ends(
+    front_end: FrontEnd, link: RankLink, last_word: tuple[Any, ...], left: list[str]
+) -> None:
+    if last_word:
+        operation, *args = last_word
+        getattr(link.wrapper.health, operation)(link.name, *args)
+    link._channel.close()
+    assert front_end.all_have_left.wait(PATIENCE)
+    assert front_end.left == left
 
 
 def test_a_rank_cannot_run_code_in_its_front_end(

@@ -6,7 +6,10 @@ import os
 import random
 import signal
 import socket
+import time
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -125,6 +128,51 @@ def test_whoever_ended_without_a_word_is_lost_at_once(ranks: Ranks) -> None:
     assert "is lost" in words
     assert "it could not be resumed: " in words
     assert "Connection refused" in words
+
+
+def _shut_all_sockets() -> None:
+    """Break all connections of this process, and let its system refuse others."""
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as found:
+            if found.family == socket.AF_INET:
+                found.shutdown(socket.SHUT_RDWR)
+
+
+@plainly
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_who_is_refused_by_the_host_of_a_peer_that_lives_lets_others_decide_and_tries_on(
+    ranks: Ranks, tmp_path: Path, *, comes_back: bool
+) -> None:
+    """As where a firewall says for a while that nobody is there."""
+    flag = tmp_path / "suspected"
+
+    def refusing(rank: Rank) -> bytes:
+        rank.receive(b"hello")
+        _shut_all_sockets()
+        while not flag.exists():
+            time.sleep(0.01)
+        return rank.receive(b"again") if comes_back else b""
+
+    def suspecting(rank: Rank) -> tuple[list[str], str]:
+        told: list[Any] = []
+        rank.connections.suspect = lambda _, why: told.append(why)
+        rank.connections.resume_timeout = 0.5
+        rank.until(lambda: rank.send(0, b"hello").done)
+        rank.until(lambda: told)
+        assert not rank.ear.gone
+        flag.touch()
+        if comes_back:
+            sent = rank.send(0, b"again", b"back")
+            rank.until(lambda: told[-1] is None and sent.done)
+        else:
+            rank.connections.confirm(0)
+            rank.until(lambda: rank.ear.gone)
+        return [str(why) for why in told[1:]], str(rank.ear.gone.get(0, ""))
+
+    came, (later, gone) = ranks.run(refusing, suspecting)
+    assert came == (b"back" if comes_back else b"")
+    assert later == (["None"] if comes_back else [])
+    assert ("cannot be reached" in gone) is not comes_back
 
 
 @plainly

@@ -14,6 +14,7 @@ from runtime.run import events
 from runtime.run.events import (
     Begin,
     Condemn,
+    CondemnRank,
     Discard,
     Effect,
     Event,
@@ -27,6 +28,7 @@ from runtime.run.events import (
     Start,
     Stop,
     TellEnd,
+    TellUnreachable,
 )
 from runtime.run.failure_report import messages
 from runtime.run.outline import Outline
@@ -85,6 +87,10 @@ def write(effect: Effect) -> str:
             return f"tell all that {rank} {why} ({code})"
         case Condemn(cluster, why):
             return f"condemn {cluster} {why}"
+        case CondemnRank(rank, why):
+            return f"end {rank} {why}"
+        case TellUnreachable(by, rank, why):
+            return f"tell {by} that {rank} is lost to it: {why}"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
             return type(effect).__name__.lower()
 
@@ -864,8 +870,28 @@ def test_a_suspicion_of_a_rank_that_has_ended_is_answered_with_its_end_and_harms
     )
 
 
-def test_where_losses_end_the_run_a_suspicion_changes_nothing(started: RunState) -> None:
-    assert started.handle(events.Suspected("0:0:0", "1:0:0", "cut"), 1.0) == []
+def test_where_losses_end_the_run_a_rank_is_lost_only_to_the_one_that_cannot_reach_it(
+    started: RunState,
+) -> None:
+    told = started.handle(events.Suspected("0:0:0", "1:0:0", "cut"), 1.0)
+    assert told == [events.TellUnreachable("0:0:0", "1:0:0", "cut")]
+
+
+def test_of_two_ranks_of_a_cluster_that_cannot_reach_each_other_the_one_to_blame_is_ended(
+    surviving: RunState,
+) -> None:
+    play(
+        surviving,
+        """
+        > Suspected 0:0:1 0:0:0 "no way" 0:0:0
+        end 0:0:0 no way
+        > Suspected 0:0:0 0:0:1 "no way" 0:0:0
+        > RankEnded 0:0:0 137
+        /0:0:0 is failed exit code 137
+        tell all that 0:0:0 ended with exit code 137 (137)
+        """,
+    )
+    assert surviving.state is RunPhase.RUNNING
 
 
 @pytest.fixture

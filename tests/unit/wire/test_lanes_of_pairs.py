@@ -61,7 +61,8 @@ class Side:
     """One rank of the pair, with what is around its lanes; `dial` says what comes of dialling."""
 
     silence, resume_timeout = 30.0, 20.0
-    suspect: Callable[[int, PeerLost], None] | None = None
+    suspect: Callable[[int, PeerLost | None], None] | None = None
+    are_all_ends_told = False
 
     def __init__(self, me: int) -> None:
         self.me = me
