@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.composite import Composite
@@ -144,7 +143,7 @@ class _Notification:
     def __call__(self, *args: Any) -> None:
         """Send the call off; nothing happens once the other process has gone."""
         with suppress(ChannelClosed):
-            self._host.note(replace(self._call, args=args))
+            self._host.note(self._call._replace(args=args))
 
 
 class _Port(RemotePort):
