@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.composite import Composite
+from gcm.interfaces.call_chain import as_header
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.interface import ClientInterface
@@ -165,7 +166,7 @@ class _Port(RemotePort):
                 place=self._component,
                 cure="Use submit(), or make the call in a thread of your own",
             )
-        return super().__call__(*args, **kwargs)
+        return self.send(args, kwargs, as_header()).result()
 
 
 class _BlockPort(_Port):

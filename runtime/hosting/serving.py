@@ -123,6 +123,7 @@ class Serving:
         exchanges = redistributes(end.type.signature)
         if exchanges:
             call.exchanges_blocks_of(end, target.operation)
+        call.waits_for_others = is_asynchronous(operation)
         if not isinstance(end, ServerInterface):
             return self._workers.run
         if end.gathering is not None:
@@ -132,7 +133,7 @@ class Serving:
         admits_calls = end.owner.membrane.admits_calls
         if admits_calls and end.type.signature in CONTRACTS:
             return _at_once
-        if not admits_calls or is_asynchronous(operation):
+        if call.waits_for_others or not admits_calls:
             return self._lane(whose, end).run
         if exchanges:  # it may wait for rows that lie elsewhere
             return self._workers.run
@@ -168,7 +169,8 @@ class Serving:
 class _Service:
     """A call that is carried out, by whatever thread calls this, and the future of its result."""
 
-    __slots__ = ("_exchange", "_opened", "_operation", "_passes_on", "_serving", "_target", "future")
+    __slots__ = ("_exchange", "_opened", "_operation", "_passes_on", "_serving", "_target", "future",
+                 "waits_for_others")  # fmt: skip
 
     def __init__(
         self, serving: Serving, opened: Opened, target: Target, operation: Callable[..., Any]
@@ -179,6 +181,7 @@ class _Service:
         self._operation = operation
         self._exchange: Operation | None = None
         self._passes_on = False
+        self.waits_for_others = False
         self.future: Future[Any] = Future(target)
         self.future.set_running_or_notify_cancel()
 
@@ -197,16 +200,17 @@ class _Service:
             args, kwargs = call.args, call.kwargs
             if self._exchange is not None and not self._passes_on:
                 args, kwargs = of_blocks(self._exchange, arrived, args, kwargs)
-            elsewhere = is_asynchronous(self._operation)
-            before = work_on(of_header(chain, is_arriving=elsewhere) if chain else None)
+            before = work_on(
+                of_header(chain, is_arriving=self.waits_for_others) if chain else None
+            )
             try:
-                if elsewhere:
+                if self.waits_for_others:
                     result = submit_to(self._operation, args, kwargs)
                 else:
                     result = self._operation(*args, **kwargs)
             finally:
                 work_on(before)
-            if elsewhere:
+            if self.waits_for_others:
                 result.add_done_callback(self._take)
             else:
                 self._finish(result)

@@ -141,7 +141,8 @@ class Channel:
         if number := self._await(answer):
             answer.number = number
             try:
-                self._send(self._frame(CALL, number, invocation))
+                given = invocation.args, invocation.kwargs
+                self._send(call_frame(CALL, number, invocation, given, self._codec))
             except (NotSendable, FrameError) as error:
                 if self._waiting.pop(number, None) is not None:
                     answer.set_exception(error)
@@ -156,7 +157,8 @@ class Channel:
             ChannelClosed: the connection has ended.
             NotSendable: an argument cannot be pickled.
         """
-        if not self._send(self._frame(NOTE, 0, invocation), now=now):
+        given = invocation.args, invocation.kwargs
+        if not self._send(call_frame(NOTE, 0, invocation, given, self._codec), now=now):
             raise self._closed_error(invocation)
 
     def close(self) -> None:
@@ -192,9 +194,6 @@ class Channel:
         return f"<channel to {self.peer}, {'closed' if self._ended else 'open'}>"
 
     # -- sending ---------------------------------------------------------------------------------
-
-    def _frame(self, kind: int, number: int, call: Invocation) -> Frame:
-        return call_frame(kind, number, call, (call.args, call.kwargs), self._codec)
 
     def _await(self, awaited: Awaited) -> int:
         """Wait for an outcome under a fresh number; 0 if none can come, which was told then."""
@@ -264,7 +263,7 @@ class Channel:
         with self._wanting:
             if self._ended is None:
                 read = not self._read_elsewhere and self._may_read
-                self._stream.want(read=read, write=bool(self._outbox.size))
+                self._stream.want(read=read, write=self._outbox.size > 0)
 
     @property
     def _may_read(self) -> bool:
@@ -415,7 +414,7 @@ class Channel:
 
     def _answer_done(self, request: IncomingCall, done: Future[Any]) -> None:
         error = done.exception()
-        self._answer(request, error, None if error else done.result())
+        self._answer(request, error, None if error is not None else done.result())
 
     def _answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
         if request.is_note:
