@@ -66,7 +66,7 @@ class ReferenceCodec(Codec):
 
 
 class _Pickler(pickle.Pickler):
-    # Not given to an `__init__`: each call makes a pickler, and that would double the time it takes.
+    # Not given to an `__init__`: each call makes one, and that would double the time it takes.
     host: Host
 
     def reducer_override(self, value: Any) -> Any:

@@ -77,8 +77,8 @@ class Serving:
             run = self._in_order(call, operation, target, whose)
         if not run(call):
             gone = f"{target} is not called any more: the process {self.name} ends"
-            call.future.set_exception(ChannelClosed(gone, place=target.component))
-        return call.future
+            call.set_exception(ChannelClosed(gone, place=target.component))
+        return call
 
     def work(self, work: Callable[[], object]) -> bool:
         """Do something in a worker; return whether: after `close` it is not done."""
@@ -138,15 +138,17 @@ class Serving:
         if exchanges:  # it may wait for rows that lie elsewhere
             return self._workers.run
         called = end, target.operation
-        if called in self._slow or not self._reactor.is_own_thread():
-            return lambda work: self._workers.run(partial(self._timed, called, work))
-        return partial(self._run_at_once, called)
+        at_once = called not in self._slow and self._reactor.is_own_thread()
+        return partial(self._run_timed, called, at_once)
 
-    def _run_at_once(self, called: tuple[ServerInterface, str], work: Work) -> bool:
-        """Let the thread that received a call carry it out: no other one has to be woken."""
+    def _run_timed(self, called: tuple[ServerInterface, str], at_once: bool, work: Work) -> bool:
+        """Let the thread that received a call carry it out if no other one has to be woken."""
+        timed = partial(self._timed, called, work)
+        if not at_once:
+            return self._workers.run(timed)
         if self._workers.are_closed:
             return False
-        self._reactor.task(partial(self._timed, called, work), self._workers.run)
+        self._reactor.task(timed, self._workers.run)
         return True
 
     def _timed(self, called: tuple[ServerInterface, str], work: Work) -> None:
@@ -166,24 +168,23 @@ class Serving:
             return lanes[key]
 
 
-class _Service:
-    """A call that is carried out, by whatever thread calls this, and the future of its result."""
+class _Service(Future[Any]):
+    """A call that is carried out, by whatever thread calls this: the future of its result."""
 
-    __slots__ = ("_exchange", "_opened", "_operation", "_passes_on", "_serving", "_target", "future",
-                 "waits_for_others")  # fmt: skip
+    _state = "RUNNING"  # it cannot be cancelled
+    _exchange: Operation | None = None
+    _passes_on = False
+    waits_for_others = False
+    """Whether others than the thread that calls do the work."""
 
     def __init__(
         self, serving: Serving, opened: Opened, target: Target, operation: Callable[..., Any]
     ) -> None:
+        super().__init__(target)
         self._serving = serving
         self._opened = opened
         self._target = target
         self._operation = operation
-        self._exchange: Operation | None = None
-        self._passes_on = False
-        self.waits_for_others = False
-        self.future: Future[Any] = Future(target)
-        self.future.set_running_or_notify_cancel()
 
     def exchanges_blocks_of(self, end: Interface, name: str) -> None:
         """Let the blocks of arrays that an operation exchanges stay where they are."""
@@ -200,9 +201,7 @@ class _Service:
             args, kwargs = call.args, call.kwargs
             if self._exchange is not None and not self._passes_on:
                 args, kwargs = of_blocks(self._exchange, arrived, args, kwargs)
-            before = work_on(
-                of_header(chain, is_arriving=self.waits_for_others) if chain else None
-            )
+            before = work_on(of_header(chain, is_arriving=self.waits_for_others) if chain else None)
             try:
                 if self.waits_for_others:
                     result = submit_to(self._operation, args, kwargs)
@@ -230,11 +229,11 @@ class _Service:
     def _finish(self, result: Any) -> None:
         if self._exchange is not None and self._exchange.reduction is None:
             result = self._serving.blocks.outgoing(result, None)
-        self.future.set_result(result)
+        self.set_result(result)
 
     def _fail(self, error: BaseException) -> None:
         here = f"raised in {self._target.component}, in the process {self._serving.name}"
-        self.future.set_exception(_for_travel(error, here))
+        self.set_exception(_for_travel(error, here))
 
 
 def _end_of(operation: Any) -> Any:

@@ -66,7 +66,7 @@ class Frame:
         return whole.pack(MARK, self.kind, count, self.number, *map(len, self.parts))
 
     def pieces(self) -> list[Part]:
-        """Return the bytes to send: a small frame in one piece, the parts of a large one as they are.
+        """Return the bytes to send: a small frame in one piece, the parts of a large one each.
 
         Raises:
             FrameError: there are more parts than a frame can have.
@@ -180,7 +180,8 @@ class FrameReader:
         size = HEAD.size + count * LENGTH
         if end - begin < size:
             return 0
-        lengths: tuple[int, ...] = _lengths_of(count).unpack_from(self._stage, begin + HEAD.size)
+        whole = _LENGTHS[count] if count < len(_LENGTHS) else Struct(f"!{count}Q")
+        lengths: tuple[int, ...] = whole.unpack_from(self._stage, begin + HEAD.size)
         total = sum(lengths)
         if total > self._most:
             raise FrameError(
@@ -252,9 +253,4 @@ def _no_frame() -> FrameError:
 
 _LENGTHS = tuple(Struct(f"!{count}Q") for count in range(8))
 _HEADS = tuple(Struct(f"{HEAD.format}{count}Q") for count in range(8))
-"""How the heads of frames with few parts are written."""
-
-
-def _lengths_of(count: int) -> Struct:
-    """Return how the lengths of so many parts are written."""
-    return _LENGTHS[count] if count < len(_LENGTHS) else Struct(f"!{count}Q")
+"""How heads of frames with few parts are written; for others that is made when it is needed."""

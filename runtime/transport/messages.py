@@ -153,8 +153,9 @@ def call_frame(
     if target.chain:
         where += f"\0{target.chain}".encode()
     is_raw = not kwargs and len(args) == 1 and type(args[0]) is bytes
+    value = args[0] if is_raw else (args, dict(kwargs))
     try:
-        return Frame(kind, number, [where, *codec.dump(args[0] if is_raw else (args, dict(kwargs)))])
+        return Frame(kind, number, [where, *codec.dump(value)])
     except NotSendable as error:
         error.place = f"an argument of {target}"
         raise

@@ -128,7 +128,7 @@ class Outbox:
             try:
                 sent = self._stream.send(parts[:MOST_VIEWS])
             except OSError:
-                pass  # The reactor meets the same error and ends the channel, with its reason.
+                sent = 0  # The reactor meets the same error and ends the channel, with its reason.
             if sent == size:
                 self._left += sent
                 return True
