@@ -134,15 +134,16 @@ class Channel:
     def call(self, invocation: Invocation, codec: Codec | None = None) -> Future[Any]:
         """Send `invocation` off and return the future of its result.
 
-        With a `codec` of its own the result is opened with that: who answers may be somebody
-        behind the peer who is trusted less.
+        With a `codec` of its own the arguments are written and the result is opened with that: who
+        answers may be somebody behind the peer who is trusted more, or less.
         """
-        answer = _Answer(self, invocation, codec or self._codec)
+        codec = codec or self._codec
+        answer = _Answer(self, invocation, codec)
         if number := self._await(answer):
             answer.number = number
             try:
                 given = invocation.args, invocation.kwargs
-                self._send(call_frame(CALL, number, invocation, given, self._codec))
+                self._send(call_frame(CALL, number, invocation, given, codec))
             except (NotSendable, FrameError) as error:
                 if self._waiting.pop(number, None) is not None:
                     answer.set_exception(error)
@@ -430,7 +431,7 @@ class Channel:
         number = request.frame.number
         if error is None:
             try:
-                self._send(result_frame(number, result, self._codec), answer=True)
+                self._send(result_frame(number, result, request.codec), answer=True)
                 return
             except (NotSendable, FrameError) as unsendable:
                 unsendable.place = f"the result of {request}"

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
-from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
@@ -44,7 +43,7 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
-from runtime.transport.messages import Target
+from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
@@ -77,6 +76,7 @@ class FrontEndProcess:
         self._guard = guard  # for the first life of the ranks
         self._reactor = reactor
         self._stopping = False
+        self._ended_by = 0  # the signal
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
         served = Served()
@@ -91,7 +91,7 @@ class FrontEndProcess:
             "the launcher",
             self._host.serve,
             relay=self._inward,
-            codec=ReferenceCodec(self._host),
+            codec=PLAIN_DATA,
         )
         self._host.routes.add("/", self._channel)
         self._knows_all = False  # who is where
@@ -109,8 +109,9 @@ class FrontEndProcess:
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
 
-    def end(self, *_: object) -> None:
+    def end(self, number: int = 0, *_: object) -> None:
         """End as soon as possible; fit to be a signal handler."""
+        self._ended_by = number
         self._over.set()
 
     def run(self, received: bytes = b"") -> None:
@@ -121,6 +122,8 @@ class FrontEndProcess:
                 self._ranks.start()
             self._launcher.membership.up(self._launcher.name)
         self._over.wait()
+        if self._ended_by and not self._stopping:
+            self._part_from_launcher()
         if self._heartbeats is not None:
             self._reactor.soon(self._heartbeats.end)
         if self._frozen is not None:
@@ -135,6 +138,14 @@ class FrontEndProcess:
             self._forwarding.close()
         self._host.close()
         self._channel.close()
+
+    def _part_from_launcher(self) -> None:
+        """Let the launcher know before the ranks end, which it would take for its own wish."""
+        print(f"it was ended by {signal.Signals(self._ended_by).name}", file=sys.stderr)
+        parted = threading.Event()
+        self._channel.when_closed(lambda _: parted.set())
+        self._channel.close()
+        parted.wait()
 
     def _can_forward(self) -> bool:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""
