@@ -1,8 +1,11 @@
 """The output of ranks with replicas: each line is shown once, whichever replica says it first.
 
-Replicas write the same lines in the same order, so a line is known by its number. It is shown when
-the first replica has written it: that needs no memory for lines of those that are behind, and
-nothing is missing or twice when one of them dies.
+Replicas write the same lines in the same order to stdout, so such a line is known by its number: it
+is shown when the first replica has written it. That needs no memory for lines of those that are
+behind, and nothing is missing or twice when one of them dies.
+
+On stderr one replica alone may say something, such as a warning about its host or why it has
+failed. A line is known by its text there: it is shown as often as a replica has written it.
 """
 
 from __future__ import annotations
@@ -11,6 +14,12 @@ from collections.abc import Iterator, Mapping
 
 Stream = tuple[str, str]
 """Who writes, a process or a rank, and whether that is its stdout or its stderr."""
+
+MOST_KEPT = 64 << 10
+"""A line that is longer is shown in pieces of so many bytes, each like a line of its own."""
+
+MOST_BEHIND = 4096
+"""Of so many lines of stderr it is known which a replica has not written yet; then of the last."""
 
 
 class ReplicaLines:
@@ -30,46 +39,76 @@ class ReplicaLines:
         for process, rank in ranks.items():
             firsts.setdefault(rank, process)
         self._names = {process: firsts[rank] for process, rank in ranks.items()}
+        self._replicas: dict[str, list[str]] = {}
+        for process, name in self._names.items():
+            self._replicas.setdefault(name, []).append(process)
         self._written: dict[Stream, int] = {}
         self._shown: dict[Stream, int] = {}
-        self._begun: dict[Stream, list[bytes]] = {}
+        self._behind: dict[str, dict[int, int]] = {process: {} for process in ranks}
+        """How often each line was shown on stderr that a process has not written; by its hash."""
+        self._begun: dict[Stream, bytearray] = {}
 
     def written(self, process: str, stream: str, block: bytes) -> tuple[str, bytes]:
         """Return the name under which to show a block, and what of it is shown.
 
         A line that is not complete is kept: the process may die before it writes the rest.
         """
-        name, key = self._names[process], (process, stream)
-        end = block.rfind(b"\n") + 1
-        begun = self._begun.setdefault(key, [])
-        if not end:
-            begun.append(block)
-            return name, b""
-        rest, block = block[end:], b"".join((*begun, block[:end]))
-        begun[:] = [rest]
-        before = self._written.get(key, 0)
-        after = self._written[key] = before + block.count(b"\n")
-        shown = self._shown.get((name, stream), 0)
-        if after <= shown:
-            return name, b""
-        self._shown[name, stream] = after
-        return name, _behind(block, shown - before)
+        name, begun = self._names[process], self._begun.setdefault((process, stream), bytearray())
+        looked = len(begun)
+        begun += block
+        is_new = self._is_new_text if stream == "stderr" else self._is_new
+        shown, start = [], 0
+        while end := _end_of_line(begun, start, max(start, looked)):
+            line = bytes(memoryview(begun)[start:end])
+            if is_new(process, name, stream, line):
+                shown.append(line)
+            start = end
+        del begun[:start]
+        return name, b"".join(shown)
+
+    def _is_new(self, process: str, name: str, stream: str, line: bytes) -> bool:
+        """Count a line; tell whether nobody has written as many."""
+        del line
+        count = self._written[process, stream] = self._written.get((process, stream), 0) + 1
+        is_new = count > self._shown.get((name, stream), 0)
+        if is_new:
+            self._shown[name, stream] = count
+        return is_new
+
+    def _is_new_text(self, process: str, name: str, stream: str, line: bytes) -> bool:
+        """Count a line; tell whether nobody has written this one as often."""
+        del stream
+        text, behind = hash(line), self._behind[process]
+        if times := behind.pop(text, 0):
+            if times > 1:
+                behind[text] = times - 1
+            return False
+        for twin in self._replicas[name]:
+            if twin != process:
+                its = self._behind[twin]
+                its[text] = its.pop(text, 0) + 1
+                if len(its) > MOST_BEHIND:
+                    del its[next(iter(its))]
+        return True
 
     def finish(self) -> Iterator[tuple[str, str, bytes]]:
         """Yield the name, the stream and what is left of lines that nobody has completed."""
         lasts: dict[Stream, bytes] = {}
         for (process, stream), begun in self._begun.items():
             key = self._names[process], stream
-            last = b"".join(begun)
-            if last and self._written.get((process, stream), 0) == self._shown.get(key, 0):
-                lasts[key] = max(lasts.get(key, b""), last, key=len)
+            is_ahead = self._written.get((process, stream), 0) == self._shown.get(key, 0)
+            if begun and (is_ahead or stream == "stderr"):
+                lasts[key] = max(lasts.get(key, b""), bytes(begun), key=len)
         for (name, stream), last in lasts.items():
             yield name, stream, last
 
 
-def _behind(block: bytes, lines: int) -> bytes:
-    """Return what is behind the first so many lines."""
-    start = 0
-    for _ in range(lines):
-        start = block.index(b"\n", start) + 1
-    return block[start:]
+def _end_of_line(output: bytearray, start: int, looked: int) -> int:
+    """Return where a line ends, or a piece of a long one; 0 if it is not complete.
+
+    Up to `looked` it was looked for its end before.
+    """
+    end = output.find(b"\n", looked, start + MOST_KEPT) + 1
+    if end:
+        return end
+    return start + MOST_KEPT if len(output) - start >= MOST_KEPT else 0

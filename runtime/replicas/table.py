@@ -50,9 +50,9 @@ class ReplicaTable:
         number, rank = divmod(process, self.ranks)
         return Replica(rank, number)
 
-    def process_of(self, replica: Replica) -> int:
-        """Return the index of the process that is a replica."""
-        return replica.number * self.ranks + replica.rank
+    def rank_of(self, process: int) -> int:
+        """Return which rank a process is a replica of."""
+        return process % self.ranks
 
     def processes_of(self, rank: int) -> tuple[int, ...]:
         """Return the indexes of all replicas of a rank, by their numbers."""

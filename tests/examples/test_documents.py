@@ -42,12 +42,17 @@ DOCUMENTS = [
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]
 """Single sections, of documents that also show what no test can run."""
-ELSEWHERE = ["docs/peers.md"]
+ELSEWHERE = ["docs/peers.md", "docs/gcm-run.md"]
 """Documents that another test runs, because they need more than a folder."""
 
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
-RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
+RUN = """\
+import sys
+sys.argv[0] = "gcm-run"  # what it calls itself
+from runtime.cli import run_main
+sys.exit(run_main())
+"""
 PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 PROGRAMS = {
     "gcm": GCM,

@@ -105,6 +105,7 @@ class Bench:
         python: str = "",
         ranks: int = 2,
         failures: str = "abort",
+        replicas: int = 1,
     ) -> DeploymentPlan:
         name = {"script": "program.py", "executable": "./program"}[application]
         if application == "script":
@@ -114,7 +115,8 @@ class Bench:
         cluster = f'<mpi ranks="{ranks}" command-path="{find_mpiexec()}"/>'
         grid = grid or f'<site name="s"><cluster name="a">{cluster}</cluster></site>'
         text = (
-            f'<deployment name="test"><application {application}="{name}" failures="{failures}"/>'
+            f'<deployment name="test"><application {application}="{name}" failures="{failures}"'
+            f' replicas="{replicas}"/>'
             f"<grid>{grid.replace('{mpi}', cluster)}</grid></deployment>"
         )
         path = self.folder / "test.xml"

@@ -37,6 +37,10 @@ def workers(*tags):
         die_at("told")
         world.recv(source=0)
     time.sleep(0.02 * rank)
+    if rank == 2:
+        world.send("first", 0, tag=4)
+        time.sleep(0.05)
+        world.send("second", 0, tag=4)
     for tag in tags:
         world.send((rank, tag), 0, tag=tag)
     world.recv(source=0)
@@ -65,6 +69,17 @@ def master():
         seen.append("not yet")
     die_at("tested")
     seen.append(MPI.Request.waitany(requests[1:]))
+    self = MPI.COMM_SELF
+    mixed = [self.irecv(tag=3), world.irecv(source=2, tag=4), self.isend("x", 0, 3)]
+    for _ in mixed:
+        seen.append(MPI.Request.waitany(mixed))
+    mixed = [world.irecv(source=2, tag=4), self.irecv(tag=3)]
+    while not MPI.Request.testany(mixed)[1]:
+        seen.append("none")
+    self.send("y", 0, 3)
+    while (all_done := MPI.Request.testall(mixed))[0] is False:
+        seen.append("not all")
+    seen.append(all_done)
     while not world.iprobe(tag=6):
         seen.append("nothing")
     world.probe(tag=6, status=status)

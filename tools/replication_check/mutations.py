@@ -73,6 +73,15 @@ def _drops_the_backup(right: Callable[..., Any]) -> Callable[..., Any]:
     return lead
 
 
+def _the_last_first(right: Callable[..., Any]) -> Callable[..., Any]:
+    def transmit(sends: Sends, settled: int) -> list[Effect]:
+        sends.backup = dict(reversed(sends.backup.items()))
+        effects: list[Effect] = right(sends, settled)
+        return effects
+
+    return transmit
+
+
 def _asks_nobody(right: Callable[..., Any]) -> Callable[..., Any]:
     def succeed(core: Replication, dead: int) -> list[Effect]:
         right(core, dead)
@@ -108,6 +117,7 @@ def _does_not_say_lead(right: Callable[..., Any]) -> Callable[..., Any]:
 
 MESSAGE = "one message"
 ANY = "from any of two"
+TAGS = "two tags in the order of the program"
 TEST = "a test before an answer"
 
 MUTATIONS = {
@@ -119,6 +129,9 @@ MUTATIONS = {
     ),
     "never commits": Mutation(Sends, "commit", _nothing, MESSAGE, "nothing left"),
     "delivers what was delivered": Mutation(Arrivals, "arrive", _delivers_all, MESSAGE, "once"),
+    "sends what is left in another order": Mutation(
+        Sends, "transmit", _the_last_first, TAGS, "same order"
+    ),
     "tells no old commits as a new master": Mutation(
         Sends, "commit_all", _nothing, MESSAGE, "nothing left"
     ),

@@ -8,12 +8,13 @@ waits for any of several, and clocks. All of it is protected by the lock of the 
 from __future__ import annotations
 
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
 from runtime.mpi.progress.decided_receives import DecidedReceive, DecidedReceives
-from runtime.mpi.progress.operations import IDLE, Operation
+from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 from runtime.replicas.decisions import UNKNOWN
 from runtime.replicas.effects import Decided, Lead
 from runtime.replicas.limits import ReplicationError
@@ -116,12 +117,20 @@ class DecisionPoints:
         return is_done
 
     def which_are_done(
-        self, operations: Sequence[tuple[int, Operation]], *, most: int | None, waits: bool
+        self,
+        mine: Sequence[tuple[int, Operation]],
+        natives: Sequence[tuple[int, MPI.Request]],
+        *,
+        most: int | None,
+        waits: bool,
     ) -> tuple[int, ...]:
         """Return the places of those that are done, as the master finds it, at most so many.
 
-        With `waits` there is at least one. They are done here too then.
+        With `waits` there is at least one. They are done here too then, and nothing of native MPI
+        is completed.
         """
+        operations = [*mine, *((place, _NativeRequest(one, idle=False)) for place, one in natives)]
+        operations.sort(key=itemgetter(0))
 
         def find() -> tuple[int, ...] | None:
             found = tuple(place for place, one in operations if one.test())[:most]
@@ -132,8 +141,9 @@ class DecisionPoints:
         self._await([one for place, one in operations if place in chosen])
         return chosen
 
-    def are_all_done(self, operations: Sequence[Operation]) -> bool:
+    def are_all_done(self, mine: Sequence[Operation], natives: Sequence[MPI.Request]) -> bool:
         """Tell whether all are done, as the master finds it; they are done here too then."""
+        operations = [*mine, *(_NativeRequest(one, idle=True) for one in natives)]
         self._engine.ask()
         are_done = self.choose("all", lambda: all(one.test() for one in operations))
         if are_done:
@@ -198,6 +208,38 @@ class DecisionPoints:
     def seed(self, make: Callable[[], str]) -> str:
         """Return the random seed that the master makes."""
         return self.choose("seed", make)
+
+
+class _NativeRequest(Operation):
+    """A request of native MPI, which is looked at only; it is that of a process with itself.
+
+    Whether one that has not begun counts as done is said by `idle`.
+    """
+
+    __slots__ = ("_idle", "_request")
+
+    def __init__(self, request: MPI.Request, *, idle: bool) -> None:
+        super().__init__()
+        self._request, self._idle = request, idle
+
+    @property
+    def urgency(self) -> int:
+        """It is urgent: no wake-up announces it."""
+        return POLLED
+
+    def test(self) -> bool:
+        """Ask native MPI."""
+        try:
+            index, is_done = MPI.Request.Get_status_any([self._request])
+        except MPI.Exception:
+            self.done = True  # who completes it meets the error
+        else:
+            self.done = is_done and (self._idle or index != MPI.UNDEFINED)
+        return self.done
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "a request of this process with itself"
 
 
 class _Undecided(Operation):

@@ -23,7 +23,7 @@ from runtime.mpi.progress.replicated_messages import (
     ReplicatedSending,
 )
 from runtime.replicas.core import Replication
-from runtime.replicas.effects import Drop, Keep, Tell, Transmit
+from runtime.replicas.effects import Deliver, Drop, Keep, Tell, Transmit
 from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ReplicatedConnections:
     def __init__(self, process: int, table: ReplicaTable, sink: MessageSink) -> None:
         """Be a process of the table; `sink` is told what concerns ranks."""
         self.process, self.table = process, table
-        self.rank = table.replica_at(process).rank
+        self.rank = table.rank_of(process)
         self.core = Replication(process, [table.processes_of(rank) for rank in range(table.ranks)])
         self.heard: Callable[[Effect], None] = lambda _: None
         self._sink = sink
@@ -108,7 +108,8 @@ class ReplicatedConnections:
         happened = self.below.progress()
         if self._open:
             self._open = [one for one in self._open if not one.look()]
-        self.carry_out(self.core.answer())
+        if answer := self.core.answer():
+            self.carry_out(answer)
         if self.core.has_to_acknowledge:
             self._acknowledge_in_time()
         return happened
@@ -181,7 +182,7 @@ class ReplicatedConnections:
 
     def _arrived(self, incoming: Incoming) -> None:
         process, head = incoming.source, incoming.head
-        incoming.source, incoming.head = self.table.replica_at(process).rank, head[: HEAD.size]
+        incoming.source, incoming.head = self.table.rank_of(process), head[: HEAD.size]
         if incoming.head == _FOR_CORE:
             incoming.take()
             incoming.owner = partial(self._hear, process)
@@ -216,7 +217,7 @@ class ReplicatedConnections:
 
     def _lost(self, process: int, why: Exception) -> None:
         self._gone[process] = why
-        rank = self.table.replica_at(process).rank
+        rank = self.table.rank_of(process)
         self._is_redundant |= rank == self.rank and isinstance(why, PeerLeft)
         self._inbox.lost(process)
         self.carry_out(self.core.lost(process))
@@ -264,6 +265,8 @@ class ReplicatedConnections:
                 sending.keep()
             case Drop(sending):
                 sending.drop()
+            case Deliver():
+                pass  # the inbox has delivered it
             case _:
                 self.heard(effect)
 

@@ -74,18 +74,21 @@ class Mix:
             return
         going_on = [(place, operation_of(request)) for place, request in self.mine]
         operations = [(place, one) for place, one in going_on if one is not None]
-        self.chosen = decisions.which_are_done(operations, most=most, waits=waits)
+        natives = list(zip(self.places, self.natives, strict=True))
+        self.chosen = decisions.which_are_done(operations, natives, most=most, waits=waits)
+        chosen = [(place, one) for place, one in natives if place in self.chosen]
+        self.places, self.natives = [place for place, _ in chosen], [one for _, one in chosen]
 
     def _decisions(self) -> DecisionPoints | None:
-        """Return what replicas agree with; native requests are of a process with itself."""
-        engine = self.engine() if self.left and not any(self.natives) else None
+        """Return what replicas agree with; where all are of a process with itself nothing."""
+        engine = self.engine() if self.left else None
         return None if engine is None else engine.decisions
 
     def are_done(self, *, waits: bool = False) -> bool:
         """Tell whether all of the grid are done; asks again only for the first that was not."""
         decisions = None if waits else self._decisions()
         if decisions is not None:
-            return decisions.are_all_done(self.left)
+            return decisions.are_all_done(self.left, self.natives)
         left = self.left
         while left and left[-1].test():
             left.pop()

@@ -3,7 +3,7 @@
 from runtime.peers.staging.broadcast import Broadcast, Fetch, Push, Shape, ordered
 from runtime.peers.staging.cache import ContentCache, path_in
 from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
-from runtime.peers.staging.fetching import ContentSource, OpenSource, UrlSource, fetch
+from runtime.peers.staging.fetching import ContentSource, OpenSource, fetch
 from runtime.peers.staging.service import StagingService
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "Shape",
     "StagedContent",
     "StagingService",
-    "UrlSource",
     "deliver",
     "fetch",
     "ordered",

@@ -70,13 +70,12 @@ def deliver(
     *,
     caller: str,
     shape: Shape = Shape.TREE,
-    urls: Sequence[str] = (),
     arrived: Callable[[str], None] = lambda _: None,
 ) -> Mapping[str, str]:
     """Bring a content to all receivers; return why some did not get it, by name.
 
-    With `urls` each peer gets it from there, or else from other peers. `arrived` is told
-    who has it. Returns once each peer has it or is lost; interrupted, it ends what goes on.
+    `arrived` is told who has it. Returns once each peer has it or is lost; interrupted, it ends
+    what goes on.
     """
     by_name = {one.name: one for one in receivers}
     events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
@@ -89,11 +88,10 @@ def deliver(
     def do(effect: Effect) -> None:
         receiver = by_name[effect.peer]
         try:
-            if isinstance(effect, Push) and not urls:
+            if isinstance(effect, Push):
                 push(content, receiver, caller, ending.is_set)
             else:
-                others = effect.sources if isinstance(effect, Fetch) else ()
-                sources = [*urls, *(by_name[one].source for one in others)]
+                sources = [by_name[one].source for one in effect.sources]
                 with receiver.open() as service:
                     told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
                     _pull(effect.peer, content.size, told, ending.is_set)

@@ -1,12 +1,9 @@
-"""A peer gets a content itself: from another peer that has or gets it, or from a URL."""
+"""A peer gets a content itself: from another peer that has or gets it."""
 
 from __future__ import annotations
 
-import http.client
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from runtime.peers.errors import PeerError, Refused
@@ -17,7 +14,6 @@ PIECE = 1 << 20  # bytes asked for at once
 STALL_TIMEOUT = 10.0  # seconds in which a source that gets the content itself has to get more
 PORTION = 20.0  # seconds after which who asked has to ask for more: it may have gone
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.1
-URL_TIMEOUT = 10.0
 
 
 class ContentSource(Protocol):
@@ -85,7 +81,7 @@ def fetch(
             with open_source(name) as source:
                 read_all(source)
             return name
-        except (PeerError, OSError, http.client.HTTPException) as fault:
+        except (PeerError, OSError) as fault:
             if isinstance(fault, Refused) and fault.reason in (Reason.DISK, Reason.ENDING):
                 raise
             faults.append(f"{name}: {' '.join(str(fault).split())}")
@@ -96,53 +92,3 @@ def fetch(
         reason=Reason.BAD_REQUEST,
         cause="\n".join(faults),
     )
-
-
-class UrlSource:
-    """A content behind a URL of http or https, read from where it is needed."""
-
-    def __init__(self, url: str, offset: int) -> None:
-        self._url = url
-        self._offset = offset
-        self._answer: http.client.HTTPResponse | None = None
-
-    def __enter__(self) -> UrlSource:
-        """Return the source; the first read opens it."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        if self._answer is not None:
-            self._answer.close()
-
-    def __str__(self) -> str:
-        """Return the URL."""
-        return self._url
-
-    def read(self, offset: int, most: int) -> bytes:
-        """Return a piece; the whole is not asked for again where the server knows ranges."""
-        if self._answer is None or offset != self._offset:
-            self._open(offset)
-        assert self._answer is not None
-        data = self._answer.read(most)
-        if not data:
-            raise PeerError(f"{self._url} ends after {offset} bytes")
-        self._offset += len(data)
-        return data
-
-    def _open(self, offset: int) -> None:
-        if not self._url.startswith(("http://", "https://")):
-            raise PeerError(f"{self._url!r} is neither http nor https")
-        request = urllib.request.Request(self._url, headers={"Range": f"bytes={offset}-"})
-        try:
-            answer = urllib.request.urlopen(request, timeout=URL_TIMEOUT)
-        except urllib.error.HTTPError as fault:
-            with fault:
-                raise PeerError(f"{self._url} cannot be read: {fault}") from None
-        if answer.status != http.client.PARTIAL_CONTENT:
-            left = offset
-            while left and (skipped := answer.read(min(PIECE, left))):
-                left -= len(skipped)
-        with suppress(AttributeError):
-            self._answer = answer
-        self._offset = offset

@@ -11,11 +11,11 @@ from typing import Any
 from runtime.peers.contracts import Plain
 from runtime.peers.errors import Refused
 from runtime.peers.model import Reason
+from runtime.peers.staging.broadcast import MOST_SOURCES
 from runtime.peers.staging.cache import ContentCache
-from runtime.peers.staging.fetching import PIECE, ContentSource, UrlSource, fetch
+from runtime.peers.staging.fetching import PIECE, ContentSource, fetch
 
 MOST_DIGESTS = 1000
-MOST_SOURCES = 16
 
 
 class StagingService:
@@ -57,7 +57,7 @@ class StagingService:
         return self.cache.read(digest, offset, min(most, PIECE))
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Get a content from peers (`peer:NAME=HOST:PORT`) or URLs; tell how much there is now."""
+        """Get a content from `peer:NAME=HOST:PORT`, in order; tell how much there is now."""
         digest, size = _described(content)
         self._check(caller, key)
         wanted = sources[:MOST_SOURCES]
@@ -74,10 +74,8 @@ class StagingService:
         return {"bytes": self.cache.held(digest), "source": source}
 
     def _open(self, source: str, digest: str) -> AbstractContextManager[ContentSource]:
-        if source.startswith("peer:"):
-            name, _, address = source.removeprefix("peer:").partition("=")
-            return self._open_peer(name, address, digest)
-        return UrlSource(source, self.cache.held(digest))
+        name, _, address = source.removeprefix("peer:").partition("=")
+        return self._open_peer(name, address, digest)
 
 
 def _described(content: list[Any]) -> tuple[str, int]:

@@ -18,7 +18,7 @@ _STYLE = """
 table{border-collapse:collapse}td,th{padding:.25em 1em .25em 0;text-align:left}
 td.n{text-align:right}th{border-bottom:1px solid #8888}svg{max-width:100%}
 svg text{font:11px system-ui,sans-serif;fill:currentColor}.dim{opacity:.6}
-circle.ring{fill:none;stroke:#8886}
+circle.ring{fill:none;stroke:#8886}circle.here{fill:currentColor}
 """
 
 
@@ -41,9 +41,9 @@ def page(view: LabView) -> str:
         ],
     )
     runs = _table(
-        ("application", "user", "phase", "processes", "peers, with ranks"),
+        ("run", "user", "phase", "places", "peers, with ranks"),
         [
-            (one.application, one.user, one.phase, one.processes, ", ".join(one.peers))
+            (one.application[:12], one.user, one.phase, one.processes, ", ".join(one.peers))
             for one in view.runs
         ],
     )
@@ -51,8 +51,8 @@ def page(view: LabView) -> str:
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta http-equiv="refresh" content="{RELOAD}"><style>{_STYLE}</style></head><body>'
         f"<h1>{title}</h1><p>{escape(view.state)}</p>"
-        f"<h2>{len(view.peers)} peers</h2>{peers}{picture(view.peers)}"
-        f"<h2>{len(view.runs)} runs</h2>{runs if view.runs else '<p>Nothing runs.</p>'}"
+        f"<h2>Peers: {len(view.peers)}</h2>{peers}{picture(view.peers)}"
+        f"<h2>Runs: {len(view.runs)}</h2>{runs if view.runs else '<p>Nothing runs.</p>'}"
         f'<p class="dim">{view.told} of {len(view.peers)} peers have told of their runs.</p>'
         "</body></html>"
     )
@@ -89,7 +89,7 @@ def picture(peers: Sequence[PeerLine]) -> str:
         parts.append(f'<circle cx="{x:.0f}" cy="{y:.0f}" r="5" fill="{colour}">{title}</circle>')
         if len(ordered) <= _NAMED:
             parts.append(f'<text x="{x + 8:.0f}" y="{y + 4:.0f}">{escape(one.name)}</text>')
-    parts.append(f'<circle cx="{middle}" cy="{middle}" r="7"/>')
+    parts.append(f'<circle cx="{middle}" cy="{middle}" r="7" class="here"/>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="peers by round trip" '
         f'width="{SIZE}" height="{SIZE}" viewBox="0 0 {SIZE} {SIZE}">{"".join(parts)}</svg>'

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
+from tests.examples.test_documents import blocks, check
 from tests.integration.peers.labs import Lab, eventually
 
 pytestmark = pytest.mark.mpi
@@ -77,12 +78,12 @@ class User:
         self.work = folder / "work"
         self.work.mkdir()
         (self.work / "program.py").write_text(PROGRAM)
-        self._environment = {
-            **os.environ,
+        self.own_variables = {
             "PYTHONPATH": str(ROOT),
             "GCM_FOLDER": str(folder / "gcm"),
             "GCM_CREDENTIAL": str(lab.base / "alice.credential"),
         }
+        self._environment = {**os.environ, **self.own_variables}
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -104,6 +105,18 @@ class User:
 @pytest.fixture
 def user(lab: Lab, tmp_path: Path) -> User:
     return User(lab, tmp_path)
+
+
+def test_what_the_page_about_gcm_run_shows_is_what_happens(user: User) -> None:
+    as_user = ("env", *(f"{name}={value}" for name, value in user.own_variables.items()))
+    page = "docs/gcm-run.md"
+    faults = [
+        f"{page}:{block.line}: {fault}"
+        for block in blocks(page)
+        if (fault := check(block, user.work, as_user))
+    ]
+    assert not faults, "\n".join(faults)
+    user.nothing_is_reserved()
 
 
 def test_an_unmodified_program_runs_on_peers_and_its_results_come_home(user: User) -> None:

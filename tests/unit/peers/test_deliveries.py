@@ -1,4 +1,4 @@
-"""Deliveries to the very services of peers, in one process: caches, sources, deaths, URLs."""
+"""Deliveries to the very services of peers, in one process: caches, sources, deaths."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import ceil
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 
@@ -176,40 +175,6 @@ def test_a_wrong_key_brings_nothing_anywhere(lab: Lab, content: StagedContent) -
     assert lab.services["h0"].cache.held(content.digest) == 0
 
 
-class _Files(BaseHTTPRequestHandler):
-    """Serves one file, with ranges; the first answer breaks in the middle."""
-
-    data = b""
-    offsets: ClassVar[list[int]] = []
-
-    def do_GET(self) -> None:
-        offset = int(self.headers["Range"].removeprefix("bytes=").rstrip("-"))
-        self.offsets.append(offset)
-        self.send_response(206)
-        self.send_header("Content-Length", str(len(self.data) - offset))
-        self.end_headers()
-        end = len(self.data) if len(self.offsets) > 1 else PIECE + 7
-        self.wfile.write(self.data[offset:end])
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def test_a_download_that_breaks_goes_on_where_it_ended(lab: Lab, content: StagedContent) -> None:
-    _Files.data, _Files.offsets = content.path.read_bytes(), []
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Files) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_port}/program.tar"
-        failures = deliver(content, [lab.add("h0")], caller=CALLER, urls=[url, url])
-        server.shutdown()
-        thread.join()
-    assert not failures
-    assert has_it(lab, "h0", content)
-    assert _Files.offsets[0] == 0
-    assert _Files.offsets[1] >= PIECE
-
-
 def test_a_source_that_sends_something_else_is_left_for_the_next_one(
     lab: Lab, content: StagedContent
 ) -> None:
@@ -286,9 +251,16 @@ def test_who_waits_for_a_fetch_asks_on_while_more_comes(
             part = next(told)
             return {"bytes": content.size if part == 3 else part, "source": "peer:h0"}
 
-    service: Any = Fetching()
-    receivers = [Receiver("h1", "h1:7700", KEY, lambda: nullcontext(service))]
-    failures = deliver(content, receivers, caller=CALLER, urls=["http://x"])
+    class Holding:
+        def held(self, *_: Any) -> list[int]:
+            return [content.size]
+
+    services: dict[str, Any] = {"h0": Holding(), "h1": Fetching()}
+    receivers = [
+        Receiver(name, f"{name}:7700", KEY, lambda one=one: nullcontext(one))  # type: ignore[misc]
+        for name, one in services.items()
+    ]
+    failures = deliver(content, receivers, caller=CALLER)
     assert list(told) == []
     assert failures == ({} if len(answers) == 3 else {"h1": "h1 fetches, and does not get more"})
 

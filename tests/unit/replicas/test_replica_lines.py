@@ -1,9 +1,12 @@
 """What of the output of replicas is shown."""
 
+import random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.replicas.lines import ReplicaLines
+from runtime.replicas.lines import MOST_BEHIND, MOST_KEPT, ReplicaLines
 
 RANKS = {"0:0:0": 0, "0:0:1": 1, "0:1:0": 0, "0:1:1": 1, "0:2:0": 0, "0:2:1": 1}
 
@@ -12,6 +15,7 @@ RANKS = {"0:0:0": 0, "0:0:1": 1, "0:1:0": 0, "0:1:1": 1, "0:2:0": 0, "0:2:1": 1}
 def test_each_line_is_shown_once_whoever_dies_and_wherever_blocks_are_cut(
     data: st.DataObject,
 ) -> None:
+    stream = data.draw(st.sampled_from(["stdout", "stderr"]))
     output = data.draw(st.binary(max_size=60).map(lambda raw: raw.replace(b"\0", b"\n")))
     lines = ReplicaLines(RANKS)
     positions = {"0:0:0": 0, "0:1:0": 0, "0:2:0": 0}
@@ -22,7 +26,7 @@ def test_each_line_is_shown_once_whoever_dies_and_wherever_blocks_are_cut(
         at = positions[process]
         end = data.draw(st.integers(at, len(output)))
         positions[process] = end
-        name, block = lines.written(process, "stdout", output[at:end])
+        name, block = lines.written(process, stream, output[at:end])
         assert name == "0:0:0"
         assert block.endswith(b"\n") or not block
         shown += block
@@ -43,6 +47,38 @@ def test_half_a_line_of_a_replica_that_died_is_not_shown() -> None:
     assert lines.written("0:0:0", "stdout", b"one\ntw") == ("0:0:0", b"one\n")
     assert lines.written("0:1:0", "stdout", b"one\ntwo\nthr") == ("0:0:0", b"two\n")
     assert list(lines.finish()) == [("0:0:0", "stdout", b"thr")]
+
+
+def test_a_warning_of_one_replica_is_shown_and_takes_no_line_of_the_others_away() -> None:
+    lines = ReplicaLines(RANKS)
+    said = [
+        lines.written("0:0:0", "stderr", b"a\nb\n"),
+        lines.written("0:1:0", "stderr", b"no such device\na\nb\nc\n"),
+        lines.written("0:0:0", "stderr", b"c\nb\n"),
+        lines.written("0:2:0", "stderr", b"a\nb\nc\nb\nb\n"),
+    ]
+    shown = [b"a\nb\n", b"no such device\nc\n", b"b\n", b"b\n"]
+    assert said == [("0:0:0", block) for block in shown]
+
+
+def test_lines_of_stderr_are_forgotten_when_all_have_written_them_or_there_are_too_many() -> None:
+    lines = ReplicaLines({"0:0:0": 0, "0:1:0": 0})
+    output = b"".join(b"%d\n" % number for number in range(MOST_BEHIND + 1))
+    assert lines.written("0:0:0", "stderr", output)[1] == output
+    assert len(lines._behind["0:1:0"]) == MOST_BEHIND
+    assert lines.written("0:1:0", "stderr", output)[1] == b"0\n"
+    assert not lines._behind["0:1:0"]
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_line_without_end_is_shown_in_pieces_and_takes_little_memory(stream: str) -> None:
+    lines = ReplicaLines({"0:0:0": 0, "0:1:0": 0})
+    output, shown = random.Random(1).randbytes(10 * MOST_KEPT).replace(b"\n", b""), b""
+    for process, step in (("0:0:0", 1000), ("0:1:0", 77_777)):
+        for start in range(0, len(output), step):
+            shown += lines.written(process, stream, output[start : start + step])[1]
+            assert len(lines._begun[process, stream]) < MOST_KEPT
+    assert shown + b"".join(last for *_, last in lines.finish()) == output
 
 
 def test_a_line_that_comes_in_many_pieces_is_shown_when_it_is_complete() -> None:

@@ -21,10 +21,10 @@ def test_no_host_has_two_replicas_of_a_rank(sizes: list[int], replicas: int) -> 
     assert everybody == {Replica(r, n) for r in range(table.ranks) for n in range(replicas)}
 
 
-def test_a_process_and_its_replica_lead_to_each_other() -> None:
+def test_the_first_replicas_of_all_ranks_come_before_the_second_ones() -> None:
     table = ReplicaTable(ranks=3, replicas=2)
-    assert [table.process_of(table.replica_at(one)) for one in range(6)] == list(range(6))
-    assert table.processes_of(2) == (2, 5)
+    assert table.replica_at(5) == Replica(2, 1)
+    assert (table.rank_of(5), table.processes_of(2)) == (2, (2, 5))
 
 
 def test_the_host_with_too_many_processes_is_named() -> None:
