@@ -12,7 +12,7 @@ LARGE = 1 << 20
 """From this size on the bandwidth counts: as a share of the peer's."""
 
 LEAST_SHARE = {("post", "tcp"): 0.9, ("tls", "ssl"): 0.9, ("forwarded", "post"): 0.7}
-MOST_TIME = {("post", "tcp"): 1.3}
+MOST_TIME = {("post", "tcp"): 1.3, ("component", "post"): 1.3, ("component", "msgpack"): 1.0}
 
 
 def goals(found: Found) -> list[Line]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 
 from gcm.interfaces.call_chain import as_header
 from gcm.interfaces.future import Future
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(NamedTuple):
     """One call as a value, so that it can be queued, shown and sent to another process.
 
     `client` names the client interface that calls, where the server has to know; `chain` tells
@@ -22,7 +21,7 @@ class Invocation:
     interface: str
     operation: str
     args: tuple[Any, ...] = ()
-    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = MappingProxyType({})
     client: str = ""
     chain: str = ""
 

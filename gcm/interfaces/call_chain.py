@@ -10,7 +10,6 @@ import itertools
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import Protocol
 
@@ -70,16 +69,6 @@ def work_on(link: Link | None) -> Link | None:
     before = current()
     _thread.link = link
     return before
-
-
-@contextmanager
-def working_on(link: Link | None) -> Iterator[None]:
-    """Let this thread work on `link` for a while."""
-    before = work_on(link)
-    try:
-        yield
-    finally:
-        _thread.link = before
 
 
 def waiting_for(link: Link | None) -> Iterator[Link]:

@@ -88,6 +88,8 @@ class Exports:
         Raises:
             NoSuchComponentError: there is none; the message says which ones are near.
         """
+        if (found := self._published.get(path)) is not None:
+            return found
         prefix, rest = path, ""
         while prefix and prefix not in self._published:
             prefix, _, name = prefix.rpartition("/")

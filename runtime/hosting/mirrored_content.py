@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.model import Component
@@ -51,7 +50,7 @@ class MirroredContent:
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to the component."""
-        return self._host.call(replace(invocation, component=self.path))
+        return self._host.call(invocation._replace(component=self.path))
 
     def control(self, controller: str, operation: str, *args: Any, **kwargs: Any) -> Any:
         """Call a controller of the component and wait for the result."""

@@ -54,17 +54,20 @@ class ReferenceCodec(Codec):
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
         """Return a pickler that writes names for stubs and server ends."""
-        return _Pickler(self._host, stream, in_band)
+        made = _Pickler(stream, protocol=5, buffer_callback=in_band)
+        made.host = self._host
+        return made
 
     def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
         """Return an unpickler that finds what the names mean here."""
-        return _Unpickler(self._host, stream, buffers)
+        made = _Unpickler(stream, buffers=buffers)
+        made.host = self._host
+        return made
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, host: Host, stream: io.BytesIO, in_band: Any) -> None:
-        super().__init__(stream, protocol=5, buffer_callback=in_band)
-        self._host = host
+    # Not given to an `__init__`: each call makes one, and that would double the time it takes.
+    host: Host
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, DistantBlock):
@@ -82,29 +85,27 @@ class _Pickler(pickle.Pickler):
         if isinstance(end, RemoteInterface):
             return end.component, end.interface, end.type
         is_the_shared_one = isinstance(end, ServerInterface) and end.stub is stub
-        if is_the_shared_one and self._host.exports.name_of(end.owner):
+        if is_the_shared_one and self.host.exports.name_of(end.owner):
             return self._name_of_server(end)
-        return self._host.exports.lend(stub)
+        return self.host.exports.lend(stub)
 
     def _name_of_server(self, end: ServerInterface) -> tuple[str, str, InterfaceType]:
-        path = self._host.exports.name_of(end.owner)
+        path = self.host.exports.name_of(end.owner)
         if not path:
-            return self._host.exports.lend(end.stub)
+            return self.host.exports.lend(end.stub)
         return path, f"{INNER if end.internal else ''}{end.name}", end.type
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, host: Host, stream: io.BytesIO, buffers: Sequence[Part]) -> None:
-        super().__init__(stream, buffers=buffers)
-        self._host = host
+    host: Host
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what a pickle names; references are restored by this process."""
         if module == __name__:
             restore: dict[str, Callable[..., Any]] = {
-                block_of_reference.__name__: partial(DistantBlock, self._host),
-                stub_of_reference.__name__: self._host.stub,
-                end_of_reference.__name__: self._host.end,
+                block_of_reference.__name__: partial(DistantBlock, self.host),
+                stub_of_reference.__name__: self.host.stub,
+                end_of_reference.__name__: self.host.end,
             }
             if name in restore:
                 return restore[name]

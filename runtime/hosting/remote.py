@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.components.composite import Composite
+from gcm.interfaces.call_chain import as_header
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.interface import ClientInterface
@@ -144,7 +144,7 @@ class _Notification:
     def __call__(self, *args: Any) -> None:
         """Send the call off; nothing happens once the other process has gone."""
         with suppress(ChannelClosed):
-            self._host.note(replace(self._call, args=args))
+            self._host.note(self._call._replace(args=args))
 
 
 class _Port(RemotePort):
@@ -166,7 +166,7 @@ class _Port(RemotePort):
                 place=self._component,
                 cure="Use submit(), or make the call in a thread of your own",
             )
-        return super().__call__(*args, **kwargs)
+        return self.send(args, kwargs, as_header()).result()
 
 
 class _BlockPort(_Port):

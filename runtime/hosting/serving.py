@@ -5,17 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.errors import NoSuchInterfaceError
-from gcm.interfaces.call_chain import of_header, working_on
+from gcm.interfaces.call_chain import of_header, work_on
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future
-from gcm.interfaces.interface import ServerInterface
+from gcm.interfaces.interface import Interface, ServerInterface
 from gcm.interfaces.signature import Operation, signature_of
-from gcm.interfaces.stub import Stub
 from gcm.interfaces.submission import is_asynchronous, submit_to
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
@@ -48,9 +48,9 @@ class Serving:
 
     def __init__(self, exports: Exports, blocks: LentBlocks, name: str, reactor: Reactor) -> None:
         self._exports = exports
-        self._blocks = blocks
+        self.blocks = blocks
         self._reactor = reactor
-        self._name = name
+        self.name = name
         self._workers = Workers(name)
         # A thread that has stopped a component may not wait for it to be started again, so the
         # threads of functional calls never stop anything.
@@ -66,12 +66,19 @@ class Serving:
             NoSuchComponentError, NoSuchInterfaceError: it leads nowhere.
         """
         if target.interface == BINDING:
-            return self._carry_out(self._workers.run, opened, target, self._binding(target, whose))
-        if target.interface == BLOCKS:
-            return self._carry_out(self._workers.run, opened, target, self._blocks.take)
-        operation = self._exports.operation(target, whose)
-        run = self._in_order(operation, target, whose)
-        return self._carry_out(run, opened, target, operation)
+            call = _Service(self, opened, target, self._binding(target, whose))
+            run: Run = self._workers.run
+        elif target.interface == BLOCKS:
+            call = _Service(self, opened, target, self.blocks.take)
+            run = self._workers.run
+        else:
+            operation = self._exports.operation(target, whose)
+            call = _Service(self, opened, target, operation)
+            run = self._in_order(call, operation, target, whose)
+        if not run(call):
+            gone = f"{target} is not called any more: the process {self.name} ends"
+            call.set_exception(ChannelClosed(gone, place=target.component))
+        return call
 
     def work(self, work: Callable[[], object]) -> bool:
         """Do something in a worker; return whether: after `close` it is not done."""
@@ -108,32 +115,40 @@ class Serving:
             )
         return known[target.operation]
 
-    def _in_order(self, operation: Callable[..., Any], target: Target, whose: object) -> Run:
+    def _in_order(
+        self, call: _Service, operation: Callable[..., Any], target: Target, whose: object
+    ) -> Run:
         """Return what runs calls of `operation`: in order where that means something."""
-        stub: Stub = operation.__self__  # type: ignore[attr-defined]  # a method of a stub
-        end = stub._end
+        end = _end_of(operation)
+        exchanges = redistributes(end.type.signature)
+        if exchanges:
+            call.exchanges_blocks_of(end, target.operation)
+        call.waits_for_others = is_asynchronous(operation)
         if not isinstance(end, ServerInterface):
             return self._workers.run
         if end.gathering is not None:
             return self._lane(whose, (end, target.client, target.operation)).run
         if not end.is_functional:
             return self._controllers.run
-        if end.type.signature in CONTRACTS and end.owner.membrane.admits_calls:
+        admits_calls = end.owner.membrane.admits_calls
+        if admits_calls and end.type.signature in CONTRACTS:
             return _at_once
-        if is_asynchronous(operation) or not end.owner.membrane.admits_calls:
+        if call.waits_for_others or not admits_calls:
             return self._lane(whose, end).run
-        called = end, target.operation
-        if redistributes(end.type.signature):  # it may wait for rows that lie elsewhere
+        if exchanges:  # it may wait for rows that lie elsewhere
             return self._workers.run
-        if called in self._slow or not self._reactor.is_own_thread():
-            return lambda work: self._workers.run(lambda: self._timed(called, work))
-        return lambda work: self._run_at_once(lambda: self._timed(called, work))
+        called = end, target.operation
+        at_once = called not in self._slow and self._reactor.is_own_thread()
+        return partial(self._run_timed, called, at_once)
 
-    def _run_at_once(self, work: Work) -> bool:
-        """Let the thread that received a call carry it out: no other one has to be woken."""
+    def _run_timed(self, called: tuple[ServerInterface, str], at_once: bool, work: Work) -> bool:
+        """Let the thread that received a call carry it out if no other one has to be woken."""
+        timed = partial(self._timed, called, work)
+        if not at_once:
+            return self._workers.run(timed)
         if self._workers.are_closed:
             return False
-        self._reactor.task(work, self._workers.run)
+        self._reactor.task(timed, self._workers.run)
         return True
 
     def _timed(self, called: tuple[ServerInterface, str], work: Work) -> None:
@@ -152,59 +167,73 @@ class Serving:
                 lanes[key] = SerialQueue(self._workers)
             return lanes[key]
 
-    def _carry_out(
-        self, run: Run, opened: Opened, target: Target, operation: Callable[..., Any]
-    ) -> Future[Any]:
-        future: Future[Any] = Future(target)
-        future.set_running_or_notify_cancel()
-        here = f"raised in {target.component}, in the process {self._name}"
 
-        described = _exchange_of(operation)
-        passes_on = described is not None and isinstance(_end_of(operation).owner, Composite)
+class _Service(Future[Any]):
+    """A call that is carried out, by whatever thread calls this: the future of its result."""
 
-        def work() -> None:
+    _state = "RUNNING"  # it cannot be cancelled
+    _exchange: Operation | None = None
+    _passes_on = False
+    waits_for_others = False
+    """Whether others than the thread that calls do the work."""
+
+    def __init__(
+        self, serving: Serving, opened: Opened, target: Target, operation: Callable[..., Any]
+    ) -> None:
+        super().__init__(target)
+        self._serving = serving
+        self._opened = opened
+        self._target = target
+        self._operation = operation
+
+    def exchanges_blocks_of(self, end: Interface, name: str) -> None:
+        """Let the blocks of arrays that an operation exchanges stay where they are."""
+        described = signature_of(end.type.signature).operations[name]
+        if is_redistributing(described):
+            self._exchange = described
+            self._passes_on = isinstance(end.owner, Composite)
+
+    def __call__(self) -> None:
+        """Open the arguments and call."""
+        chain = self._target.chain
+        try:
+            call = self._opened()
+            args, kwargs = call.args, call.kwargs
+            if self._exchange is not None and not self._passes_on:
+                args, kwargs = of_blocks(self._exchange, arrived, args, kwargs)
+            before = work_on(of_header(chain, is_arriving=self.waits_for_others) if chain else None)
             try:
-                call = opened()
-                args, kwargs = call.args, call.kwargs
-                if described is not None and not passes_on:
-                    args, kwargs = of_blocks(described, arrived, args, kwargs)
-                arrives = bool(target.chain) and is_asynchronous(operation)
-                with working_on(of_header(target.chain, is_arriving=arrives)):
-                    done = submit_to(operation, args, kwargs)
-            except BaseException as error:  # the caller gets it; the thread serves on
-                future.set_exception(_for_travel(error, here))
+                if self.waits_for_others:
+                    result = submit_to(self._operation, args, kwargs)
+                else:
+                    result = self._operation(*args, **kwargs)
+            finally:
+                work_on(before)
+            if self.waits_for_others:
+                result.add_done_callback(self._take)
             else:
-                done.add_done_callback(lambda _: pass_on(done))
+                self._finish(result)
+        except BaseException as error:  # the caller gets it; the thread serves on
+            self._fail(error)
 
-        def pass_on(done: Future[Any]) -> None:
-            error = done.exception()
-            if error is not None:
-                future.set_exception(_for_travel(error, here))
-                return
-            try:
-                result = Future.result(done)  # pieces of arrays as they are
-                if described is not None and described.reduction is None:
-                    result = self._blocks.outgoing(result, None)
-            except Exception as fault:  # the caller gets it
-                future.set_exception(_for_travel(fault, here))
-            else:
-                future.set_result(result)
+    def _take(self, done: Future[Any]) -> None:
+        error = done.exception()
+        if error is not None:
+            self._fail(error)
+            return
+        try:
+            self._finish(Future.result(done))  # pieces of arrays as they are
+        except Exception as fault:  # the caller gets it
+            self._fail(fault)
 
-        if not run(work):
-            gone = f"{target} is not called any more: the process {self._name} ends"
-            future.set_exception(ChannelClosed(gone, place=target.component))
-        return future
+    def _finish(self, result: Any) -> None:
+        if self._exchange is not None and self._exchange.reduction is None:
+            result = self._serving.blocks.outgoing(result, None)
+        self.set_result(result)
 
-
-def _exchange_of(operation: Callable[..., Any]) -> Operation | None:
-    """Return the description of an operation that exchanges blocks of arrays, else None."""
-    if not isinstance(getattr(operation, "__self__", None), Stub):
-        return None
-    signature = _end_of(operation).type.signature
-    if not redistributes(signature):
-        return None
-    described = signature_of(signature).operations[operation.__name__]
-    return described if is_redistributing(described) else None
+    def _fail(self, error: BaseException) -> None:
+        here = f"raised in {self._target.component}, in the process {self._serving.name}"
+        self.set_exception(_for_travel(error, here))
 
 
 def _end_of(operation: Any) -> Any:

@@ -85,7 +85,7 @@ class Backlog:
 
     def keeps(self, request: IncomingCall) -> bool:
         """Keep a call that may not be served yet; return whether that is so."""
-        if not self._kept and not self._is_overloaded():
+        if not self._kept and not (self._outbox.has_answers and self._is_overloaded()):
             return False
         if self._timer is None:
             self._watch()

@@ -9,13 +9,13 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.transport.backlog import UNREAD_SECONDS, Backlog
 from runtime.transport.errors import ChannelClosed, FrameError, NotSendable, TransportError
-from runtime.transport.frames import MOST_BYTES, Frame, FrameReader, Part
+from runtime.transport.frames import MOST_BYTES, Frame, FrameReader
 from runtime.transport.messages import (
     CALL,
     FAILURE,
@@ -52,7 +52,18 @@ Relay = Callable[[Target], "Channel | None"]
 It raises what the caller gets if the peer may not make this call.
 """
 
-Outcome = Callable[[Frame | ChannelClosed], None]
+
+class Awaited(Protocol):
+    """What is told of the outcome of a call that has left."""
+
+    @property
+    def about(self) -> object:
+        """The call, for messages."""
+        ...
+
+    def arrived(self, outcome: Frame | ChannelClosed) -> None:
+        """Take the outcome; on whatever thread has received it."""
+        ...
 
 
 class Channel:
@@ -95,7 +106,7 @@ class Channel:
         self._backlog = Backlog(reactor, self._outbox, self._give_up, patience=patience)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, tuple[object, Outcome]] = {}
+        self._waiting: dict[int, Awaited] = {}
         self._ended: ChannelClosed | None = None
         self._has_begun = False
         self._broken = ""
@@ -127,28 +138,16 @@ class Channel:
         answers may be somebody behind the peer who is trusted more, or less.
         """
         codec = codec or self._codec
-        future = _Answer(self, f"{invocation} at {self.peer}")
-        future.set_running_or_notify_cancel()
-
-        def arrived(outcome: Frame | ChannelClosed) -> None:
-            if isinstance(outcome, ChannelClosed):
-                future.set_exception(outcome)
-                return
+        answer = _Answer(self, invocation, codec)
+        if number := self._await(answer):
+            answer.number = number
             try:
-                result = outcome_of(outcome, self.peer, codec)
-            except Exception as error:  # it is what the call raised
-                future.set_exception(error)
-            else:
-                future.set_result(result)
-
-        number = future.number = self._await(future.about, arrived)
-        if number:
-            try:
-                self._send(self._frame(CALL, number, invocation, codec))
+                given = invocation.args, invocation.kwargs
+                self._send(call_frame(CALL, number, invocation, given, codec))
             except (NotSendable, FrameError) as error:
                 if self._waiting.pop(number, None) is not None:
-                    future.set_exception(error)
-        return future
+                    answer.set_exception(error)
+        return answer
 
     def note(self, invocation: Invocation, *, now: bool = False) -> None:
         """Send `invocation` off without ever hearing what became of it.
@@ -159,7 +158,8 @@ class Channel:
             ChannelClosed: the connection has ended.
             NotSendable: an argument cannot be pickled.
         """
-        if not self._send(self._frame(NOTE, 0, invocation, self._codec), now=now):
+        given = invocation.args, invocation.kwargs
+        if not self._send(call_frame(NOTE, 0, invocation, given, self._codec), now=now):
             raise self._closed_error(invocation)
 
     def close(self) -> None:
@@ -196,25 +196,20 @@ class Channel:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    @staticmethod
-    def _frame(kind: int, number: int, call: Invocation, codec: Codec) -> Frame:
-        target = Target(call.component, call.interface, call.operation, call.client, call.chain)
-        return call_frame(kind, number, target, (call.args, dict(call.kwargs)), codec)
-
-    def _await(self, about: object, arrived: Outcome) -> int:
+    def _await(self, awaited: Awaited) -> int:
         """Wait for an outcome under a fresh number; 0 if none can come, which was told then."""
-        with self._lock:
-            if self._ended is None:
-                number = next(self._numbers)
-                self._waiting[number] = about, arrived
-                return number
-        arrived(self._closed_error(about))
+        number = next(self._numbers)
+        self._waiting[number] = awaited
+        # Either this thread takes it out again or the one that ends the channel does.
+        if self._ended is None or self._waiting.pop(number, None) is None:
+            return number
+        awaited.arrived(self._closed_error(awaited.about))
         return 0
 
     def _send(
         self, frame: Frame, *, owned: bool = False, answer: bool = False, now: bool = False
     ) -> bool:
-        parts: list[Part] = [frame.head(), *frame.parts]
+        parts = frame.pieces()
         if owned or now or self._reactor.is_own_thread():
             return self._outbox.put_now(parts, owned=owned, answer=answer)
         return self._outbox.put(parts, answer=answer)
@@ -262,14 +257,14 @@ class Channel:
         self._want()
         with self._reading:
             if received:
-                self._take(partial(self._reader.feed, received))
+                self._take(self._reader.feed, received)
         self._has_begun = True
 
     def _want(self) -> None:
         with self._wanting:
             if self._ended is None:
-                read = self._may_read and not self._read_elsewhere
-                self._stream.want(read=read, write=bool(self._outbox.size))
+                read = not self._read_elsewhere and self._may_read
+                self._stream.want(read=read, write=self._outbox.size > 0)
 
     @property
     def _may_read(self) -> bool:
@@ -303,13 +298,13 @@ class Channel:
                 return
             del space  # memory cannot grow while somebody looks at it
             self.received_bytes += count
-            self._take(partial(self._reader.filled, count))
+            self._take(self._reader.filled, count)
             if count < room:  # there is no more, or the reactor tells of it
                 return
 
-    def _take(self, read: Callable[[], list[Frame]]) -> None:
+    def _take(self, read: Callable[..., list[Frame]], *given: Any) -> None:
         try:
-            for frame in read():
+            for frame in read(*given):
                 self._dispatch(frame)
         except FrameError as error:
             self._give_up(str(error))
@@ -364,13 +359,15 @@ class Channel:
         except FrameError as error:
             self._reactor.soon(partial(self._give_up, str(error)))
             return False
+        goes_on = True
         for frame in frames:
-            is_mine = frame.kind in (RESULT, FAILURE) and frame.number == answer.number
+            is_mine = frame.number == answer.number and frame.kind in (RESULT, FAILURE)
             if is_mine and not self._deferred:
                 self._dispatch(frame)
+                goes_on = False
             else:
                 self._deferred.append(frame)
-        return True
+        return goes_on
 
     def _give_up(self, why: str) -> None:
         _log.warning("the connection to %s is given up: %s", self.peer, why)
@@ -384,7 +381,7 @@ class Channel:
                 self._admit(request)
         elif frame.kind in (RESULT, FAILURE):
             if (found := self._waiting.pop(frame.number, None)) is not None:
-                found[1](frame)
+                found.arrived(frame)
         else:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")
 
@@ -418,7 +415,7 @@ class Channel:
 
     def _answer_done(self, request: IncomingCall, done: Future[Any]) -> None:
         error = done.exception()
-        self._answer(request, error, None if error else done.result())
+        self._answer(request, error, None if error is not None else done.result())
 
     def _answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
         if request.is_note:
@@ -446,15 +443,7 @@ class Channel:
     def _pass_on(self, request: IncomingCall, onward: Channel) -> None:
         frame, number = request.frame, 0
         if frame.kind == CALL:
-
-            def arrived(outcome: Frame | ChannelClosed) -> None:
-                if isinstance(outcome, ChannelClosed):
-                    answer = failure_frame(frame.number, outcome)
-                else:
-                    answer = Frame(outcome.kind, frame.number, outcome.parts)
-                self._forward(answer, onward, answer=True)
-
-            number = onward._await(f"{request} for {self.peer}", arrived)
+            number = onward._await(_PassedOn(request, self, onward))
             if not number:
                 return
         onward._forward(Frame(frame.kind, number, frame.parts), self)
@@ -502,7 +491,6 @@ class Channel:
             if self._ended is not None:
                 return
             self._ended = ChannelClosed(why, place=self.peer)
-            waiting, self._waiting = list(self._waiting.values()), {}
         if self._linger is not None:
             self._linger.cancel()
         self._outbox.end()
@@ -514,8 +502,9 @@ class Channel:
                 self._stream.close()
         self._reactor.at_close(self, None)
         self._release_sources()
-        for about, arrived in waiting:
-            arrived(self._closed_error(about))
+        for number in list(self._waiting):
+            if (awaited := self._waiting.pop(number, None)) is not None:
+                awaited.arrived(self._closed_error(awaited.about))
         for call in self._when_closed:
             call(self._ended)
 
@@ -523,12 +512,64 @@ class Channel:
 class _Answer(Future[Any]):
     """The future of a call: the thread that waits for it reads the channel, if no other does."""
 
-    def __init__(self, channel: Channel, about: object) -> None:
-        super().__init__(about)
+    _state = "RUNNING"  # it cannot be cancelled
+
+    def __init__(self, channel: Channel, call: Invocation, codec: Codec) -> None:
+        super().__init__(call)
         self._channel = channel
+        self._codec = codec
         self.number = 0
 
-    def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
-        begun = time.monotonic()
-        self._channel.read_for(self, timeout)
-        return super()._passed(gate, timeout and timeout - (time.monotonic() - begun))
+    @property
+    def about(self) -> object:
+        """The call, and where it goes."""
+        return f"{self._call} at {self._channel.peer}"
+
+    @about.setter
+    def about(self, call: object) -> None:
+        self._call = call
+
+    def arrived(self, outcome: Frame | ChannelClosed) -> None:
+        """Open the result, or take the reason why there is none."""
+        if isinstance(outcome, ChannelClosed):
+            self.set_exception(outcome)
+            return
+        try:
+            result = outcome_of(outcome, self._channel.peer, self._codec)
+        except Exception as error:  # it is what the call raised
+            self.set_exception(error)
+        else:
+            self.set_result(result)
+
+    def _wait(self, timeout: float | None) -> None:
+        if timeout is None:
+            self._channel.read_for(self, None)
+        else:
+            deadline = time.monotonic() + timeout
+            self._channel.read_for(self, timeout)
+            timeout = max(0.0, deadline - time.monotonic())
+        if not self.done():
+            super()._wait(timeout)
+
+
+class _PassedOn:
+    """A call that was passed on for a peer: its outcome goes back there, unopened."""
+
+    def __init__(self, request: IncomingCall, source: Channel, onward: Channel) -> None:
+        self._request = request
+        self._source = source
+        self._onward = onward
+
+    @property
+    def about(self) -> object:
+        """The call, and who made it."""
+        return f"{self._request} for {self._source.peer}"
+
+    def arrived(self, outcome: Frame | ChannelClosed) -> None:
+        """Pass the outcome on."""
+        number = self._request.frame.number
+        if isinstance(outcome, ChannelClosed):
+            answer = failure_frame(number, outcome)
+        else:
+            answer = Frame(outcome.kind, number, outcome.parts)
+        self._source._forward(answer, self._onward, answer=True)

@@ -28,6 +28,9 @@ AT_ONCE = 16 << 20
 
 _STEP = 1 << 18
 
+SMALL = 1 << 12
+"""Frames with fewer bytes in their parts leave in one piece."""
+
 STAGE = 1 << 16
 """Parts that lack at least this many bytes are received right where they stay."""
 
@@ -58,9 +61,20 @@ class Frame:
                 f"a frame has at most {MOST_PARTS} parts, this one {len(self.parts)}",
                 cure="Send fewer arrays in one call, or join them into one",
             )
-        lengths = [len(part) for part in self.parts]
-        head = HEAD.pack(MARK, self.kind, len(lengths), self.number)
-        return head + _lengths_of(len(lengths)).pack(*lengths)
+        count = len(self.parts)
+        whole = _HEADS[count] if count < len(_HEADS) else Struct(f"{HEAD.format}{count}Q")
+        return whole.pack(MARK, self.kind, count, self.number, *map(len, self.parts))
+
+    def pieces(self) -> list[Part]:
+        """Return the bytes to send: a small frame in one piece, the parts of a large one each.
+
+        Raises:
+            FrameError: there are more parts than a frame can have.
+        """
+        pieces = [self.head(), *self.parts]
+        if sum(map(len, self.parts)) < SMALL:
+            return [b"".join(pieces)]
+        return pieces
 
 
 class FrameReader:
@@ -134,7 +148,7 @@ class FrameReader:
     def _unstage(self) -> None:
         """Move what is staged to where it belongs; an incomplete head stays."""
         begin, end = 0, self._staged
-        while True:
+        while begin < end:
             if self._missing is None:
                 size = self._take_head(begin, end)
                 if not size:
@@ -142,8 +156,6 @@ class FrameReader:
                 begin += size
             elif self._part is not None:
                 count = min(len(self._part), end - begin)
-                if not count:
-                    break
                 self._part[:count] = self._stage[begin : begin + count]
                 self._advance(count)
                 begin += count
@@ -156,21 +168,21 @@ class FrameReader:
 
         That is 0 if the head is not complete yet.
         """
-        if not MARK.startswith(self._stage[begin : min(end, begin + len(MARK))]):
-            raise FrameError(
-                "what came is no frame",
-                cure="Something else than this package writes to the connection",
-            )
         if end - begin < HEAD.size:
+            if not MARK.startswith(self._stage[begin : min(end, begin + len(MARK))]):
+                raise _no_frame()
             return 0
         count: int
-        _, kind, count, number = HEAD.unpack_from(self._stage, begin)
+        mark, kind, count, number = HEAD.unpack_from(self._stage, begin)
+        if mark != MARK:
+            raise _no_frame()
         if count > MOST_PARTS:
             raise FrameError(f"a frame says it has {count} parts; at most {MOST_PARTS} are allowed")
         size = HEAD.size + count * LENGTH
         if end - begin < size:
             return 0
-        lengths: tuple[int, ...] = _lengths_of(count).unpack_from(self._stage, begin + HEAD.size)
+        whole = _LENGTHS[count] if count < len(_LENGTHS) else Struct(f"!{count}Q")
+        lengths: tuple[int, ...] = whole.unpack_from(self._stage, begin + HEAD.size)
         total = sum(lengths)
         if total > self._most:
             raise FrameError(
@@ -233,9 +245,13 @@ class FrameReader:
         self._missing, self._part, self._parts = None, None, []
 
 
+def _no_frame() -> FrameError:
+    return FrameError(
+        "what came is no frame",
+        cure="Something else than this package writes to the connection",
+    )
+
+
 _LENGTHS = tuple(Struct(f"!{count}Q") for count in range(8))
-
-
-def _lengths_of(count: int) -> Struct:
-    """Return how the lengths of so many parts are written."""
-    return _LENGTHS[count] if count < len(_LENGTHS) else Struct(f"!{count}Q")
+_HEADS = tuple(Struct(f"{HEAD.format}{count}Q") for count in range(8))
+"""How heads of frames with few parts are written; for others that is made when it is needed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from functools import lru_cache
 
 from runtime.transport.errors import FrameError, NotSendable, RemoteError, RemoteTraceback
 from runtime.transport.frames import Frame, Part
@@ -18,9 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from gcm.invocation import Invocation
+
 CALL, NOTE, RESULT, FAILURE = 1, 2, 3, 4
 
 _PARTS_OF_FAILURE = 5  # nothing, the pickle, the class, its words and the traceback
+
+_SEPARATORS = 3  # between the fields of a target that has no chain
+_MOST_REMEMBERED = 1 << 9  # bytes of a target
 
 OUT_OF_BAND = 1 << 14
 """Arrays from this size on travel as parts of their own, not copied into the pickle."""
@@ -34,9 +40,13 @@ class Codec:
     def dump(self, value: Any) -> list[Part]:
         """Return the pickle of `value` and the large buffers it refers to, which are not copied.
 
+        Bytes are not pickled: they stand behind an empty part.
+
         Raises:
             NotSendable: it cannot be pickled.
         """
+        if type(value) is bytes:
+            return [b"", value]
         buffers: list[Part] = []
 
         def in_band(buffer: pickle.PickleBuffer) -> bool:
@@ -58,6 +68,8 @@ class Codec:
 
     def load(self, parts: Sequence[Part]) -> Any:
         """Return the value; its large buffers stay where they were received."""
+        if not parts[0]:
+            return bytes(parts[1])
         return self.unpickler(io.BytesIO(parts[0]), parts[1:]).load()
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
@@ -126,10 +138,16 @@ class Target:
         return f"{self.component}.{self.interface}.{self.operation}"
 
 
+@lru_cache(maxsize=1 << 10)
+def header(component: str, interface: str, operation: str, client: str) -> bytes:
+    """Return the part of a frame that says where a call goes."""
+    return "\0".join((component, interface, operation, client)).encode()
+
+
 def call_frame(
     kind: int,
     number: int,
-    target: Target,
+    target: Target | Invocation,
     arguments: tuple[tuple[Any, ...], Mapping[str, Any]],
     codec: Codec = PLAIN,
 ) -> Frame:
@@ -138,12 +156,14 @@ def call_frame(
     Raises:
         NotSendable: an argument cannot be pickled.
     """
-    fields = [target.component, target.interface, target.operation, target.client]
+    args, kwargs = arguments
+    where = header(target.component, target.interface, target.operation, target.client)
     if target.chain:
-        fields.append(target.chain)
-    where = "\0".join(fields).encode()
+        where += f"\0{target.chain}".encode()
+    is_raw = not kwargs and len(args) == 1 and type(args[0]) is bytes
+    value = args[0] if is_raw else (args, dict(kwargs))
     try:
-        return Frame(kind, number, [where, *codec.dump(arguments)])
+        return Frame(kind, number, [where, *codec.dump(value)])
     except NotSendable as error:
         error.place = f"an argument of {target}"
         raise
@@ -156,11 +176,23 @@ def target_of(frame: Frame) -> Target:
         FrameError: the frame does not say.
     """
     try:
-        component, interface, operation, client, *more = bytes(frame.parts[0]).decode().split("\0")
-        (chain,) = more or ("",)
+        where = bytes(frame.parts[0])
+        is_usual = len(where) <= _MOST_REMEMBERED and where.count(0) == _SEPARATORS
+        return (_remembered if is_usual else _parsed)(where)
     except (IndexError, ValueError) as error:
         raise FrameError("a call came that does not say where it goes") from error
+
+
+def _parsed(where: bytes) -> Target:
+    component, interface, operation, client, *more = where.decode().split("\0")
+    (chain,) = more or ("",)
     return Target(component, interface, operation, client, chain)
+
+
+@lru_cache(maxsize=1 << 10)
+def _remembered(where: bytes) -> Target:
+    """Return where calls go that nothing waits for but their caller: ever again to a few places."""
+    return _parsed(where)
 
 
 def arguments_of(frame: Frame, codec: Codec = PLAIN) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -170,7 +202,8 @@ def arguments_of(frame: Frame, codec: Codec = PLAIN) -> tuple[tuple[Any, ...], d
         NotSendable: they cannot be rebuilt in this process.
     """
     try:
-        args, kwargs = codec.load(frame.parts[1:])
+        value = codec.load(frame.parts[1:])
+        args, kwargs = ((value,), {}) if type(value) is bytes else value
     except Exception as error:  # whatever a class does when it is rebuilt
         raise NotSendable(
             f"cannot be rebuilt in this process: {type(error).__name__}: {error}",

@@ -27,7 +27,8 @@ class Outbox:
         self._ask_for_room = ask_for_room
         self._limit = limit
         self._kept: deque[memoryview] = deque()
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._begun = 0  # bytes ever put
         self._left = 0  # bytes ever given to the stream
         self._ended = False
@@ -53,6 +54,11 @@ class Outbox:
         return self._answering > 0
 
     @property
+    def has_answers(self) -> bool:
+        """Whether anything waits that is an answer, or anybody for room for one."""
+        return bool(self._answers) or self._answering > 0
+
+    @property
     def surplus(self) -> int:
         """How many bytes beyond the limit wait of the answers put without waiting; or below 0."""
         return min(self._answer_bytes, self.size) - self._limit
@@ -64,19 +70,19 @@ class Outbox:
 
     def put(self, parts: Sequence[Part], *, answer: bool = False) -> bool:
         """Send `parts`, waiting for room; False if the stream has ended."""
-        with self._changed:
-            if self.is_congested and not self._ended:
+        with self._lock:
+            if self._begun - self._left > self._limit and not self._ended:
                 self._wait_for_room(answer)
             if not self._add(parts):
                 return False
-            if self.size and any(len(part) >= OUT_OF_BAND for part in parts):
+            if self._kept and any(len(part) >= OUT_OF_BAND for part in parts):
                 until = self._begun
                 self._changed.wait_for(lambda: self._ended or self._left >= until)
             return not self._ended
 
     def put_now(self, parts: Sequence[Part], *, owned: bool = False, answer: bool = False) -> bool:
         """Send `parts` without waiting; unless `owned`, large ones that have to wait are copied."""
-        with self._changed:
+        with self._lock:
             if self._kept and not owned:
                 parts = [bytes(part) for part in parts]
             before = len(self._kept)
@@ -91,12 +97,12 @@ class Outbox:
 
     def flush(self) -> None:
         """Send what there is room for; raises OSError."""
-        with self._changed:
+        with self._lock:
             self._send()
 
     def end(self) -> None:
         """Drop what is kept and let waiting senders go."""
-        with self._changed:
+        with self._lock:
             self._ended = True
             self._kept.clear()
             self._answers.clear()
@@ -113,21 +119,23 @@ class Outbox:
     def _add(self, parts: Sequence[Part]) -> bool:
         if self._ended:
             return False
-        idle = not self._kept
         self.frames += 1
-        for part in parts:
-            if len(part):
-                self._kept.append(memoryview(part))
-                self._begun += len(part)
+        size = sum(map(len, parts))
+        self._begun += size
+        sent = 0
+        idle = not self._kept
         if idle:
             try:
-                self._send()
+                sent = self._stream.send(parts[:MOST_VIEWS])
             except OSError:
-                # The reactor meets the same error and ends the channel, with its reason.
-                self._ask_for_room()
+                sent = 0  # The reactor meets the same error and ends the channel, with its reason.
+            if sent == size:
+                self._left += sent
                 return True
-            if self._kept:
-                self._ask_for_room()
+        self._kept.extend(memoryview(part) for part in parts if len(part))
+        if idle:
+            self._record_sent(sent)
+            self._ask_for_room()
         return True
 
     def _send(self) -> None:
@@ -136,14 +144,18 @@ class Outbox:
             count = self._stream.send(pieces)
             if not count:
                 return
-            self._left += count
-            while count:
-                first = self._kept[0]
-                if count < len(first):
-                    self._kept[0] = first[count:]
-                    break
-                count -= len(first)
-                self._kept.popleft()
-            while self._answers and self._answers[0][0] <= self._left:
-                self._answer_bytes -= self._answers.popleft()[1]
-            self._changed.notify_all()
+            self._record_sent(count)
+
+    def _record_sent(self, count: int) -> None:
+        """Take so many bytes off what is kept."""
+        self._left += count
+        while count:
+            first = self._kept[0]
+            if count < len(first):
+                self._kept[0] = first[count:]
+                break
+            count -= len(first)
+            self._kept.popleft()
+        while self._answers and self._answers[0][0] <= self._left:
+            self._answer_bytes -= self._answers.popleft()[1]
+        self._changed.notify_all()

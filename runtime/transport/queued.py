@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from runtime.transport.frames import Part
 from runtime.transport.reactor import Reactor
 
 ROOM = 1 << 18
@@ -116,7 +117,7 @@ class MemoryStream:
         self._other._room_changed()
         return count
 
-    def send(self, pieces: Sequence[memoryview]) -> int:
+    def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         inbox = self._other._inbox
         if inbox._ended:
@@ -212,7 +213,7 @@ class ProcessStream:
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
         return self._inbox.take(space)
 
-    def send(self, pieces: Sequence[memoryview]) -> int:
+    def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         with self._changed:
             if self._broken is not None or self._closed:
@@ -268,9 +269,9 @@ class ProcessStream:
             self._writable()
 
 
-def _first_bytes(pieces: Sequence[memoryview], most: int) -> bytes:
+def _first_bytes(pieces: Sequence[Part], most: int) -> bytes:
     """Return the first bytes of `pieces`, at most `most`."""
-    taken: list[memoryview] = []
+    taken: list[Part] = []
     for piece in pieces:
         if most <= 0:
             break

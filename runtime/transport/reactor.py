@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -277,7 +276,7 @@ class Reactor:
         # The end of a connection, or an error of it, is met by reading and by writing.
         met = events if not events & ~(READ | WRITE) else READ | WRITE
         if met & wanted:
-            self._guarded(partial(callback, met & wanted))
+            self._guarded(callback, met & wanted)
 
     def _left(self) -> list[int]:
         """Return what can be read although the system does not know."""
@@ -285,11 +284,13 @@ class Reactor:
         return [one for one in list(DECRYPTED) if one in watched and watched[one][0] & READ]
 
     def _rest(self) -> float | None:
+        if not self._timers:
+            return None
         with self._lock:
             return max(0.0, self._timers[0][0] - time.monotonic()) if self._timers else None
 
     def _run_timers(self) -> None:
-        while True:
+        while self._timers:
             with self._lock:
                 if not self._timers or self._timers[0][0] > time.monotonic():
                     return
@@ -297,8 +298,8 @@ class Reactor:
             self._guarded(timer.fire)
 
     @staticmethod
-    def _guarded(callback: Callback) -> None:
+    def _guarded(callback: Callable[..., object], *given: int) -> None:
         try:
-            callback()
+            callback(*given)
         except Exception:
             _log.exception("a callback of the reactor failed")

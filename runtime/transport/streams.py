@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.transport.decrypted import DECRYPTED
+from runtime.transport.frames import Part
 from runtime.transport.reactor import READ, WRITE, Reactor
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class ByteStream(Protocol):
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
         ...
 
-    def send(self, pieces: Sequence[memoryview]) -> int:
+    def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         ...
 
@@ -113,7 +114,7 @@ class SocketStream(_Watched):
         except BlockingIOError:
             return None
 
-    def send(self, pieces: Sequence[memoryview]) -> int:
+    def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         try:
             return self._socket.sendmsg(pieces)
@@ -156,7 +157,7 @@ class PipeStream(_Watched):
         except BlockingIOError:
             return None
 
-    def send(self, pieces: Sequence[memoryview]) -> int:
+    def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         try:
             return os.writev(self._writes, pieces)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -64,7 +63,7 @@ def test_an_invocation_says_where_it_goes_without_its_arguments() -> None:
     assert str(call) == "/a/b.echo.say"
     assert call == Invocation("/a/b", "echo", "say", ("x",), {"times": 2})
     assert (Invocation("/a", "b", "c").args, Invocation("/a", "b", "c").kwargs) == ((), {})
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         call.operation = "other"  # type: ignore[misc]  # what the test is about
 
 

@@ -55,7 +55,7 @@ class RemoteContent:
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Send a call to where the component lives."""
-        return self._send(replace(invocation, component=self.path))
+        return self._send(invocation._replace(component=self.path))
 
     def figures(self, rank: str = "") -> Figures:
         """Ask how ranks found those of other clusters."""

@@ -146,3 +146,11 @@ def test_what_does_not_begin_like_a_frame_is_refused() -> None:
 
 def test_a_frame_knows_its_size() -> None:
     assert Frame(1, 1, [b"ab", b"", b"c"]).size == 3
+
+
+def test_a_small_frame_leaves_in_one_piece_and_a_large_part_is_not_copied() -> None:
+    small = Frame(1, 1, [b"where", bytearray(b"what")])
+    assert small.pieces() == [written(small)]
+    large = bytes(STAGE)
+    pieces = Frame(1, 1, [b"where", large]).pieces()
+    assert pieces[2] is large
