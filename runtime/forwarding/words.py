@@ -14,11 +14,17 @@ MOST_STOPS = 8
 
 
 _MEET = "meet:"
+_COUPLED = "coupled:"
 
 
 def meeting(token: str) -> str:
     """Return the last stop of two requests that are to be joined."""
     return _MEET + token
+
+
+def coupled_stop(rank: str) -> str:
+    """Return the last stop of a way to where a rank listens for those of other codes."""
+    return _COUPLED + rank
 
 
 class ForwardRequest:

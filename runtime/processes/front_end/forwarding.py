@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding import Forwarder
+from runtime.forwarding.words import coupled_stop
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
@@ -25,6 +26,7 @@ class Forwarding:
     def __init__(self, told: Configuration, reactor: Reactor) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
+        self._coupled: dict[str, tuple[str, ...]] = {}
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         credentials = Credentials(told.keys, told.cluster, told.certificate)
@@ -42,6 +44,10 @@ class Forwarding:
                 stops[rank.rpartition(":")[0]] = self._of_use(report["forwarder"])
         self._stops = stops
 
+    def coupled(self, report: Mapping[str, Any]) -> None:
+        """Record where a rank listens for those of other codes."""
+        self._coupled[coupled_stop(report["rank"])] = self._of_use(report["doors"])
+
     @property
     def carried(self) -> tuple[int, int, int, int]:
         """How much was passed on, and what became of looking for addresses; see `Relay`."""
@@ -52,7 +58,7 @@ class Forwarding:
         self._forwarder.close()
 
     def _find(self, stop: str) -> tuple[str, ...]:
-        found = self._stops.get(stop, ())
+        found = self._stops.get(stop) or self._coupled.get(stop, ())
         with self._lock:
             self._hits += bool(found)
             self._misses += not found

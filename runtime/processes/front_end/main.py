@@ -306,6 +306,11 @@ class FrontEndProcess:
         if self._ranks is not None and self._ranks.is_released:
             self._components.views.lost(reports)
 
+    def coupled(self, report: Facts) -> None:
+        """Take note of where a rank listens for those of other codes."""
+        if self._forwarding is not None:
+            self._forwarding.coupled(report)
+
     def _new_components(self) -> Components:
         return Components(
             self._host,
