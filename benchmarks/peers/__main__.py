@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.peers.bookings import BookingCase, BookingRun
-from benchmarks.peers.membership import KNOWN_HOSTS, MembershipRun
+from benchmarks.peers.membership import MembershipRun
 from benchmarks.peers.ranking import ranking
 from benchmarks.plots import curves
 
@@ -52,19 +52,13 @@ _MEMBERSHIP = ("peers", "messages of a peer", "bytes", "of a supernode, for each
 
 
 def rankings(sizes: Sequence[int]) -> None:
-    """Print how soon a new peer books near hosts."""
-    _head("peers", "minutes", "pings", "before a booking", "of the nearest", "round trip",
-          "nearest of those known", "nearest of all")  # fmt: skip
+    """Print how near the hosts are that a user books."""
+    _head("peers", "told of", "of the nearest", "round trip", "nearest of those told of",
+          "nearest of all")  # fmt: skip
     for peers in sizes:
-        for one in ranking(peers, (1, 5, 20), KNOWN_HOSTS, observers=5):
-            _row(
-                f"{peers:,}",
-                str(one.minutes),
-                f"{one.pings:.0f}/min",
-                f"{one.before_booking:.0f}",
-                f"{one.recall:.0%}",
-                *(f"{1000 * rtt:.2f} ms" for rtt in (one.rtt, one.best, one.best_of_all)),
-            )
+        one = ranking(peers)
+        trips = (f"{1000 * rtt:.2f} ms" for rtt in (one.rtt, one.best, one.best_of_all))
+        _row(f"{peers:,}", f"{one.told}", f"{one.recall:.0%}", *trips)
 
 
 def _booking_cases(sizes: Sequence[int]) -> Iterator[BookingCase]:

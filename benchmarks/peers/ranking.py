@@ -1,96 +1,52 @@
-"""How soon a peer knows who is near, measuring a few hosts in each period."""
+"""How near the hosts are that a user books, who measures all that a supernode has told of."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.peers.lab import Lab
-from runtime.peers.latency import RttTable, RttTarget, near_and_others
+from runtime.peers.booking import Demand
+from runtime.peers.latency import near_and_others
+from runtime.peers.submission.lab import FEWEST_HOSTS
 
-PING_EVERY = 10
-REFRESH_EVERY = 300
 BOOKED = 50
 """Hosts that are booked."""
 
 
 @dataclass(frozen=True)
 class RankingFound:
-    """What a new peer knows after some minutes, in the mean over several ones.
+    """What users book, in the mean over several ones.
 
-    `recall` is which share of the fifty hosts that it would book are among the fifty nearest of
-    those it knows, give or take 0.5 ms; `rtt` their mean round trip, `best` that of the nearest
-    fifty, `best_of_all` that of the nearest fifty of the lab. `pings` are sent in a minute, and
-    `before_booking` in addition for the booking.
+    A user is told of `told` hosts. `recall` is which share of the booked ones are among the nearest
+    of these, give or take 0.5 ms; `rtt` is their mean round trip, `best` that of the nearest of
+    those told of, `best_of_all` that of the nearest of the lab.
     """
 
     peers: int
-    minutes: int
+    told: int
     recall: float
     rtt: float
     best: float
     best_of_all: float
-    pings: float
-    before_booking: float
 
 
-def ranking(
-    peers: int, minutes: Sequence[int], known_hosts: int, observers: int = 10
-) -> list[RankingFound]:
-    """Simulate some new peers; return what they know after so many minutes each."""
+def ranking(peers: int, users: int = 10) -> RankingFound:
+    """Let some users measure the hosts that a supernode tells them of, and book the nearest."""
     lab = Lab(peers)
-    rows: dict[int, list[tuple[float, ...]]] = {one: [] for one in minutes}
-    for _ in range(observers):
-        own = lab.random.randrange(peers)
-        _observe(lab, own, rows, min(known_hosts, peers - 1))
-    return [
-        RankingFound(peers, after, *(mean(column) for column in zip(*found, strict=True)))
-        for after, found in rows.items()
-    ]
+    told = min(peers - 1, max(FEWEST_HOSTS, 2 * Demand(BOOKED, 1).overbooked))
+    rows = [_booked(lab, lab.random.randrange(peers), told) for _ in range(users)]
+    return RankingFound(peers, told, *(mean(column) for column in zip(*rows, strict=True)))
 
 
-def _observe(lab: Lab, own: int, rows: dict[int, list[tuple[float, ...]]], known: int) -> None:
-    table, pings = RttTable(), 0
+def _booked(lab: Lab, own: int, told: int) -> tuple[float, ...]:
     others = [one for one in range(lab.size) if one != own]
-    numbers = near_and_others(
-        others, lambda one: lab.site(one) == lab.site(own), known, lab.random.sample
+    known = near_and_others(
+        others, lambda one: lab.site(one) == lab.site(own), told, lab.random.sample
     )
-    targets = [lab.target(one) for one in numbers]
-    nearest = sorted(lab.rtt(own, one) for one in range(lab.size) if one != own)[:BOOKED]
-    last = max(rows)
-    for period in range(last * 60 // PING_EVERY + 1):
-        now = float(period * PING_EVERY)
-        minute, rest = divmod(period * PING_EVERY, 60)
-        if minute in rows and not rest and period:
-            rows[minute].append(
-                (
-                    *_quality(lab, own, table, targets, now),
-                    mean(nearest),
-                    pings / minute,
-                    _extra(table, targets, now),
-                )
-            )
-        for one in table.next_targets(targets, now, lab.random.random):
-            pings += 1
-            table.record(one, lab.sample(own, int(one.peer[1:])), now)
-
-
-def _extra(table: RttTable, targets: Sequence[RttTarget], now: float) -> int:
-    return len(table.for_booking(targets, BOOKED, now))
-
-
-def _quality(
-    lab: Lab, own: int, table: RttTable, targets: Sequence[RttTarget], now: float
-) -> tuple[float, float, float]:
-    """Return recall, round trip and the best one, for a booking now; nothing is kept of it."""
-    measured = {
-        one.peer: min(lab.sample(own, int(one.peer[1:])) for _ in range(2))
-        for one in table.for_booking(targets, BOOKED, now)
-    }
-    chosen = sorted(
-        targets, key=lambda one: min(measured.get(one.peer, 9.0), table.measured(one.peer, now))
-    )[:BOOKED]
-    best = sorted(lab.rtt(own, int(one.peer[1:])) for one in targets)[:BOOKED]
-    found = [lab.rtt(own, int(one.peer[1:])) for one in chosen]
-    return sum(one <= best[-1] + 0.0005 for one in found) / len(found), mean(found), mean(best)
+    samples = {one: lab.sample(own, one) for one in known}
+    found = [lab.rtt(own, one) for one in sorted(samples, key=samples.__getitem__)[:BOOKED]]
+    best = sorted(lab.rtt(own, one) for one in known)[:BOOKED]
+    best_of_all = sorted(lab.rtt(own, one) for one in others)[:BOOKED]
+    recall = mean(one <= best[-1] + 0.0005 for one in found)
+    return recall, mean(found), mean(best), mean(best_of_all)

@@ -57,7 +57,9 @@ def read_line(words: Sequence[str]) -> Options:
         parser.error("how many ranks shall there be? gcm-run -n 4 program.py")
     if not program:
         parser.error("what shall run? name a program behind the options, or a module with -m")
-    machine = PeersArgument(found.ranks, found.strategy, found.wait, found.credential)
+    machine = PeersArgument(
+        found.ranks, found.strategy, found.wait, found.credential, found.staging
+    )
     one_line = OneLine(
         program, bool(found.module), machine, options=pieces.options, replicas=found.replicas
     )
@@ -69,8 +71,10 @@ def build_parser() -> CommandParser:
     parser = command_parser("gcm-run", _DESCRIPTION, _EPILOG, usage=_USAGE)
     peers = LANGUAGE.elements["peers"]
     strategy, wait = peers.attribute("strategy"), peers.attribute("wait")
+    staging = peers.attribute("staging")
     assert strategy is not None
     assert wait is not None
+    assert staging is not None
     parser.add_argument(
         "-n", "-np", dest="ranks", metavar="RANKS", type=_count, help="how many ranks there are"
     )
@@ -86,6 +90,11 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "-w", dest="wait", metavar="SECONDS", default="",
         help=f"for how long places are looked for (default: {wait.default})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--staging", choices=staging.choices, default="",
+        help="how the program gets to the peers: from one to two others, from one to the next, or"
+        f" from here to each (default: {staging.default})",
     )  # fmt: skip
     parser.add_argument(
         "--credential", metavar="FILE", default="",

@@ -199,10 +199,7 @@ def _cells(row: Iterable[str], x: int, y: int) -> Iterator[str]:
 
 def _way_in(cluster: DeployedCluster) -> str:
     """Return how the launcher reaches a cluster, and who else reaches what."""
-    way = f"ssh {' → '.join(hop.destination for hop in cluster.hops)}"
-    if not cluster.hops:
-        way = f"peer {cluster.peer}" if cluster.peer else "on this machine"
-    return f"{way}; {_REACHED[cluster.reachability]}"
+    return f"{cluster.way.replace('->', '→')}; {_REACHED[cluster.reachability]}"
 
 
 def _front_end(deployment: Deployment, cluster: DeployedCluster) -> str:

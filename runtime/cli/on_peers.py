@@ -28,6 +28,7 @@ from runtime.peers.booking import (
 from runtime.peers.configuration import user_credential, user_folder
 from runtime.peers.credentials import Credential
 from runtime.peers.model import MemberRole
+from runtime.peers.staging import Shape
 from runtime.peers.submission import (
     FAR,
     Booking,
@@ -129,7 +130,7 @@ class _Submission:
         self._lost = frozenset()
         with (
             Booking(lab, self._demand, strategy, settings, note) as booking,
-            StagedPrograms(booking) as staged,
+            StagedPrograms(booking, Shape(self._request.staging)) as staged,
         ):
             plan = self._booked(booking, staged, booking.book(offers))
             return FAULTS if plan is None else self._launched(plan, booking, staged)
@@ -173,7 +174,7 @@ class _Submission:
         clusters = sum(1 for _ in plan.deployment.clusters())
 
         def reach(cluster: DeployedCluster, _: LocalLauncher, patience: float) -> PeerLauncher:
-            return launcher_on(booking, staged, cluster.peer, place=cluster.path, patience=patience)
+            return launcher_on(booking, staged, plan, cluster, patience)
 
         def through(inner: RunListener) -> RunListener:
             return StepListener(inner, clusters, self._hears)

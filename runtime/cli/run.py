@@ -30,7 +30,7 @@ from runtime.deployment.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
 from runtime.processes.launcher.listener import RunListener
-from runtime.processes.launcher.place import Reach, ssh_launcher
+from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 
 BYTES_PER_SECOND = 1_000_000
@@ -42,7 +42,7 @@ def run_plan(
     options: Options,
     warm: WarmStart | None = None,
     *,
-    reach: Reach = ssh_launcher,
+    reach: Reach = usual_launcher,
     through: Callable[[RunListener], RunListener] = lambda listener: listener,
     is_repeated: Callable[[Outcome], bool] = lambda _: False,
 ) -> int:

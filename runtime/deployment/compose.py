@@ -121,7 +121,8 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
     if isinstance(machine, PeersArgument):
         yield from _comment(_PEERS)
         said = ("strategy", machine.strategy), ("wait", machine.wait)
-        words = _pairs(("ranks", str(machine.ranks)), *said, ("credential", machine.credential))
+        files = (("credential", machine.credential), ("staging", machine.staging))
+        words = _pairs(("ranks", str(machine.ranks)), *said, *files)
         yield f"<peers {words}/>"
         return
     yield from _comment(_GRID)

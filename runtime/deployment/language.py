@@ -370,6 +370,15 @@ _PEERS = ElementType(
             "The file that proves to the lab who you are, on this machine; that of `gcm-peer` by "
             "default.",
         ),
+        Attribute(
+            "staging",
+            ValueKind.CHOICE,
+            "How the program gets to the peers: from one to two others, from one to the next, or "
+            "from here to each.",
+            False,
+            "tree",
+            ("tree", "chain", "push"),
+        ),
     ),
     (ChildRule("mpi", most=1),),
 )
@@ -390,7 +399,7 @@ _SITE = ElementType(
 
 _CLUSTER = ElementType(
     "cluster",
-    "Nodes with one native MPI. Without `ssh` it is emulated on this machine.",
+    "Nodes with one native MPI. Without `ssh` or `launcher` it is emulated on this machine.",
     (
         Attribute("name", ValueKind.NAME, "Its name; `cluster0`, `cluster1`... by default."),
         Attribute(
@@ -405,6 +414,7 @@ _CLUSTER = ElementType(
     ),
     (
         ChildRule("ssh"),
+        ChildRule("launcher", most=1),
         ChildRule("mpi", most=1),
         ChildRule("front-end", most=1),
         *_NAMED,
@@ -438,6 +448,27 @@ _SSH = ElementType(
             "of the names listed above.",
         ),
         Attribute("command-path", ValueKind.COMMAND, "The `ssh` program.", default="ssh"),
+    ),
+)
+
+_LAUNCHER = ElementType(
+    "launcher",
+    "A class of your own that starts processes where the cluster is, instead of `ssh`: in a "
+    "container, through a scheduler.",
+    (
+        Attribute(
+            "class",
+            ValueKind.TEXT,
+            "`module.Class`, which lies beside the descriptor or is installed on this machine.",
+            required=True,
+        ),
+        Attribute("arguments", ValueKind.WORDS, "Words for the class, quoted as in a shell."),
+        Attribute(
+            "host",
+            ValueKind.HOST,
+            "The machine that it leads to, as other clusters reach it.",
+            default="localhost",
+        ),
     ),
 )
 
@@ -617,6 +648,7 @@ _ELEMENTS = (
     _SITE,
     _CLUSTER,
     _SSH,
+    _LAUNCHER,
     _FRONT_END,
     _MPI,
     _CONTROLLER,

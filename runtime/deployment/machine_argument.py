@@ -47,6 +47,7 @@ class PeersArgument:
     strategy: str = ""
     wait: str = ""
     credential: str = ""
+    staging: str = ""
 
 
 Machine = Emulation | PeersArgument | tuple[tuple[HostArgument, ...], ...]

@@ -107,6 +107,17 @@ class Mpi:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedLauncher:
+    """A class of the user that starts processes on `host`; it lies in `folder` or is installed."""
+
+    name: str
+    arguments: tuple[str, ...]
+    host: str
+    folder: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class FrontEnd:
     """The process that represents a cluster; port 0 and an empty folder are chosen at the start.
 
@@ -123,8 +134,8 @@ class FrontEnd:
 class DeployedCluster:
     """A cluster with the way to it and the code it runs; `application` is empty without one.
 
-    The way is that of ssh over `hops`, the daemon of the peer of that name, or none for a cluster
-    of the launcher's machine.
+    The way is that of ssh over `hops`, a `launcher` of the user, the daemon of the peer of that
+    name, or none for a cluster of the launcher's machine.
     """
 
     name: str
@@ -138,6 +149,7 @@ class DeployedCluster:
     location: Location
     application: str = ""
     peer: str = ""
+    launcher: NamedLauncher | None = None
 
     @property
     def identifier(self) -> str:
@@ -147,12 +159,23 @@ class DeployedCluster:
     @property
     def is_local(self) -> bool:
         """Tell whether it is emulated on the launcher's machine."""
-        return not self.hops and not self.peer
+        return not self.hops and not self.peer and self.launcher is None
 
     @property
     def host(self) -> str:
         """Return the machine of its front-end, as the way there calls it."""
+        if self.launcher is not None:
+            return self.launcher.host
         return self.hops[-1].host if self.hops else self.peer or "localhost"
+
+    @property
+    def way(self) -> str:
+        """Return how the launcher gets there, for people."""
+        if self.hops:
+            return f"over ssh {' -> '.join(hop.destination for hop in self.hops)}"
+        if self.launcher is not None:
+            return " ".join(["through", self.launcher.name, *self.launcher.arguments])
+        return f"on the peer {self.peer}" if self.peer else "on this machine"
 
     @property
     def ranks(self) -> int:
@@ -318,6 +341,7 @@ class PeersRequest:
     strategy: str
     wait: float
     credential: str
+    staging: str
     location: Location
 
 

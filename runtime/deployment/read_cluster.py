@@ -15,6 +15,7 @@ from runtime.deployment.model import (
     Flavour,
     FrontEnd,
     Mpi,
+    NamedLauncher,
     Position,
     SshHop,
 )
@@ -47,9 +48,11 @@ def read_cluster(
     path = f"{above.site_name}/{name}"
     hops = read_hops([*above.site.each("ssh"), *entry.each("ssh")], reading)
     mpi = read_mpi([above.grid, above.site, entry])
-    front_end = _front_end(entry.only("front-end"), hops, reading)
+    launcher = _launcher(entry, hops, reading)
+    host = hops[-1].host if hops else "" if launcher is None else launcher.host
+    front_end = _front_end(entry.only("front-end"), host, reading)
     hidden = len(hops) >= _HOPS_OF_A_HIDDEN_MACHINE
-    if not hops:
+    if not host:
         hidden = above.mixed and front_end.address == LOCAL_ADDRESS
     reachability = entry.text("reachability")
     if reachability == "auto":
@@ -61,9 +64,33 @@ def read_cluster(
         hops=hops,
         mpi=mpi,
         front_end=front_end,
-        nodes=_nodes(entry, path, hops, mpi.ranks, reading),
+        nodes=_nodes(entry, path, host or "localhost", mpi.ranks, reading),
         reachability=Reachability(reachability),
         location=entry.location,
+        launcher=launcher,
+    )
+
+
+def _launcher(
+    entry: CheckedElement, hops: tuple[SshHop, ...], reading: Reading
+) -> NamedLauncher | None:
+    """Return the launcher that a cluster names, after reporting one beside hops."""
+    named = entry.only("launcher")
+    if named is None:
+        return None
+    if hops:
+        reading.fault(
+            "two-ways",
+            "the cluster has a <launcher>, and it or its site has <ssh>",
+            named.location,
+            hint="leave one of them out; a launcher can use ssh itself",
+        )
+    return NamedLauncher(
+        named.text("class"),
+        named.words("arguments"),
+        without_brackets(named.text("host")),
+        reading.surroundings.folder,
+        named.location,
     )
 
 
@@ -100,18 +127,17 @@ def ssh_options(entry: CheckedElement, reading: Reading) -> tuple[str, ...]:
     return options
 
 
-def _front_end(
-    entry: CheckedElement | None, hops: tuple[SshHop, ...], reading: Reading
-) -> FrontEnd:
-    address = hops[-1].host if hops else LOCAL_ADDRESS
-    python = "python3" if hops else reading.surroundings.python
+def _front_end(entry: CheckedElement | None, host: str, reading: Reading) -> FrontEnd:
+    """Return the front-end on a host, or on this machine where that is empty."""
+    address = host or LOCAL_ADDRESS
+    python = "python3" if host else reading.surroundings.python
     if entry is None:
         return FrontEnd(address, python=python)
     return FrontEnd(
         address=without_brackets(entry.text("address")) or address,
         port=entry.number("port") or 0,
         python=entry.text("python") or python,
-        folder=entry.text("folder") if hops else reading.path(entry.text("folder")),
+        folder=entry.text("folder") if host else reading.path(entry.text("folder")),
     )
 
 
@@ -134,7 +160,7 @@ def read_mpi(levels: list[CheckedElement]) -> Mpi:
 
 
 def _nodes(
-    entry: CheckedElement, path: str, hops: tuple[SshHop, ...], ranks: int | None, reading: Reading
+    entry: CheckedElement, path: str, host: str, ranks: int | None, reading: Reading
 ) -> tuple[Node, ...]:
     machines: list[tuple[str, str, Location]] = []
     slots: list[int | None] = []
@@ -143,7 +169,6 @@ def _nodes(
         machines += [(name, host, group.location) for name, host in found]
         slots += [group.number("slots")] * len(found)
     if not machines:
-        host = hops[-1].host if hops else "localhost"
         machines, slots = [(host, host, entry.location)], [None]
     distinct(reading, f"cluster '{path}': node", ((name, where) for name, _, where in machines))
     try:

@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 
 from gcm.documents import did_you_mean
 from runtime.deployment.extent import MachineAmount
-from runtime.deployment.model import LOCAL_ADDRESS, DeployedCluster, DeployedSite, FrontEnd, SshHop
+from runtime.deployment.model import (
+    LOCAL_ADDRESS,
+    DeployedCluster,
+    DeployedSite,
+    FrontEnd,
+    NamedLauncher,
+    SshHop,
+)
 from runtime.deployment.placement import spread
 from runtime.deployment.read_cluster import Above, read_cluster, read_mpi
 from runtime.deployment.read_peers import peer_sites
@@ -40,7 +47,9 @@ def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[Deployed
 
 def _grid(grid: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
     mixed = any(
-        place.only("ssh") for site in grid.each("site") for place in (site, *site.each("cluster"))
+        place.only("ssh") or place.only("launcher")
+        for site in grid.each("site")
+        for place in (site, *site.each("cluster"))
     )
     sites = []
     for number, entry in enumerate(grid.each("site")):
@@ -111,9 +120,9 @@ def _chosen(entry: CheckedElement, what: str, names: list[str], reading: Reading
 
 
 def _check_ports(sites: list[DeployedSite], reading: Reading) -> None:
-    first: dict[tuple[tuple[SshHop, ...], int], DeployedCluster] = {}
+    first: dict[tuple[tuple[SshHop, ...], NamedLauncher | None, int], DeployedCluster] = {}
     for cluster in (cluster for site in sites for cluster in site.clusters):
-        key = (cluster.hops, cluster.front_end.port)
+        key = (cluster.hops, cluster.launcher, cluster.front_end.port)
         if cluster.front_end.port and key in first:
             reading.fault(
                 "port-taken",

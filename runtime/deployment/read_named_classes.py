@@ -11,6 +11,7 @@ from runtime.deployment.surroundings import Reading
 
 INTERCEPTOR = "interceptor"
 PLAN_CHOICE = "plan-choice"
+_LAUNCHER = "launcher"
 
 _CLUSTER = 2
 """How many numbers name a cluster."""
@@ -50,6 +51,7 @@ def _places(root: CheckedElement) -> Iterator[tuple[tuple[int, ...], CheckedElem
 
 def check_named_classes(deployment: Deployment, reading: Reading) -> None:
     """Report classes that cannot be what they are named for, and warn of those without effect."""
+    _check_launchers(deployment, reading)
     if not deployment.named_classes:
         return
     codes = [one for one in deployment.applications if _is_concerned(one)]
@@ -80,6 +82,25 @@ def check_named_classes(deployment: Deployment, reading: Reading) -> None:
                     hint=f"it was looked for in {search} and where {reading.surroundings.python} "
                     "finds its modules",
                 )
+
+
+def _check_launchers(deployment: Deployment, reading: Reading) -> None:
+    """Report the launchers whose classes cannot be used."""
+    look = reading.surroundings.named_classes
+    named = [one.launcher for one in deployment.clusters() if one.launcher is not None]
+    if look is None or not named:
+        return
+    search = reading.surroundings.folder
+    faults = look(search, tuple((_LAUNCHER, one.name) for one in named))
+    for one, fault in zip(named, faults, strict=True):
+        if fault:
+            reading.fault(
+                "bad-class",
+                f"{_LAUNCHER} '{one.name}' cannot be used: {fault}",
+                one.location,
+                hint=f"it was looked for in {search} and where {reading.surroundings.python} "
+                "finds its modules",
+            )
 
 
 def _is_concerned(code: Application) -> bool:

@@ -29,6 +29,7 @@ def read_peers(root: CheckedElement, reading: Reading) -> PeersRequest | None:
         strategy=entry.text("strategy"),
         wait=entry.seconds("wait"),
         credential=reading.existing(entry.text("credential"), "the credential", entry.location),
+        staging=entry.text("staging"),
         location=entry.location,
     )
 

@@ -128,10 +128,8 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
 
 
 def _facts(cluster: DeployedCluster) -> list[str]:
-    route = " -> ".join(hop.destination for hop in cluster.hops)
-    elsewhere = f"on the peer {cluster.peer}" if cluster.peer else f"through {route}"
     return [
-        "on this machine" if cluster.is_local else elsewhere,
+        cluster.way,
         f"reachability {cluster.reachability}",
         f"MPI {cluster.mpi.flavour}",
         f"runs {cluster.application}" if cluster.application else "runs no application",

@@ -24,7 +24,7 @@ from runtime.launchers.base import Launcher
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import MpiexecFlavour, Probes, detect_flavour
-from runtime.processes.launcher.place import ssh_launcher
+from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.topology import Reachability
 
@@ -129,7 +129,9 @@ class _Visit:
             with self._busy(host, "its front-end"):
                 return self._launchers[host.behind].result(2 * self._timeout)
         try:
-            with self._busy(host, f"ssh to {host.name}" if host.hops else "the start of a process"):
+            with self._busy(
+                host, "the start of a process" if host.is_here else f"the way to {host.name}"
+            ):
                 launcher = self._reached(host)
         except LaunchError as error:
             self._launchers[at].set_exception(error)
@@ -138,11 +140,11 @@ class _Visit:
         return launcher
 
     def _reached(self, host: ExaminedHost) -> Launcher:
-        if not host.hops or self._plan is None:
+        if host.is_here or self._plan is None:
             self._local.ready(self._timeout)
             return self._local
         cluster = self._plan.deployment.cluster(host.clusters[0])
-        launcher = ssh_launcher(cluster, self._local, patience=self._timeout)
+        launcher = usual_launcher(cluster, self._local, patience=self._timeout)
         with self._lock:
             self._open.push(launcher)
         launcher.ready(self._timeout + 1)
@@ -151,7 +153,7 @@ class _Visit:
     def _talk(self, at: int, launcher: Launcher) -> Conversation:
         host = self._hosts[at]
         python = os.path.expanduser(host.python)
-        if host.hops:
+        if host.hops or host.launcher is not None:
             python = launcher.ready().python
         self._talks[at] = talk = Conversation(
             launcher, python, node=host.name if host.behind is not None else ""

@@ -25,7 +25,15 @@ def hosts_of(deployment: Deployment, python: str) -> list[ExaminedHost]:
     merged: dict[object, ExaminedHost] = {}
     for cluster in clusters:
         host = _front_end(deployment, cluster)
-        key = (host.hops, host.python, host.mpiexec, host.folder, host.spans, host.names)
+        key = (
+            host.hops,
+            host.launcher,
+            host.python,
+            host.mpiexec,
+            host.folder,
+            host.spans,
+            host.names,
+        )
         before = merged.get(key)
         merged[key] = host if before is None else _merged(before, host)
     hosts = [replace(one, others=total - one.ranks) for one in merged.values()]
@@ -53,7 +61,8 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
         location=cluster.location,
         clusters=(cluster.position,),
         hops=cluster.hops,
-        name=cluster.hops[-1].host if cluster.hops else "",
+        launcher=cluster.launcher,
+        name="" if cluster.is_local else cluster.host,
         mpiexec=cluster.mpi.command_path,
         flavour=cluster.mpi.flavour,
         options=cluster.mpi.options,
@@ -69,7 +78,7 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
 
 
 def _called(cluster: DeployedCluster) -> str:
-    return f"{cluster.path} ({cluster.hops[-1].host})" if cluster.hops else cluster.path
+    return cluster.path if cluster.is_local else f"{cluster.path} ({cluster.host})"
 
 
 def _merged(first: ExaminedHost, second: ExaminedHost) -> ExaminedHost:

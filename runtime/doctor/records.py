@@ -8,7 +8,7 @@ from typing import Any
 
 from gcm.documents import Location, Severity
 from gcm.records import dataclass
-from runtime.deployment import Flavour, Position, SshHop
+from runtime.deployment import Flavour, NamedLauncher, Position, SshHop
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class ExaminedHost:
     `where` is what messages call it. `clusters` have their front-end on it; a host that holds only
     ranks of a cluster is reached from that front-end and has its number in `behind`. `ranks` counts
     those of its clusters, `others` those of all other clusters. `spans` is on how many hosts one
-    `mpiexec` starts ranks. Without hops it is the launcher's machine.
+    `mpiexec` starts ranks. Without `hops` and `launcher`
+    it is the launcher's machine.
     """
 
     where: str
@@ -26,6 +27,7 @@ class ExaminedHost:
     location: Location | None = None
     clusters: tuple[Position, ...] = ()
     hops: tuple[SshHop, ...] = ()
+    launcher: NamedLauncher | None = None
     behind: int | None = None
     name: str = ""
     mpiexec: str = "mpiexec"
@@ -47,7 +49,7 @@ class ExaminedHost:
     @property
     def is_here(self) -> bool:
         """Tell whether it is the launcher's machine."""
-        return not self.hops and self.behind is None
+        return not self.hops and self.launcher is None and self.behind is None
 
 
 @dataclass(frozen=True, slots=True)

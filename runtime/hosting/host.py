@@ -27,7 +27,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.lean import dial
 from runtime.transport.listening import Door
-from runtime.transport.messages import Target
+from runtime.transport.messages import Codec, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, SocketStream
 
@@ -64,7 +64,7 @@ class Host:
         self.exports = Exports(home)
         self.routes: RoutingTable[Channel | Here] = RoutingTable()
         self.routes.add(home, HERE)
-        self.codec = ReferenceCodec(self)
+        self.codec: Codec = ReferenceCodec(self)
         self.blocks = LentBlocks(self)
         self.address = ""
         self.credentials: Credentials | None = None
@@ -111,7 +111,7 @@ class Host:
             stream,
             peer,
             self.serve,
-            relay=lambda target: self._onward(target.component, made),
+            relay=lambda target: self.onward(target, made),
             codec=self.codec,
         )
         for prefix in prefixes:
@@ -213,7 +213,7 @@ class Host:
         """Send a call to wherever its component is: the host is a `Caller`."""
         way = self.routes.find(invocation.component)
         if isinstance(way, Channel):
-            return way.call(invocation)
+            return way.call(invocation, self.codec)
         try:
             if way is None:
                 raise self._unreachable(invocation)
@@ -270,8 +270,9 @@ class Host:
             known = self._remotes[path] = RemoteInterface(self, component, interface, type)
         return known
 
-    def _onward(self, path: str, source: Channel) -> Channel | None:
-        way = self.routes.find(path)
+    def onward(self, target: Target, source: Channel) -> Channel | None:
+        """Return over which other channel a call goes on that came over one."""
+        way = self.routes.find(target.component)
         return way if isinstance(way, Channel) and way is not source else None
 
     def serve(self, request: IncomingCall) -> Future[Any]:
@@ -279,6 +280,7 @@ class Host:
         path = request.target.component
         if self.routes.find(path) is not HERE and self.routes.why_lost(path):
             raise self._unreachable(request.target)
+        request.codec = self.codec
         return self._serving.serve(request.target, request.invocation, request.channel)
 
     def _lost(self, channel: Channel, why: ChannelClosed) -> None:

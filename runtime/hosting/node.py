@@ -45,8 +45,8 @@ class NodeControl(Protocol):
     stop and terminate one, call its `binding-controller` and its `lifecycle-controller`.
     """
 
-    def facts(self) -> NodeFacts:
-        """Tell who this is."""
+    def facts(self) -> tuple[str, str, int]:
+        """Tell who this is, as plain data of which `NodeFacts` are made."""
         ...
 
     def load(self, content: str, component: str) -> None:
@@ -135,9 +135,9 @@ class NodeAgent:
         self._host = host
         self._moved: dict[str, Component] = {}
 
-    def facts(self) -> NodeFacts:
+    def facts(self) -> tuple[str, str, int]:
         """Tell who this is."""
-        return NodeFacts(self._host.address, socket.gethostname(), os.getpid())
+        return self._host.address, socket.gethostname(), os.getpid()
 
     def load(self, content: str, component: str) -> None:
         """Import a content class."""

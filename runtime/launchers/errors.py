@@ -37,7 +37,11 @@ class ConnectionLost(LaunchError):
     """The way to a host, or the guard at its end, broke while it was in use."""
 
 
-class SshFailed(LaunchError):
+class WayFailed(LaunchError):
+    """The command that leads to a place ended before anything could be started there."""
+
+
+class SshFailed(WayFailed):
     """The ssh client gave up for a reason not known here; the cause holds its words."""
 
 

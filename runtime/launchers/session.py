@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from runtime.launchers.base import Source
     from runtime.launchers.contents import Rule, Sealed
 
+_LONGEST_BANNER = 4096
+
 
 class Marked:
     """The bytes behind a marker, before which others may say something.
@@ -39,7 +41,7 @@ class Marked:
     def __init__(self, marker: tuple[str, str]) -> None:
         self._marker = f"\n{''.join(marker)}\n".encode()
         self.before = b""
-        """What was said until now without the marker."""
+        """The end of what was said until now without the marker."""
         self.is_behind = False
         """Whether the marker has come."""
 
@@ -47,7 +49,8 @@ class Marked:
         """Return what of the next bytes is behind the marker."""
         if self.is_behind:
             return data
-        self.before, found, behind = (self.before + data).partition(self._marker)
+        before, found, behind = (self.before + data).partition(self._marker)
+        self.before = before[-_LONGEST_BANNER:]
         self.is_behind = bool(found)
         return behind
 

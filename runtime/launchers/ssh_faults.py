@@ -13,14 +13,9 @@ from runtime.launchers.errors import (
     HostKeyUnknown,
     HostUnreachable,
     LaunchError,
-    PythonMissing,
-    PythonTooOld,
     SshFailed,
     UnknownHost,
 )
-
-NO_PYTHON = 86  # the exit code of the far end's shell script when it finds no usable Python
-FOUND = "gcm-python-found:"  # begins each line in which the script says what it found instead
 
 
 class _Fault(NamedTuple):
@@ -82,9 +77,6 @@ _FAULTS = (
 
 def diagnose(way: str, code: int | None, said: Sequence[str]) -> LaunchError:
     """Return the error for an ssh client that ended before the guard at the far end spoke."""
-    found = [line.removeprefix(FOUND).strip() for line in said if line.startswith(FOUND)]
-    if code == NO_PYTHON:
-        return _no_python(way, found)
     text = "\n".join(said)
     for fault in _FAULTS:
         if re.search(fault.words, text):
@@ -94,14 +86,4 @@ def diagnose(way: str, code: int | None, said: Sequence[str]) -> LaunchError:
         place=way,
         cause=text,
         cure="Try the same way by hand: ssh and a command such as 'true'",
-    )
-
-
-def _no_python(way: str, found: Sequence[str]) -> LaunchError:
-    cure = "Install Python 3.11 or newer there, or give its path with <front-end python=...>"
-    versions = [line for line in found if re.search(r"Python \d", line)]
-    if not versions:
-        return PythonMissing("no Python was found", place=way, cause="\n".join(found), cure=cure)
-    return PythonTooOld(
-        f"the newest Python found is too old ({'; '.join(versions)})", place=way, cure=cure
     )

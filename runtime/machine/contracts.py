@@ -253,7 +253,7 @@ class ClusterMembership(Protocol):
         """Tell that all members of a cluster, a site or the grid (`""`) have told who they are."""
         ...
 
-    def node_up(self, member: str, name: str, home: str, facts: Any) -> None:
+    def node_up(self, member: str, name: str, facts: Any) -> None:
         """Tell that a process for the components of a node serves; `facts` make a `NodeFacts`."""
         ...
 

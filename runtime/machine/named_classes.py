@@ -31,6 +31,9 @@ CONTRACTS: dict[str, type] = {
 }
 """The contract of each role that a controller can have."""
 
+LAUNCHER = "launcher"
+_GIVEN = ("place", "arguments", "python", "patience")
+
 CURE = "The class lies in the folder of the program, or where its Python finds it"
 
 
@@ -80,6 +83,12 @@ def fault_of(role: str, found: Any) -> str:
         return f"it is no class but {found!r}"
     if role == INTERCEPTOR:
         return _fault_of_interceptor(found)
+    if role == LAUNCHER:
+        from runtime.launchers.base import Launcher  # no rank needs it
+
+        rule = f"a launcher is called as launcher(local, {', '.join(f'{one}=' for one in _GIVEN)})"
+        fault = _fault_of_call(found, rule, 1, _GIVEN)
+        return _fault_of_methods(role, found, Launcher) or fault
     fault = _fault_of_call(found, f"{_a(role)} is made with the one that it precedes", 1)
     return _fault_of_methods(role, found, CONTRACTS[role]) or fault
 

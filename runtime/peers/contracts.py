@@ -112,16 +112,19 @@ class Launch(Protocol):
     """Starts what was reserved for."""
 
     def launch(
-        self, caller: str, key: str, application: str, source: int, marker: list[str]
+        self, caller: str, key: str, application: str, ranks: list[list[int]], guard: list[Any]
     ) -> Any:
-        """Confirm a reservation and start a guard for it; `source` are the bytes of its program.
+        """Confirm a reservation and start a guard for it.
+
+        `ranks` are those that will run here, each with the number of its replica, for who looks.
+        `guard` has the size of its program and the two halves of a marker.
 
         The answer says `peer`, `python`, `version`, `host`, `processes`, and `cache`, the folder
         of what was staged. After it, the
         connection carries the guard's standard input (first those bytes) one way and its standard
         output the other way, and nothing else: it is that of `runtime.launchers.session`, which
-        begins with the two halves of `marker`. When the connection ends, the guard ends all that it
-        has started, and the reservation ends. When the guard ends, the connection does.
+        begins with the two halves of the marker. When the connection ends, the guard ends all that
+        it has started, and the reservation ends. When the guard ends, the connection does.
         """
         ...
 

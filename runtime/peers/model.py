@@ -223,6 +223,22 @@ def text(plain: Any) -> str:
     raise PeerError(f"{plain!r:.200} is not text")
 
 
+def are_ranks(plain: Any) -> bool:
+    """Tell whether a plain value is a list of ranks, each with the number of its replica.
+
+    >>> are_ranks([[0, 0], [3, 1]]), are_ranks([[0]])
+    (True, False)
+    """
+
+    def is_rank(one: Any) -> bool:
+        match one:
+            case [int(rank), int(replica)]:
+                return rank >= 0 and replica >= 0
+        return False
+
+    return isinstance(plain, list) and all(map(is_rank, plain))
+
+
 def key_of(plain: Any) -> Key:
     """Return a plain value that has to be a key; raises PeerError.
 

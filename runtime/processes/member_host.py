@@ -1,4 +1,4 @@
-"""A host whose process is itself a member of the machine: front-ends, and the launcher."""
+"""The host of a front-end, whose process is itself a member of the machine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Any
 
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
-from runtime.coupling.words import cluster_of
+from runtime.coupling.words import DRIVER_PATH, cluster_of
 from runtime.hosting.host import Host
+from runtime.hosting.lent_blocks import BLOCKS
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import CONTRACTS, Membership, Views
-from runtime.machine.paths import above_path, clustering_path
-from runtime.transport.channel import IncomingCall
+from runtime.machine.paths import COUPLING, GRID, LAUNCHER, RANKS, above_path, clustering_path
+from runtime.transport.channel import Channel, IncomingCall
+from runtime.transport.errors import TransportError
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 
@@ -27,22 +29,38 @@ BETWEEN_FRONT_ENDS = {_MEMBERSHIP, _VIEWS, HEARTBEAT}
 
 
 class MemberHost(Host):
-    """A host that also serves contracts of its process, at once and on the reactor's thread."""
+    """A host that also serves contracts of its process, at once and on the reactor's thread.
+
+    It opens plain data only, also of what nodes say: components of the user live in these.
+    """
 
     def __init__(self, home: str, reactor: Reactor, served: Served) -> None:
         super().__init__(home, reactor)
+        self.codec = PLAIN_DATA
         self._served = served
+
+    def onward(self, target: Target, source: Channel) -> Channel | None:
+        """Return the way on for what a node calls, which must not be the machine itself.
+
+        Raises:
+            TransportError: it is.
+        """
+        path = target.component
+        is_member = path in (FRONT_END, COUPLING, DRIVER_PATH) or path.startswith(RANKS)
+        if is_member or is_to_launcher(target) or f"{path}/".startswith(f"{GRID}/"):
+            raise TransportError(f"{source.peer} may not call {target}")
+        return super().onward(target, source)
 
     def serve(self, request: IncomingCall) -> Future[Any]:
         """Serve a call that came in over a channel."""
         target = request.target
         if target.component == FRONT_END:
-            opened = request.invocation(PLAIN_DATA).args
+            opened = request.invocation().args
             return finished(self._served.call, (target.interface, target.operation, opened), {})
         if cluster_of(target.component):  # ranks may send it, so it must not be opened here
             raise NoSuchComponentError("no such rank is here", component=target.component)
         if target.interface in BETWEEN_FRONT_ENDS:
-            call = request.invocation(PLAIN_DATA)
+            call = request.invocation()
             check_sender(target, call.args)
             return self._serving.serve(target, lambda: call, request.channel)
         return super().serve(request)
@@ -64,6 +82,11 @@ def check_sender(target: Target, args: tuple[Any, ...]) -> None:
         is_right &= target.interface != _MEMBERSHIP or above_path(sender) == target.component
     if not is_right:
         raise NotServed(f"{sender or 'somebody'} may not call {target} with {args[:1]}")
+
+
+def is_to_launcher(target: Target) -> bool:
+    """Tell whether a call is for the launcher itself, and not for an array that lies there."""
+    return target.component == LAUNCHER and target.interface != BLOCKS
 
 
 def sender_of(target: Target) -> str:

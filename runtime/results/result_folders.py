@@ -196,7 +196,7 @@ class FolderAtPlace:
         """Return where it stays, and the command that brings it home."""
         hops, work = self.cluster.hops, self._path
         host = os.uname().nodename if self.cluster.is_local else self.cluster.host
-        if self.cluster.peer:  # somebody with an account there has to fetch it
+        if not self.cluster.is_local and not hops:  # the user knows a way of his own to copy it
             command = shlex.join(("scp", "-r", f"{host}:{work}/.", home))
             return KeptFolder(self.cluster.path, f"{host}:{work}", command)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from typing import Any, Self
 
 from gcm.records import dataclass
 
@@ -108,6 +109,17 @@ class Connections:
     lanes: int = 0
     ways: tuple[Ways, ...] = ()
     relays: tuple[ForwardedTraffic, ...] = ()
+
+    @classmethod
+    def of_plain(cls, told: Mapping[str, Any]) -> Self:
+        """Return what another process has told, as `dataclasses.asdict` makes it.
+
+        Raises:
+            KeyError, TypeError: it has told something else.
+        """
+        ways = (Ways(tuple(one["between"]), dict(one["routes"])) for one in told["ways"])
+        relays = (ForwardedTraffic(**one) for one in told["relays"])
+        return cls(**{**told, "ways": tuple(ways), "relays": tuple(relays)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from runtime.peers.booking import (
     ReleasePlaces,
     RenewPlaces,
     Shortfall,
-    StopJob,
 )
 from runtime.peers.errors import Refused
 from runtime.peers.model import Key, Principal
@@ -232,7 +231,5 @@ class BookingWorld:
         peer.timer = float("inf")
         if peer.is_dead:
             return
-        for effect in peer.gatekeeper.advance(self.now + peer.skew):
-            if isinstance(effect, StopJob):
-                self._end_job(peer, effect.key)
+        peer.gatekeeper.advance(self.now + peer.skew)
         self._set_timer(peer)

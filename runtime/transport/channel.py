@@ -123,9 +123,10 @@ class Channel:
     def call(self, invocation: Invocation, codec: Codec | None = None) -> Future[Any]:
         """Send `invocation` off and return the future of its result.
 
-        With a `codec` of its own the result is opened with that: who answers may be somebody
-        behind the peer who is trusted less.
+        With a `codec` of its own the arguments are written and the result is opened with that: who
+        answers may be somebody behind the peer who is trusted more, or less.
         """
+        codec = codec or self._codec
         future = _Answer(self, f"{invocation} at {self.peer}")
         future.set_running_or_notify_cancel()
 
@@ -134,7 +135,7 @@ class Channel:
                 future.set_exception(outcome)
                 return
             try:
-                result = outcome_of(outcome, self.peer, codec or self._codec)
+                result = outcome_of(outcome, self.peer, codec)
             except Exception as error:  # it is what the call raised
                 future.set_exception(error)
             else:
@@ -143,7 +144,7 @@ class Channel:
         number = future.number = self._await(future.about, arrived)
         if number:
             try:
-                self._send(self._frame(CALL, number, invocation))
+                self._send(self._frame(CALL, number, invocation, codec))
             except (NotSendable, FrameError) as error:
                 if self._waiting.pop(number, None) is not None:
                     future.set_exception(error)
@@ -158,7 +159,7 @@ class Channel:
             ChannelClosed: the connection has ended.
             NotSendable: an argument cannot be pickled.
         """
-        if not self._send(self._frame(NOTE, 0, invocation), now=now):
+        if not self._send(self._frame(NOTE, 0, invocation, self._codec), now=now):
             raise self._closed_error(invocation)
 
     def close(self) -> None:
@@ -195,9 +196,10 @@ class Channel:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    def _frame(self, kind: int, number: int, call: Invocation) -> Frame:
+    @staticmethod
+    def _frame(kind: int, number: int, call: Invocation, codec: Codec) -> Frame:
         target = Target(call.component, call.interface, call.operation, call.client, call.chain)
-        return call_frame(kind, number, target, (call.args, dict(call.kwargs)), self._codec)
+        return call_frame(kind, number, target, (call.args, dict(call.kwargs)), codec)
 
     def _await(self, about: object, arrived: Outcome) -> int:
         """Wait for an outcome under a fresh number; 0 if none can come, which was told then."""
@@ -432,7 +434,7 @@ class Channel:
         number = request.frame.number
         if error is None:
             try:
-                self._send(result_frame(number, result, self._codec), answer=True)
+                self._send(result_frame(number, result, request.codec), answer=True)
                 return
             except (NotSendable, FrameError) as unsendable:
                 unsendable.place = f"the result of {request}"

@@ -75,11 +75,12 @@ class FrameReader:
     [(1, 7, b'hello')]
     """
 
-    __slots__ = ("_done", "_kind", "_later", "_missing", "_most", "_number", "_part", "_parts",
-                 "_stage", "_staged")  # fmt: skip
+    __slots__ = ("_at_once", "_done", "_kind", "_later", "_missing", "_most", "_number", "_part",
+                 "_parts", "_stage", "_staged")  # fmt: skip
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES, at_once: int = AT_ONCE) -> None:
         self._most = most_bytes
+        self._at_once = at_once
         self._stage = memoryview(bytearray(STAGE))
         self._staged = 0
         self._kind = self._number = 0
@@ -204,7 +205,7 @@ class FrameReader:
         """Take memory for more of the part that is coming in."""
         part, self._part = self._parts[-1], None
         begun = len(part)
-        more = min(self._later, AT_ONCE)
+        more = min(self._later, self._at_once)
         nothing = memoryview(bytes(min(more, _STEP)))  # small enough to stay in the cache
         try:
             for done in range(0, more, _STEP):
@@ -222,7 +223,7 @@ class FrameReader:
         assert self._missing is not None
         while self._missing:
             size = self._missing.pop()
-            part = bytearray(min(size, AT_ONCE))
+            part = bytearray(min(size, self._at_once))
             self._parts.append(part)
             if size:
                 self._later = size - len(part)

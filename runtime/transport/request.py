@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 class IncomingCall:
     """A call that came in: where it goes is known, its arguments are not opened yet."""
 
-    __slots__ = ("_codec", "channel", "frame", "target")
+    __slots__ = ("channel", "codec", "frame", "target")
 
     def __init__(self, frame: Frame, channel: Channel, codec: Codec) -> None:
         self.frame = frame
-        self._codec = codec
+        self.codec = codec
+        """Opens the arguments and writes the result; who serves the call may choose another."""
         self.channel = channel
         self.target: Target = target_of(frame)
 
@@ -28,16 +29,13 @@ class IncomingCall:
         """Whether nobody waits for an answer."""
         return self.frame.kind == NOTE
 
-    def invocation(self, codec: Codec | None = None) -> Invocation:
+    def invocation(self) -> Invocation:
         """Open the arguments; that may import modules, so do it off the reactor's thread.
-
-        With a `codec` of its own they are opened with that: who calls may be somebody behind the
-        peer who is trusted less.
 
         Raises:
             NotSendable: they cannot be rebuilt in this process.
         """
-        args, kwargs = arguments_of(self.frame, codec or self._codec)
+        args, kwargs = arguments_of(self.frame, self.codec)
         to = self.target
         return Invocation(
             to.component, to.interface, to.operation, args, kwargs, to.client, to.chain

@@ -69,7 +69,7 @@ class Incoming:
         self.reach: int
         """Before which byte they lie; one that is not complete at once has it."""
         self.claims: list[int]
-        """Which bytes of it were announced; see `runtime.wire.claims`. It has them as `reach`."""
+        """Which bytes were announced: the `reach` of `runtime.wire.claims`."""
         self.done = False
         self.owner: Any = None
         self._origin: Origin | None = origin

@@ -38,7 +38,7 @@ with alice.dial(address) as connection:
 
 def connect(size, marker):
     connection = alice.dial(address)
-    connection.stub(Launch).launch(alice.me, key, "app", size, list(marker))
+    connection.stub(Launch).launch(alice.me, key, "app", [[0, 0]], [size, *marker])
     return connection.detach(), b""
 
 with PeerLauncher(connect, place="c2") as launcher:

@@ -323,11 +323,6 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
     return announced
 
 
-def call_among(comm: MPI.Comm, members: CommunicatorMembers) -> CollectiveCall:
-    """Return a call on a communicator of the grid."""
-    return CollectiveCall(comm, state_of(members))
-
-
 def state_of(members: CommunicatorMembers) -> Collecting:
     """Return what a communicator of the grid keeps for its collectives."""
     state: Collecting | None = members.collecting

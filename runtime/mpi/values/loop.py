@@ -44,13 +44,6 @@ def unpack_natively(spec: Any, data: Data) -> int:
     return status.count
 
 
-def check_natively(spec: Any, *, readonly: bool) -> None:
-    """Raise what mpi4py raises for a message specification that it does not understand."""
-    comm = _self()
-    request = comm.Send_init(spec, 0) if readonly else comm.Recv_init(spec, 0)
-    request.Free()
-
-
 @cache
 def _self() -> MPI.Intracomm:
     comm = MPI.COMM_SELF.Dup()

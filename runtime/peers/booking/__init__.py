@@ -16,12 +16,9 @@ from runtime.peers.booking.asker_words import (
 )
 from runtime.peers.booking.gatekeeper import (
     AdmissionRules,
-    Expired,
     Gatekeeper,
-    GatekeeperEffect,
     Hold,
     PlacesRequest,
-    StopJob,
 )
 from runtime.peers.booking.named import strategy_named
 from runtime.peers.booking.offers import Allocation, BookingError, Copy, Offer, nearest_first
@@ -49,9 +46,7 @@ __all__ = [
     "ConcentrateStrategy",
     "Copy",
     "Demand",
-    "Expired",
     "Gatekeeper",
-    "GatekeeperEffect",
     "Hold",
     "HostSilent",
     "MixedStrategy",
@@ -62,7 +57,6 @@ __all__ = [
     "RenewPlaces",
     "Shortfall",
     "SpreadStrategy",
-    "StopJob",
     "Strategy",
     "allocate",
     "in_order",

@@ -1,10 +1,10 @@
 """Who gets places at a peer, and for how long: the gatekeeper, without sockets and clocks.
 
 ```
-             reserve              confirm              disconnected
-  (nothing) ────────► RESERVED ────────► CONFIRMED ────────► ENDING
-                        │ release           │ ended             │ ended
-                        │ lease over        ▼                   ▼
+             reserve              confirm
+  (nothing) ────────► RESERVED ────────► CONFIRMED
+                        │ release           │ ended
+                        │ lease over        ▼
                         └───────────────► (spent: the key is never taken again)
 ```
 
@@ -26,12 +26,9 @@ from runtime.peers.model import Key, MemberRole, PlacesAnswer, Principal, Reason
 
 __all__ = [
     "AdmissionRules",
-    "Expired",
     "Gatekeeper",
-    "GatekeeperEffect",
     "Hold",
     "PlacesRequest",
-    "StopJob",
 ]
 
 Network = IPv4Network | IPv6Network
@@ -48,15 +45,13 @@ class AdmissionRules:
     """Whom a peer serves, with how much; times in seconds.
 
     `users` are the names of those who are trusted, None for all whom the lab invited. `lease` is
-    how long a reservation may last at most without being renewed. `grace` is how long what was
-    started may take to end after its connection has ended.
+    how long a reservation may last at most without being renewed.
     """
 
     share: Share = Share()
     deny: tuple[Network, ...] = ()
     users: frozenset[str] | None = None
     lease: float = 60.0
-    grace: float = 10.0
 
 
 class Phase(Enum):
@@ -64,24 +59,6 @@ class Phase(Enum):
 
     RESERVED = "reserved"
     CONFIRMED = "confirmed"
-    ENDING = "ending"
-
-
-@dataclass(frozen=True, slots=True)
-class Expired:
-    """The lease of a reservation is over: its asker has died or forgotten it."""
-
-    key: Key
-
-
-@dataclass(frozen=True, slots=True)
-class StopJob:
-    """End what was started for this key, and call `ended` when that is done."""
-
-    key: Key
-
-
-GatekeeperEffect = Expired | StopJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +89,6 @@ class Gatekeeper:
     def __init__(self, rules: AdmissionRules) -> None:
         self.rules = rules
         """May be replaced at any time; what is reserved stays."""
-        self.is_closed = False
-        """Whether everything is refused, as the peer is about to end."""
         self._holds: dict[Key, Hold] = {}
         self._spent: OrderedDict[Key, None] = OrderedDict()
 
@@ -164,7 +139,7 @@ class Gatekeeper:
                 application.
         """
         hold = self._holds.get(key)
-        if hold is not None and hold.until <= now and hold.phase is Phase.RESERVED:
+        if hold is not None and hold.until <= now:
             self._end(key)
             hold = None
         if hold is None:
@@ -187,28 +162,17 @@ class Gatekeeper:
 
     # --- what happens at the peer ---------------------------------------------------------------
 
-    def disconnected(self, key: Key, now: float) -> None:
-        """The connection through which a job was started has ended, and so should the job."""
-        hold = self._holds.get(key)
-        if hold is not None and hold.phase is Phase.CONFIRMED:
-            hold.phase, hold.until = Phase.ENDING, now + self.rules.grace
-
     def ended(self, key: Key) -> None:
         """Nothing is left of the job of a key: its places are free."""
         if key in self._holds:
             self._end(key)
 
-    def advance(self, now: float) -> list[GatekeeperEffect]:
-        """End the leases that are over, and stop what has not ended within its grace."""
-        effects: list[GatekeeperEffect] = []
-        for hold in [one for one in self._holds.values() if one.until <= now]:
-            if hold.phase is Phase.RESERVED:
-                self._end(hold.key)
-                effects.append(Expired(hold.key))
-            else:
-                hold.until = now + self.rules.grace  # said again until it has ended
-                effects.append(StopJob(hold.key))
-        return effects
+    def advance(self, now: float) -> list[Hold]:
+        """End and return the reservations whose lease is over: their askers died or forgot them."""
+        expired = [one for one in self._holds.values() if one.until <= now]
+        for hold in expired:
+            self._end(hold.key)
+        return expired
 
     @property
     def next_time(self) -> float:
@@ -226,8 +190,6 @@ class Gatekeeper:
         self, principal: Principal, address: str, request: PlacesRequest
     ) -> tuple[Reason, str] | None:
         rules, share = self.rules, self.rules.share
-        if self.is_closed:
-            return Reason.ENDING, "the peer is about to end"
         is_user = principal.role is MemberRole.USER
         if not is_user or (rules.users is not None and principal.name not in rules.users):
             return Reason.NOT_TRUSTED, f"its owner runs nothing of {principal}"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOT_RUNNING = 3
 EVERY = 2.0
 _PEERS = ("peer", "address", "share", "round trip", "site", "runs", "")
-_RUNS = ("run", "user", "phase", "processes", "peers")
+_RUNS = ("run", "user", "phase", "processes", "peers, with ranks")
 
 
 def top(options: argparse.Namespace) -> int:

@@ -6,6 +6,7 @@ import itertools
 import socket
 import ssl
 import threading
+import time
 from contextlib import suppress
 from functools import partial
 from typing import Any, Self, TypeVar, cast
@@ -24,12 +25,17 @@ CALL_TIMEOUT = 10.0
 """How many seconds an answer may take if nobody says otherwise."""
 
 
+AT_ONCE = 64 << 10
+"""Bytes of memory taken ahead for what is announced: somebody may announce much, and send nothing.
+"""
+
+
 class Frames:
     """Frames over a socket; reading and writing may be done by two threads."""
 
     def __init__(self, opened_socket: PeerSocket, most_bytes: int) -> None:
         self.socket = opened_socket
-        self._reader = FrameReader(most_bytes)
+        self._reader = FrameReader(most_bytes, AT_ONCE)
         self._come: list[Frame] = []
 
     @property
@@ -44,14 +50,18 @@ class Frames:
             if part:
                 self.socket.sendall(part)
 
-    def receive(self) -> Frame | None:
+    def receive(self, deadline: float | None = None) -> Frame | None:
         """Return the next frame, None where the other end has hung up between two.
+
+        All of it has to come until `deadline`, by the monotonic clock.
 
         Raises:
             OSError: nothing came for too long, or the connection broke.
             FrameError: what came is no frame.
         """
         while not self._come:
+            if deadline is not None:
+                self.socket.settimeout(max(0.001, deadline - time.monotonic()))
             space = self._reader.space()
             count = self.socket.recv_into(space)
             if not count:
@@ -60,6 +70,8 @@ class Frames:
                 raise ConnectionError("the connection ended in the middle of a frame")
             del space
             self._come = self._reader.filled(count)
+            if deadline is not None and not self._come and time.monotonic() >= deadline:
+                raise TimeoutError("what came was no whole frame in time")
         return self._come.pop(0)
 
 
@@ -102,9 +114,10 @@ class MemberConnection:
             number = next(self._numbers)
             call = Call(service, operation, arguments)
             try:
+                deadline = time.monotonic() + timeout
                 self._frames.socket.settimeout(timeout)
                 self._frames.send(call_frame(number, call))
-                frame = self._frames.receive()
+                frame = self._frames.receive(deadline)
             except ssl.SSLError as error:
                 self.close()
                 raise why_refused(error) from error

@@ -101,9 +101,8 @@ class MemberDialler:
         joined = _connected(addresses(address.host, address.port), deadline)
         encrypted = shaken(joined, self._context, _left(deadline), knock)
         try:
-            encrypted.settimeout(_left(deadline))
             frames = Frames(encrypted, MOST_BYTES)
-            frame = frames.receive()
+            frame = frames.receive(deadline)
             if frame is None:
                 raise ConnectionError("it hung up before it said who it is")
             greeting = opened(frame)

@@ -26,6 +26,8 @@ from runtime.peers.model import Address
 BOOT_TIMEOUT = 30.0
 LOG_SIZE = 5 << 20
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_LOOK = 1.0
+"""Seconds after which a signal is seen that the system has given to another thread."""
 
 log = logging.getLogger(__name__)
 
@@ -99,11 +101,12 @@ def serve(folder: PeerFolder, began: Callable[[Address], None]) -> None:
 
     ending = threading.Event()
     before = {one: signal.signal(one, lambda *_: ending.set()) for one in _SIGNALS}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)  # the process that boots may block them
     family.rename("gcm-peer")
     try:
         with Daemon(folder) as daemon:
             began(daemon.address)
-            while not ending.wait(3600):
+            while not ending.wait(_LOOK):
                 pass
             log.info("it ends")
     finally:

@@ -19,8 +19,8 @@ class _Way:
         self.is_over = False
 
 
-def joined(taken: PeerSocket, stdin: int, stdout: int, stop: int) -> None:
-    """Carry bytes until either end hangs up, or something can be read from `stop`.
+def joined(taken: PeerSocket, stdin: int, stdout: int) -> None:
+    """Carry bytes until either end hangs up.
 
     What the process has written before it ended is still sent.
     """
@@ -30,7 +30,6 @@ def joined(taken: PeerSocket, stdin: int, stdout: int, stop: int) -> None:
     there, back = _Way(), _Way()
     while not (there.is_over or back.is_over):
         poll = select.poll()
-        poll.register(stop, select.POLLIN)
         if there.piece:
             poll.register(stdin, select.POLLOUT)
         if not back.piece:
@@ -38,9 +37,7 @@ def joined(taken: PeerSocket, stdin: int, stdout: int, stop: int) -> None:
         wanted = (0 if there.piece else select.POLLIN) | (select.POLLOUT if back.piece else 0)
         poll.register(taken.fileno(), wanted)
         is_decrypted = taken.fileno() in DECRYPTED and not there.piece
-        events = dict(poll.poll(0 if is_decrypted else None))
-        if stop in events:
-            return
+        poll.poll(0 if is_decrypted else None)
         _from_socket(there, taken, stdin)
         _from_process(back, taken, stdout)
 

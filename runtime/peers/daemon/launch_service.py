@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from gcm import provides, requires
 from runtime.launchers import bootstrap
@@ -22,7 +22,7 @@ from runtime.peers.contracts import Launch
 from runtime.peers.daemon.joining import joined
 from runtime.peers.daemon.surroundings import ReservedPlaces, Standing, Surroundings
 from runtime.peers.errors import Refused
-from runtime.peers.model import Reason
+from runtime.peers.model import MOST_PROCESSES, Reason, are_ranks
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class LaunchService:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._guards = 0
+        self._running: dict[str, tuple[str, list[list[int]]]] = {}
 
     def begin(self, surroundings: Surroundings) -> None:
         """Be ready."""
@@ -51,21 +51,17 @@ class LaunchService:
         """Need nothing: what was started has ended with its connections."""
 
     def launch(
-        self, caller: str, key: str, application: str, source: int, marker: list[str]
+        self, caller: str, key: str, application: str, ranks: list[list[int]], guard: list[Any]
     ) -> TakeOver:
         """Start a guard, whose pipes take the connection over."""
-        halves = len(marker) == 2 and all(map(_HALF.fullmatch, marker))
-        if not (halves and 0 < source <= MOST_SOURCE):
-            raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
-        guard = GuardProcess(f"{application[:40]} of {caller}")
+        size, marker = _described(guard)
+        if len(ranks) > MOST_PROCESSES or not are_ranks(ranks):
+            raise Refused("the ranks of the caller are none", reason=Reason.BAD_REQUEST)
+        hold = self.places.confirm(caller, key, application)
+        python = self._surroundings.configuration.text("python") or sys.executable
+        argv = bootstrap.far_argv(python, size, marker)
         try:
-            hold = self.places.confirm(caller, key, application, guard.stop)
-        except BaseException:
-            guard.close()
-            raise
-        try:
-            python = self._surroundings.configuration.text("python") or sys.executable
-            guard.start(bootstrap.far_argv(python, source, (marker[0], marker[1])))
+            started = GuardProcess(f"{application[:40]} of {caller}", argv)
         except OSError as error:
             self.places.ended(key)
             raise Refused(
@@ -75,8 +71,8 @@ class LaunchService:
                 cure="Its owner can name another one: `python` in its configuration",
             ) from error
         with self._lock:
-            self._guards += 1
-        log.info("%s runs, %d processes", guard.name, hold.processes)
+            self._running[key] = application, ranks
+        log.info("%s runs, %d processes", started.name, hold.processes)
         facts = {
             "peer": self._surroundings.me.name,
             "python": python,
@@ -85,7 +81,7 @@ class LaunchService:
             "processes": hold.processes,
             "cache": str(self._surroundings.folder.cache),
         }
-        return TakeOver(facts, partial(self._carry, key, guard))
+        return TakeOver(facts, partial(self._carry, key, started))
 
     def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
@@ -93,78 +89,62 @@ class LaunchService:
             # A user's machine that loses its power says nothing; its programs end all the same.
             keep_alive(taken, self._surroundings.configuration.seconds("lease"))
             guard.join(taken)
-            self.places.disconnected(key)
             guard.finish()
         finally:
             with self._lock:
-                self._guards -= 1
+                del self._running[key]
             self.places.ended(key)
             log.info("%s has ended", guard.name)
 
     def facts(self) -> dict[str, object]:
-        """Return how many guards there are."""
-        return {"guards": self._guards}
+        """Return how many guards there are, and the ranks of each application."""
+        with self._lock:
+            running = list(self._running.values())
+        return {"guards": len(running), "ranks": dict(running)}
+
+
+def _described(guard: list[Any]) -> tuple[int, tuple[str, str]]:
+    match guard:
+        case [int(size), str(first), str(second)] if 0 < size <= MOST_SOURCE:
+            if _HALF.fullmatch(first) and _HALF.fullmatch(second):
+                return size, (first, second)
+    raise Refused("the guard of the caller is none", reason=Reason.BAD_REQUEST)
 
 
 class GuardProcess:
-    """One guard process: what it has started ends with it, and it ends with its standard input."""
+    """One guard process: what it has started ends with it, and it ends with its standard input.
 
-    def __init__(self, name: str) -> None:
+    Raises:
+        OSError: it cannot be started.
+    """
+
+    def __init__(self, name: str, argv: list[str]) -> None:
         self.name = name
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-        self._stopped, self._stop = os.pipe()
-        self._done = threading.Event()
-
-    def start(self, argv: list[str]) -> None:
-        """Start it; raises OSError."""
         home = os.path.expanduser("~")
-        try:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                start_new_session=True,
-                cwd=home if os.path.isdir(home) else "/",
-            )
-        except OSError:
-            self.close()
-            raise
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+            cwd=home if os.path.isdir(home) else "/",
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
 
     def join(self, taken: PeerSocket) -> None:
-        """Carry bytes both ways until the connection or the guard ends, or `stop` is called."""
-        process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
-        joined(taken, process.stdin.fileno(), process.stdout.fileno(), self._stopped)
-
-    def stop(self) -> None:
-        """Ask it to end, from any thread."""
-        with self._lock:
-            if not self._done.is_set():
-                os.write(self._stop, b"!")
+        """Carry bytes both ways until the connection or the guard ends."""
+        joined(taken, self._stdin.fileno(), self._stdout.fileno())
 
     def finish(self) -> None:
         """Let it end all it has started, and wait for that."""
-        process = self._process
-        assert process is not None
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                pipe.close()
+        self._stdin.close()
+        self._stdout.close()
         try:
-            process.wait(LAST_PATIENCE)
+            self._process.wait(LAST_PATIENCE)
         except subprocess.TimeoutExpired:
             log.warning("the guard of %s does not end, and is killed", self.name)
-            process.kill()
-            process.wait()
-        self.close()
-
-    def close(self) -> None:
-        """Let go of what it needs to be stopped; it is not used any more."""
-        with self._lock:
-            self._done.set()
-            os.close(self._stopped)
-            os.close(self._stop)
+            self._process.kill()
+            self._process.wait()

@@ -223,7 +223,7 @@ class MembershipService:
                 continue
             with self._lock:
                 self._hosts.answered(name)
-                self._hosts.learn(rows, is_complete=False)
+                self._hosts.hear_of(rows)
 
     def _gossip(self, connection: MemberConnection) -> list[Row]:
         membership, me = connection.stub(LabMembership), self._surroundings.dialler.me

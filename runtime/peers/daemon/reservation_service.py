@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gcm import provides
-from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest, StopJob
+from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest
 from runtime.peers.connections import calling_host
 from runtime.peers.contracts import Reservation
 from runtime.peers.daemon.owner import OwnersWork
@@ -39,7 +39,6 @@ class ReservationService:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._stops: dict[str, Callable[[], None]] = {}
 
     def begin(self, surroundings: Surroundings) -> None:
         """Open the gate."""
@@ -98,25 +97,16 @@ class ReservationService:
             cure="Reserve first; a reservation ends when it is not renewed",
         )
 
-    def confirm(self, caller: str, key: str, application: str, stop: Callable[[], None]) -> Hold:
+    def confirm(self, caller: str, key: str, application: str) -> Hold:
         """Take a reservation to start something."""
         with self._lock:
-            hold = self._gatekeeper.confirm(
+            return self._gatekeeper.confirm(
                 Principal.parse(caller), key_of(key), application, clock()
             )
-            self._stops[key] = stop
-            return hold
-
-    def disconnected(self, key: str) -> None:
-        """Give what was started its time to end."""
-        with self._lock:
-            self._gatekeeper.disconnected(key_of(key), clock())
-        self._ticking.now()
 
     def ended(self, key: str) -> None:
         """Let places go."""
         with self._lock:
-            self._stops.pop(key, None)
             self._gatekeeper.ended(key_of(key))
 
     def facts(self) -> dict[str, object]:
@@ -148,15 +138,9 @@ class ReservationService:
         with self._lock:
             if share != self._gatekeeper.rules.share:
                 log.info("the share is %d x %d now: %s", *share.plain(), self._owner.said)
-                rules = self._rules
-                self._gatekeeper.rules = AdmissionRules(
-                    share, rules.deny, rules.users, rules.lease, rules.grace
-                )
-            effects = self._gatekeeper.advance(now)
-            stops = [self._stops.get(one.key) for one in effects if isinstance(one, StopJob)]
+                self._gatekeeper.rules = replace(self._rules, share=share)
+            expired = self._gatekeeper.advance(now)
             due = self._gatekeeper.next_time - now
-        for effect in effects:
-            log.info("%s", type(effect).__name__)
-        for stop in filter(None, stops):
-            stop()
+        for hold in expired:
+            log.info("the reservation of %s has not been renewed: it ends", hold.principal)
         return max(0.01, min(due, LOOK_AT_OWNER))

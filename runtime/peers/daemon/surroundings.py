@@ -64,12 +64,8 @@ class ReservedPlaces(Protocol):
         """Raise Refused unless a reservation with this key is the caller's."""
         ...
 
-    def confirm(self, caller: str, key: str, application: str, stop: Callable[[], None]) -> Hold:
-        """Take a reservation to start something; `stop` is called if that has to end."""
-        ...
-
-    def disconnected(self, key: str) -> None:
-        """Tell that the connection of a confirmed reservation has ended."""
+    def confirm(self, caller: str, key: str, application: str) -> Hold:
+        """Take a reservation to start something; raises Refused."""
         ...
 
     def ended(self, key: str) -> None:

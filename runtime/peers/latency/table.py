@@ -1,14 +1,13 @@
 """Round trips to other peers: what is known of them, and whom to measure next.
 
 What that costs does not depend on how many peers there are: a few measurements in each period, and
-a bounded table. Hosts of one network (see `network_of`) are expected to be equally far until they
-are measured themselves, so a lab of a thousand hosts is ranked after a few of them were.
+a bounded table. Hosts of networks of which nothing is known (see `network_of`) come first.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import ip_address, ip_network
 from itertools import islice
 
@@ -91,11 +90,6 @@ class RttTable:
         samples = self._samples.get(peer, ())
         return min((rtt for when, rtt in samples if when >= oldest), default=UNKNOWN)
 
-    def expected(self, target: RttTarget, now: float) -> float:
-        """Return the estimate for a peer, or that for its network; infinity if neither is known."""
-        own = self.measured(target.peer, now)
-        return self._networks.get(target.network, UNKNOWN) if own == UNKNOWN else own
-
     def is_fresh(self, peer: str, now: float) -> bool:
         """Tell whether a peer was measured lately.
 
@@ -106,23 +100,6 @@ class RttTable:
             return False
         share = len(samples) / self.settings.samples
         return samples[-1][0] > now - self.settings.fresh * share**2
-
-    def ranked(self, targets: Iterable[RttTarget], now: float) -> list[RttTarget]:
-        """Return all by their round trips; those that are expected only behind equal ones."""
-        keys = []
-        for number, one in enumerate(targets):
-            own = self.measured(one.peer, now)
-            rtt = self._networks.get(one.network, UNKNOWN) if own == UNKNOWN else own
-            keys.append((rtt, own == UNKNOWN, one.peer, number, one))
-        return [key[-1] for key in sorted(keys)]
-
-    def for_booking(self, targets: Iterable[RttTarget], hosts: int, now: float) -> list[RttTarget]:
-        """Return whom to measure before so many hosts are booked: those that may be nearest.
-
-        Twice as many as are needed are looked at; what is fresh is not measured again.
-        """
-        likely = self.ranked(targets, now)[: 2 * hosts]
-        return [one for one in likely if not self.is_fresh(one.peer, now)]
 
     def next_targets(
         self, targets: Sequence[RttTarget], now: float, random: Callable[[], float]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gcm.records import dataclass
@@ -60,6 +61,14 @@ class HostList:
         for name in [name for name in self._known if name not in told]:
             if is_complete or len(self._known) > self._most:
                 del self._known[name]
+
+    def hear_of(self, rows: Iterable[Row]) -> None:
+        """Take what another peer says: only hosts that are new here, and any other word of them.
+
+        So it cannot hide a host by telling a later version of it that is wrong.
+        """
+        new = [replace(row, incarnation=0, beat=0) for row in rows if row.name not in self._known]
+        self.learn(new, is_complete=False)
 
     def answered(self, name: str) -> None:
         """Take note that a host is there."""

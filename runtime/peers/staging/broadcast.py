@@ -22,12 +22,15 @@ TRIES = 2
 class Shape(StrEnum):
     """How a content spreads."""
 
-    PUSH = "push"
-    """The submitter sends it to each peer."""
+    TREE = "tree"
+    """Each peer is fetched from by two others of its site, the first of a site by two other firsts.
+
+    A small content is everywhere soonest that way, and no line between sites carries it twice.
+    """
     CHAIN = "chain"
     """Each peer fetches from the one before it."""
-    TREE = "tree"
-    """Each peer is fetched from by two others."""
+    PUSH = "push"
+    """The submitter sends it to each peer."""
 
 
 class Stage(StrEnum):
@@ -58,28 +61,37 @@ class Fetch:
 Effect = Push | Fetch
 
 
-def parents(peers: Sequence[str], shape: Shape) -> dict[str, str]:
-    """Return from whom each peer gets the content, "" for the submitter.
+def parents(sites: Mapping[str, str], shape: Shape) -> dict[str, str]:
+    """Return from whom each peer gets the content, "" for the submitter; peers have sites.
 
-    >>> parents("abcde", Shape.TREE)
-    {'a': '', 'b': 'a', 'c': 'a', 'd': 'b', 'e': 'b'}
+    >>> parents({"a": "north", "b": "north", "c": "north", "d": "south", "e": "south"}, Shape.TREE)
+    {'a': '', 'd': 'a', 'b': 'a', 'c': 'a', 'e': 'd'}
     """
     match shape:
         case Shape.PUSH:
-            return dict.fromkeys(peers, "")
+            return dict.fromkeys(sites, "")
         case Shape.CHAIN:
-            return dict(zip(peers, ("", *peers), strict=False))
+            return dict(zip(sites, ("", *sites), strict=False))
         case Shape.TREE:
-            above = ("", *(one for one in peers for _ in range(2)))
-            return dict(zip(peers, above, strict=False))
+            members: dict[str, list[str]] = {}
+            for peer, site in sites.items():
+                members.setdefault(site, []).append(peer)
+            above = _tree([first for first, *_ in members.values()])
+            for some in members.values():
+                above |= {peer: of for peer, of in _tree(some).items() if of}
+            return above
+
+
+def _tree(peers: Sequence[str]) -> dict[str, str]:
+    return dict(zip(peers, ("", *(one for one in peers for _ in range(2))), strict=False))
 
 
 class Broadcast:
-    """Events in, effects out; `peers` in the order of the chain, near ones together.
+    """Events in, effects out; `sites` are the peers with the site of each, near ones together.
 
     `holders` have the content already.
 
-    >>> broadcast = Broadcast("abc", Shape.CHAIN)
+    >>> broadcast = Broadcast(dict.fromkeys("abc", "north"), Shape.CHAIN)
     >>> broadcast.begin()
     [Push(peer='a'), Fetch(peer='b', sources=('a',)), Fetch(peer='c', sources=('b', 'a'))]
     >>> broadcast.lost("b", "it is gone"), broadcast.arrived("a"), broadcast.arrived("c")
@@ -88,13 +100,12 @@ class Broadcast:
     (True, {'b': 'it is gone'})
     """
 
-    def __init__(
-        self, peers: Iterable[str], shape: Shape = Shape.CHAIN, holders: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, sites: Mapping[str, str], shape: Shape, holders: Iterable[str] = ()) -> None:
         known = set(holders)
         # those that have it come first: all others can fetch from them
-        self._order = sorted(peers, key=lambda one: one not in known)
+        self._order = sorted(sites, key=lambda one: one not in known)
         self._shape = shape
+        self._above = parents({one: sites[one] for one in self._order}, shape)
         self._tries = dict.fromkeys(self._order, 0)
         self.stages = {one: Stage.HOLDS if one in known else Stage.WAITING for one in self._order}
         self.failures: dict[str, str] = {}
@@ -156,12 +167,11 @@ class Broadcast:
         """Return from whom a peer may fetch: those above it first, then whoever has it all."""
         if self._shape is Shape.PUSH:
             return ()
-        above = parents(self._order, self._shape)
         found: dict[str, None] = {}
-        one = above[peer]
+        one = self._above[peer]
         while one:
             found[one] = None
-            one = above[one]
+            one = self._above[one]
         before = self._order[: self._order.index(peer)]
         holders = [one for one in self._order if self.stages[one] is Stage.HOLDS]
         found |= dict.fromkeys((*holders, *reversed(before)))

@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 SLACK = 16 << 20  # bytes of the disk that are left to others
 MOST_REFUSED = 1000
+ABANDONED = 60.0  # seconds without a piece after which what has come in part may go
 _PIECE = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -42,7 +45,10 @@ class ContentCache:
     5
     """
 
-    def __init__(self, folder: Path, limit: int) -> None:
+    def __init__(
+        self, folder: Path, limit: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clock = clock
         self.folder = folder
         self.limit = limit
         self._whole, self._partial = folder / "whole", folder / "partial"
@@ -50,6 +56,7 @@ class ContentCache:
         self._hashes: dict[str, _Hash] = {}
         self._sizes: dict[str, int] = {}
         self._promised: dict[str, int] = {}  # what has begun to arrive: how long it becomes
+        self._heard: dict[str, float] = {}  # and when its last piece came
         self._refused: dict[str, Refused] = {}
         for one in (self._whole, self._partial):
             one.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -120,6 +127,7 @@ class ContentCache:
                     del self._refused[next(iter(self._refused))]
                 raise
             self._refused.pop(digest, None)
+            self._heard[digest] = self._clock()
             hashed.update(data)
             if there + len(data) == size:
                 self._complete(digest, hashed)
@@ -172,13 +180,17 @@ class ContentCache:
         self._forget(digest)
 
     def _make_room(self, digest: str, size: int) -> None:
-        """Remove what was not used for the longest time until there is room; raises Refused."""
+        """Remove what was not used for the longest time until there is room; raises Refused.
+
+        What arrives just now stays, or two that have no room together would remove each other.
+        """
         if size > self.limit:
             raise _full(self.folder, f"{size} bytes are more than its limit of {self.limit}")
         if digest in self._promised:
             return  # there was room when it began, and it is kept
         others = sorted(self._others(digest))
         total = sum(length for _, length, _ in others)
+        others = [one for one in others if not self._arrives(one[2].name)]
         while others and total + size > self.limit:
             _, length, path = others.pop(0)
             self._remove(path)
@@ -188,6 +200,8 @@ class ContentCache:
             _, length, path = others.pop(0)
             self._remove(path)
             free = shutil.disk_usage(self.folder).free
+        if total + size > self.limit:
+            raise _full(self.folder, "others that arrive now take all of it")
         if free < size + SLACK:
             raise _full(self.folder, f"{size} bytes are needed, {free} are free")
         self._promised[digest] = size
@@ -202,6 +216,10 @@ class ContentCache:
                     found.append((facts.st_mtime, length, path))
         return [one for one in found if one[2].name != digest]
 
+    def _arrives(self, digest: str) -> bool:
+        heard = self._heard.get(digest)
+        return heard is not None and self._clock() - heard < ABANDONED
+
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         if path.parent == self._partial:
@@ -214,6 +232,7 @@ class ContentCache:
         self._hashes.pop(digest, None)
         self._sizes.pop(digest, None)
         self._promised.pop(digest, None)
+        self._heard.pop(digest, None)
 
 
 def _check(digest: str) -> None:

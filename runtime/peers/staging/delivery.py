@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.peers.contracts import Staging
+from runtime.peers.contracts import Plain, Staging
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason
 from runtime.peers.staging.broadcast import Broadcast, Effect, Fetch, Push, Shape
@@ -44,7 +45,7 @@ class StagedContent:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A peer that gets a content: its service, the key of the reservation there, its address.
+    """A peer that gets a content: its service, the key of the reservation, its address and site.
 
     `open` leads to the service; each call is made by one thread. What it raises means that the
     peer is gone. `hang_up` ends all calls that go on there.
@@ -55,6 +56,7 @@ class Receiver:
     key: str
     open: Callable[[], AbstractContextManager[Staging]]
     hang_up: Callable[[], None] = lambda: None
+    site: str = ""
 
     @property
     def source(self) -> str:
@@ -67,7 +69,7 @@ def deliver(
     receivers: Sequence[Receiver],
     *,
     caller: str,
-    shape: Shape = Shape.CHAIN,
+    shape: Shape = Shape.TREE,
     urls: Sequence[str] = (),
     arrived: Callable[[str], None] = lambda _: None,
 ) -> Mapping[str, str]:
@@ -79,7 +81,8 @@ def deliver(
     by_name = {one.name: one for one in receivers}
     events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
     holders, lost = _holders(content, receivers, caller)
-    broadcast, ending = Broadcast(by_name, shape, holders), threading.Event()
+    sites = {one.name: one.site for one in receivers}
+    broadcast, ending = Broadcast(sites, shape, holders), threading.Event()
     for name in holders:
         arrived(name)
 
@@ -92,8 +95,8 @@ def deliver(
                 others = effect.sources if isinstance(effect, Fetch) else ()
                 sources = [*urls, *(by_name[one].source for one in others)]
                 with receiver.open() as service:
-                    _go_on(ending.is_set)
-                    service.fetch(caller, receiver.key, content.plain(), sources)
+                    told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
+                    _pull(effect.peer, content.size, told, ending.is_set)
         except (PeerError, OSError) as fault:
             starved = isinstance(fault, Refused) and fault.reason not in _FINAL
             words = str(fault)
@@ -130,6 +133,18 @@ def _threads(
             for one in receivers:
                 one.hang_up()
             raise
+
+
+def _pull(peer: str, size: int, fetch: Callable[[], Plain], is_ending: Callable[[], bool]) -> None:
+    """Let a peer fetch a content of so many bytes, a portion with each call; raises PeerError."""
+    before = -1
+    while before < size:
+        _go_on(is_ending)
+        match fetch():
+            case {"bytes": int(there)} if there > before:
+                before = there
+            case _:
+                raise PeerError(f"{peer} fetches, and does not get more")
 
 
 def _go_on(is_ending: Callable[[], bool]) -> None:

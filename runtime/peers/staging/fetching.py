@@ -15,6 +15,7 @@ from runtime.peers.staging.cache import ContentCache
 
 PIECE = 1 << 20  # bytes asked for at once
 STALL_TIMEOUT = 10.0  # seconds in which a source that gets the content itself has to get more
+PORTION = 20.0  # seconds after which who asked has to ask for more: it may have gone
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.1
 URL_TIMEOUT = 10.0
 
@@ -45,10 +46,12 @@ def fetch(
     """Let a content come into the cache; return the source it came from in the end.
 
     A source that breaks or has no more is followed by the next one, which goes on where it ended.
+    After `PORTION` seconds it is enough if some of it has come: who still wants it asks again.
     Raises Refused: no source had it all, with the words of each; or there is no room here; or
     `is_ending` says that nobody waits for it any more.
     """
     faults: list[str] = []
+    begun, enough_at = cache.held(digest), clock() + PORTION
 
     def go_on() -> None:
         if is_ending():
@@ -59,6 +62,8 @@ def fetch(
         while cache.path(digest) is None:
             go_on()
             offset = cache.held(digest)
+            if offset > begun and clock() >= enough_at:
+                return
             try:
                 data = source.read(offset, min(PIECE, size - offset)) if size else b""
             except Refused as fault:  # there, not here

@@ -57,7 +57,7 @@ class StagingService:
         return self.cache.read(digest, offset, min(most, PIECE))
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Get a content from peers (`peer:NAME=HOST:PORT`) or URLs, in order."""
+        """Get a content from peers (`peer:NAME=HOST:PORT`) or URLs; tell how much there is now."""
         digest, size = _described(content)
         self._check(caller, key)
         wanted = sources[:MOST_SOURCES]
@@ -71,7 +71,7 @@ class StagingService:
             sleep=self._ending.wait,
             is_ending=self._ending.is_set,
         )
-        return {"bytes": size, "source": source}
+        return {"bytes": self.cache.held(digest), "source": source}
 
     def _open(self, source: str, digest: str) -> AbstractContextManager[ContentSource]:
         if source.startswith("peer:"):

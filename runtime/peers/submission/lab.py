@@ -45,6 +45,8 @@ class Lab:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._connections: dict[str, MemberConnection] = {}
+        self._hosts = HostList(self.me, 1 << 20)
+        self._remembered: set[str] = set()  # those of last time that no supernode has named now
 
     @property
     def me(self) -> str:
@@ -57,7 +59,7 @@ class Lab:
         Raises:
             PeerError: nobody can be asked, and nothing is known of last time.
         """
-        hosts = HostList(self.me, 1 << 20)
+        self._hosts = hosts = HostList(self.me, 1 << 20)
         try:
             known = read_text(self._cache.read_text(encoding="utf-8"))[0]
         except (OSError, PeerError):
@@ -74,10 +76,12 @@ class Lab:
                 continue
             told = {row.name for row in rows}
             if not is_complete:  # those of last time may be there too
-                rows += [row for row in known if row.name not in told]
+                rest = [row for row in known if row.name not in told]
+                self._remembered = {str(row.peer.name) for row in rest}
+                rows += rest
             hosts.learn(rows, is_complete=False)
             self.source = f"the supernode at {address}"
-            self._keep(hosts)
+            self._keep()
             break
         else:
             hosts.learn(known, is_complete=False)
@@ -94,10 +98,18 @@ class Lab:
         return list(self.peers)
 
     def offers(self, names: Iterable[str]) -> list[Offer]:
-        """Return what peers may offer, with the round trip to each; silent ones are far away."""
+        """Return what peers may offer, with the round trip to each; silent ones are far away.
+
+        Those that are silent and that no supernode names are not remembered for the next time.
+        """
         names = list(names)
         with ThreadPoolExecutor(min(MOST_DIALS, len(names)) or 1, "round trips") as threads:
-            return list(threads.map(self._offer, names))
+            offers = list(threads.map(self._offer, names))
+        if gone := self._remembered & {one.peer for one in offers if one.rtt >= FAR}:
+            rows = [one.row for one in self._hosts.all if str(one.row.peer.name) not in gone]
+            self._hosts.learn(rows, is_complete=True)
+            self._keep()
+        return offers
 
     def service(self, name: str, contract: type[C], timeout: float | None = None) -> C:
         """Return a service of a peer; raises PeerError."""
@@ -134,11 +146,11 @@ class Lab:
                 return [Row.of(one)[0] for one in rows], is_complete
         raise PeerError("its answer is no list of hosts", place=str(address))
 
-    def _keep(self, hosts: HostList) -> None:
+    def _keep(self) -> None:
         with suppress(OSError):
             self._cache.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             beside = self._cache.with_suffix(".new")
-            beside.write_text(text_of(hosts, 0), encoding="utf-8")
+            beside.write_text(text_of(self._hosts, 0), encoding="utf-8")
             beside.replace(self._cache)
 
     def _offer(self, name: str) -> Offer:

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from runtime.deployment.model import DeployedCluster, Deployment
+from runtime.deployment.plan import DeploymentPlan
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.peer import PeerLauncher
 from runtime.peers.contracts import Launch
@@ -24,9 +26,14 @@ class NotLaunched(LaunchError):
 
 
 def launcher_on(
-    booking: Booking, programs: StagedPrograms, peer: str, *, place: str, patience: float
+    booking: Booking,
+    programs: StagedPrograms,
+    plan: DeploymentPlan,
+    at: DeployedCluster,
+    patience: float,
 ) -> PeerLauncher:
-    """Return what starts processes on a booked peer; the first call waits for it."""
+    """Return what starts the processes of a cluster, a booked peer; the first call waits for it."""
+    peer, place, ranks = at.peer, at.path, ranks_of(plan.deployment, at)
     caches: list[str] = []
 
     def stored(files: Mapping[str, Source]) -> str:
@@ -40,7 +47,8 @@ def launcher_on(
         try:
             service = connection.stub(Launch, LAUNCH_TIMEOUT)
             key = booking.keys[peer]
-            answer = service.launch(booking.lab.me, key, booking.application, size, list(marker))
+            guard = [size, *marker]
+            answer = service.launch(booking.lab.me, key, booking.application, ranks, guard)
         except PeerError as fault:
             connection.close()
             raise _not_launched(place, fault) from fault
@@ -49,6 +57,21 @@ def launcher_on(
         return connection.detach(), b""
 
     return PeerLauncher(connect, place=place, stored=stored, patience=patience)
+
+
+def ranks_of(deployment: Deployment, at: DeployedCluster) -> list[list[int]]:
+    """Return the ranks that a cluster runs, each with the number of its replica."""
+    table = deployment.replica_table
+    first = 0
+    for cluster in deployment.clusters():
+        if cluster.position == at.position:
+            break
+        first += cluster.ranks
+    processes = range(first, first + at.ranks)
+    if table is None:
+        return [[rank, 0] for rank in processes]
+    found = [table.replica_at(process) for process in processes]
+    return [[one.rank, one.number] for one in found]
 
 
 def _not_launched(place: str, fault: PeerError) -> NotLaunched:

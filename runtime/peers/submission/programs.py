@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.workplace import workplace_of
 from runtime.launchers import archive
+from runtime.launchers.peer import keep_alive
 from runtime.peers.connections import MemberConnection
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
@@ -22,8 +23,11 @@ from runtime.results.work_folder import staged_files
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
 
-SLOWEST = 100_000
-"""Bytes per second at least, over the slowest of lines."""
+CALL_TIMEOUT = 70.0
+"""Seconds for one call: a piece over a slow line, or a portion that breaks at several sources."""
+
+LEASE = 30.0
+"""After so many seconds without a sign of its host a connection has ended."""
 
 _Files = frozenset[tuple[str, Any]]
 
@@ -31,18 +35,14 @@ _Files = frozenset[tuple[str, Any]]
 class StagedPrograms:
     """What is to be brought, packed in files without a name: nothing stays if this is killed."""
 
-    def __init__(self, booking: Booking) -> None:
+    def __init__(self, booking: Booking, shape: Shape) -> None:
         self._booking = booking
+        self._shape = shape
         self._files = ExitStack()
         self._packed: dict[_Files, StagedContent] = {}
         self._holders: dict[str, set[str]] = {}
 
-    def bring(
-        self,
-        plan: DeploymentPlan,
-        arrived: Callable[[str], None],
-        shape: Shape = Shape.CHAIN,
-    ) -> Mapping[str, str]:
+    def bring(self, plan: DeploymentPlan, arrived: Callable[[str], None]) -> Mapping[str, str]:
         """Bring all peers of a plan what they need; return why some did not get it, by peer.
 
         Raises PeerError: something of it cannot be read here.
@@ -56,9 +56,9 @@ class StagedPrograms:
         failures: dict[str, str] = {}
         for packed, sites in wanted.items():
             content = self._pack(packed)
-            receivers = [self._receiver(peer, content) for peer in ordered(sites)]
-            lab = self._booking.lab
-            failures |= deliver(content, receivers, caller=lab.me, shape=shape, arrived=arrived)
+            receivers = [self._receiver(peer, sites[peer]) for peer in ordered(sites)]
+            me = self._booking.lab.me
+            failures |= deliver(content, receivers, caller=me, shape=self._shape, arrived=arrived)
             self._holders[content.digest] = set(sites) - set(failures)
         return failures
 
@@ -117,18 +117,17 @@ class StagedPrograms:
             self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
         return self._packed[files]
 
-    def _receiver(self, peer: str, content: StagedContent) -> Receiver:
+    def _receiver(self, peer: str, site: str) -> Receiver:
         lab = self._booking.lab
-        timeout = 30.0 + content.size / SLOWEST
-
         used: set[MemberConnection] = set()
 
         @contextmanager
         def opened() -> Iterator[Staging]:
             with lab.connect(peer) as connection:
+                keep_alive(connection.detach(), LEASE)
                 used.add(connection)
                 try:
-                    yield connection.stub(Staging, timeout)
+                    yield connection.stub(Staging, CALL_TIMEOUT)
                 finally:
                     used.discard(connection)
 
@@ -137,4 +136,4 @@ class StagedPrograms:
                 one.hang_up()
 
         key = self._booking.keys[peer]
-        return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up)
+        return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up, site)

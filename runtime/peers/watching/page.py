@@ -41,7 +41,7 @@ def page(view: LabView) -> str:
         ],
     )
     runs = _table(
-        ("application", "user", "phase", "processes", "peers"),
+        ("application", "user", "phase", "processes", "peers, with ranks"),
         [
             (one.application, one.user, one.phase, one.processes, ", ".join(one.peers))
             for one in view.runs

@@ -7,6 +7,7 @@ from typing import Any
 
 from gcm.records import dataclass
 from runtime.peers.latency import grouped_by_distance
+from runtime.peers.model import are_ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,10 @@ class PeerLine:
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """A run: what is reserved or runs for one application, and where."""
+    """A run: what is reserved or runs for one application, and where, with its ranks.
+
+    A rank with several replicas is told as `RANK.REPLICA`.
+    """
 
     application: str
     user: str
@@ -82,8 +86,9 @@ def is_status_of(name: str, told: Any) -> bool:
     False
     """
     match told:
-        case {"name": str(found), "reservation": {"runs": [*runs]}}:
-            return found == name and all(map(_is_run, runs))
+        case {"name": str(found), "reservation": {"runs": [*runs]}, "launch": {"ranks": {**ranks}}}:
+            are_good = all(map(_is_run, runs)) and all(map(are_ranks, ranks.values()))
+            return found == name and are_good
     return False
 
 
@@ -129,17 +134,34 @@ def _line(
 def _runs(statuses: Mapping[str, Mapping[str, Any]]) -> tuple[RunLine, ...]:
     """Put together what peers tell of the same application."""
     found: dict[tuple[str, str], list[tuple[str, Mapping[str, Any]]]] = {}
+    ranks: dict[tuple[str, str], list[list[int]]] = {}
     for name, status in statuses.items():
         for run in status.get("reservation", {}).get("runs", ()):
             key = (str(run["user"]), str(run["application"]))
-            found.setdefault(key, []).append((name.removeprefix("peer:"), run))
+            peer = name.removeprefix("peer:")
+            found.setdefault(key, []).append((peer, run))
+            ranks[key[1], peer] = status.get("launch", {}).get("ranks", {}).get(key[1], [])
     return tuple(
         RunLine(
             application,
             user,
             ", ".join(sorted({str(run["phase"]) for _, run in parts})),
             sum(run["processes"] for _, run in parts),
-            tuple(sorted(name for name, _ in parts)),
+            _where(application, sorted(name for name, _ in parts), ranks),
         )
         for (user, application), parts in sorted(found.items())
     )
+
+
+def _where(
+    application: str, peers: Iterable[str], ranks: Mapping[tuple[str, str], list[list[int]]]
+) -> tuple[str, ...]:
+    here = {peer: sorted(ranks[application, peer]) for peer in peers}
+    has_replicas = any(replica for some in here.values() for _, replica in some)
+    words = {
+        peer: ", ".join(
+            f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some
+        )
+        for peer, some in here.items()
+    }
+    return tuple(f"{peer} ({some})" if some else peer for peer, some in words.items())

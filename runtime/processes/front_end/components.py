@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Callable, Hashable
+from dataclasses import asdict
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from gcm.components.model import Component
 from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, ServerEnd
 from gcm.interfaces.types import ComponentType
 from runtime.hosting.host import Host
-from runtime.machine.calls import Served
+from runtime.machine.calls import Served, operations
 from runtime.machine.clustering import (
     CLUSTER_TYPE,
     DOWN,
@@ -36,7 +37,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.processes.configuration import Configuration
-from runtime.processes.route_monitor import PART
+from runtime.processes.route_monitor import PART, Figures
 from runtime.run.hierarchy import above, hosted_identifiers
 from runtime.run.outcome import Connections
 from runtime.transport.channel import Channel
@@ -45,13 +46,15 @@ from runtime.transport.reactor import Reactor
 if TYPE_CHECKING:
     from runtime.processes.heartbeats import HeartbeatLoop
 
+C = TypeVar("C")
+
 
 class MonitoredClustering(Clustering):
     """A clustering component that can be asked how ranks below it found others."""
 
-    def connections(self, rank: str) -> Connections:  # noqa: ARG002 - it has no ranks of its own
+    def figures(self, rank: str) -> Figures:  # noqa: ARG002 - it has no ranks of its own
         """Return nothing: only a cluster knows ranks."""
-        return Connections()
+        return asdict(Connections())
 
 
 class Ranks(Health, References, Protocol):
@@ -62,8 +65,31 @@ class Ranks(Health, References, Protocol):
         ...
 
 
+def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:
+    """Give a class the operations of contracts, each of which calls that of its `_ranks()`."""
+
+    def passing(operation: str, declared: Callable[..., None]) -> Callable[..., None]:
+        @wraps(declared)
+        def passed(self: Any, *args: Any) -> None:
+            getattr(self._ranks(), operation)(*args)
+
+        return passed
+
+    def complete(made: type[C]) -> type[C]:
+        for contract in contracts:
+            for operation in operations(cast(Hashable, contract)):
+                setattr(made, operation, passing(operation, getattr(contract, operation)))
+        return made
+
+    return complete
+
+
+@_passing_on(Health, References)
 class ClusterClustering(MonitoredClustering):
-    """The clustering component of a cluster: its members are ranks, each with a life of its own."""
+    """The clustering component of a cluster: its members are ranks, each with a life of its own.
+
+    What ranks tell of their health and references is passed on to that life.
+    """
 
     control_down: Control | None = None
     routes_down: Routes | None = None
@@ -85,9 +111,9 @@ class ClusterClustering(MonitoredClustering):
         self._ranks = ranks
         self._connections = connections
 
-    def connections(self, rank: str) -> Connections:
+    def figures(self, rank: str) -> Figures:
         """Return how a rank, or with nothing all of them, found others."""
-        return self._connections(rank)
+        return asdict(self._connections(rank))
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
         """Let the life of the ranks look at what one tells; see `is_ready`."""
@@ -100,42 +126,6 @@ class ClusterClustering(MonitoredClustering):
     def view(self, epoch: int, table: bytes) -> None:
         """Keep a view: ranks get it when they may run."""
         self._seen(epoch, table)
-
-    def unable(self, member: str, why: str, python: str) -> None:
-        """Tell the life of the ranks that one cannot start its MPI."""
-        self._ranks().unable(member, why, python)
-
-    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
-        """Tell the life of the ranks how one has ended."""
-        self._ranks().ended(member, code, why, *facts)
-
-    def aborted(self, member: str, code: int, *facts: Any) -> None:
-        """Tell the life of the ranks that one ends the run."""
-        self._ranks().aborted(member, code, *facts)
-
-    def replace(self, member: str, lost: list[str]) -> None:
-        """Tell the life of the ranks that one wants others in place of lost ones."""
-        self._ranks().replace(member, lost)
-
-    def suspects(self, member: str, rank: str, why: str) -> None:
-        """Tell the life of the ranks that one believes another to be lost."""
-        self._ranks().suspects(member, rank, why)
-
-    def waiting(self, member: str, number: int, state: Facts) -> None:
-        """Tell the life of the ranks what one is doing."""
-        self._ranks().waiting(member, number, state)
-
-    def learned(self, member: str, experiences: list[Any]) -> None:
-        """Tell the life of the ranks what one has learned of routes."""
-        self._ranks().learned(member, experiences)
-
-    def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
-        """Tell the life of the ranks what one has sent until now."""
-        self._ranks().counted(member, rows, figures)
-
-    def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
-        """Tell the life of the ranks what one has sent until its end."""
-        self._ranks().exchanged(member, rows, figures)
 
 
 class Components:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from gcm.invocation import Invocation
 from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
-from runtime.hosting.references import ReferenceCodec
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.calls import Served
@@ -44,7 +43,7 @@ from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
-from runtime.transport.messages import Target
+from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
@@ -91,7 +90,7 @@ class FrontEndProcess:
             "the launcher",
             self._host.serve,
             relay=self._inward,
-            codec=ReferenceCodec(self._host),
+            codec=PLAIN_DATA,
         )
         self._host.routes.add("/", self._channel)
         self._knows_all = False  # who is where

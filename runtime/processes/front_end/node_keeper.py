@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import astuple
 from functools import partial
 from typing import Any
 
@@ -122,8 +121,7 @@ class NodeKeeper:
 
     def _is_up(self, node: _Node, facts: Future[Any]) -> None:
         if facts.exception() is None:  # else it has gone already, which is told by its end
-            told = (node.job.name, node.job.home, astuple(facts.result()))
-            self._above.membership.node_up(self._above.name, *told)
+            self._above.membership.node_up(self._above.name, node.job.name, facts.result())
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call on the reactor's thread."""

@@ -71,6 +71,9 @@ def answered_bindings(
         except (GcmError, GridError) as fault:
             silent[leaf.path] = str(fault)
         else:
+            if not isinstance(ends, list | tuple):
+                silent[leaf.path] = f"the answer makes no sense: {ends!r}"
+                continue
             for end in ends:
                 path, _, interface = str(end).rpartition(".")
                 found.add(ReportedBinding(client.path, f"{named.get(path, path)}.{interface}"))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.launchers.blocks import Buffer
-from runtime.machine.calls import Served
+from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import (
     ClusterHealth,
     ClusterMembership,
@@ -69,7 +69,8 @@ class ClusterReports:
     """Serves the contracts by which one front-end tells what happens; on the engine's thread.
 
     `post` gets what happens to the run: after what is called here, but before what those do who
-    are told here.
+    are told here. `parts` are those whose components live in the front-end. What it tells of
+    anything that is not its own is refused.
     """
 
     def __init__(
@@ -85,8 +86,12 @@ class ClusterReports:
         exchanged: Exchanged,
         facts: dict[str, Facts],
         waits: WaitReports,
+        parts: Collection[str],
     ) -> None:
         self._place = place
+        self._parts = parts
+        nodes = (f"node:{place.cluster.path}/{node.name}" for node in place.cluster.nodes)
+        self._steps = {f"front-end:{place.identifier}", f"ranks:{place.identifier}", *nodes}
         self._run = run
         self._post = post
         self._codes = codes
@@ -105,6 +110,11 @@ class ClusterReports:
         served.serve(ClusterReferences, self)
         served.serve(Output, self)
         return served
+
+    def _check_mine(self, step: str) -> None:
+        """Refuse what is told of another one's process; raises NotServed."""
+        if step not in self._steps:
+            raise NotServed(f"'{step}' is no process of {self._place.identifier}, which tells it")
 
     # --- membership -----------------------------------------------------------------------------
 
@@ -130,19 +140,23 @@ class ClusterReports:
         self._post(StepUp(f"ranks:{member}"))
         self._codes.ranks_up(member)
 
-    def gathered(self, member: str, part: str) -> None:  # noqa: ARG002 - it may host several
+    def gathered(self, member: str, part: str) -> None:
         """Record that all members of a part of the machine have told who they are."""
+        if part not in self._parts:
+            raise NotServed(f"{member} hosts no component of '{part}', of which it tells")
         self._post(StepUp(f"handshake:{part or 'grid'}"))
 
-    def node_up(self, member: str, name: str, home: str, facts: tuple[Any, ...]) -> None:
+    def node_up(self, member: str, name: str, facts: tuple[Any, ...]) -> None:  # noqa: ARG002
         """Record that a node process serves."""
+        self._check_mine(f"node:{name}")
         if self._assembly is not None:
-            self._assembly.node_up(member, name, home, *facts)
+            self._assembly.node_up(name, *facts)
 
     # --- health ---------------------------------------------------------------------------------
 
     def failed(self, member: str, step: str, why: str) -> None:
         """Record that a step of the plan will not come up."""
+        self._check_mine(step)
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
@@ -187,6 +201,7 @@ class ClusterReports:
 
     def node_lost(self, member: str, name: str, why: str) -> None:  # noqa: ARG002 - names are unique
         """Record that a node process has gone."""
+        self._check_mine(f"node:{name}")
         if self._assembly is not None:
             self._assembly.node_lost(name, why)
 
@@ -220,6 +235,7 @@ class ClusterReports:
 
     def node_lines(self, member: str, name: str, stream: str, block: bytes) -> None:  # noqa: ARG002
         """Pass on what a node process has written."""
+        self._check_mine(f"node:{name}")
         self._output.block(name, stream, block, self._room)
 
     def input_wanted(self, member: str, size: int) -> None:  # noqa: ARG002 - it is that of the place

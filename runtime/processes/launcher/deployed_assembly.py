@@ -23,6 +23,7 @@ from runtime.hosting.remote_references import find_remote
 from runtime.processes.launcher.place import Place
 from runtime.processes.launcher.telling import words_of
 from runtime.run.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
+from runtime.run.hierarchy import node_path
 from runtime.run.outcome import ComponentReport
 from runtime.transport.errors import TransportError
 
@@ -55,6 +56,8 @@ class DeployedAssembly:
         self._file = str(Path(plan.deployment.assembly.file).expanduser())
         self._arguments = plan.deployment.assembly.arguments
         self._steered = steered
+        steps = [one for one in plan.steps if one.kind is StepKind.NODE]
+        self._clusters = {one.place: one.by.partition(":")[2] for one in steps}
         self._nodes: dict[str, NodeProcess] = {}
         self._facts: dict[str, NodeFacts] = {}
         self._where: dict[str, str] = {}
@@ -86,11 +89,16 @@ class DeployedAssembly:
         else:
             self._work("assembling", self._assemble)
 
-    def node_up(self, cluster: str, name: str, home: str, *facts: Any) -> None:
-        """Record that a node process behind the front-end of a cluster serves."""
-        place = self._places[cluster]
-        if place.channel is None:
+    def has_nodes_at(self, cluster: str) -> bool:
+        """Tell whether components of it live behind the front-end of a cluster."""
+        return cluster in self._clusters.values()
+
+    def node_up(self, name: str, *facts: Any) -> None:
+        """Record that a node process serves; its front-end says so, and of no other one."""
+        place = self._places[self._clusters[name]]
+        if place.channel is None or name in self._nodes:
             return
+        home = node_path(name)
         self._host.routes.add(home, place.channel)
         found = self._facts[name] = NodeFacts(*facts)
         self._nodes[name] = NodeProcess(home, place.channel, found.address)

@@ -18,6 +18,7 @@ from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
+from runtime.deployment.opening import levels_at
 from runtime.deployment.plan import DeploymentPlan
 from runtime.deployment.steps import Step, StepKind
 from runtime.errors import GridError
@@ -52,12 +53,13 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, Reach, RemotePlace, ssh_launcher
+from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.processes.member_host import BETWEEN_FRONT_ENDS, sender_of
+from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, sender_of
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
     Condemn,
@@ -79,7 +81,7 @@ from runtime.run.events import (
     TellEnd,
 )
 from runtime.run.exchanged import Exchanged
-from runtime.run.hierarchy import host_of
+from runtime.run.hierarchy import host_of, hosted_identifiers
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
 from runtime.run.outline import outline_of, replica_ranks
 from runtime.run.rank_exit import RankExit
@@ -94,7 +96,7 @@ from runtime.run.state import RunPhase, RunState
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import parsed
-from runtime.transport.messages import PLAIN_DATA, Target
+from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -145,7 +147,7 @@ class Executor:
         assembly: DeployedAssembly | None = None,
         warm: WarmStart | None = None,
         stdin: int | None = None,
-        reach: Reach = ssh_launcher,
+        reach: Reach = usual_launcher,
     ) -> None:
         self._plan = plan
         self._local = local
@@ -162,7 +164,6 @@ class Executor:
                 local,
                 partial(self._onward, cluster.identifier),
                 idle=codes.idle,
-                codec=self._host.codec,
             )
             for cluster in plan.deployment.clusters()
         }
@@ -215,7 +216,13 @@ class Executor:
             exchanged=self._exchanged,
             facts=self._facts,
             waits=self.waits,
+            parts=self._parts_at(place),
         ).served()
+
+    def _parts_at(self, place: Place) -> list[str]:
+        """Return the parts of the machine whose components live in the front-end of a place."""
+        levels = levels_at(self._plan.deployment, place.cluster.position)
+        return hosted_identifiers(place.identifier, levels)
 
     def _later(self, seconds: float, then: Callable[[], None]) -> None:
         """Do something on the engine's thread after some time."""
@@ -485,8 +492,7 @@ class Executor:
         """Call a component of the machine from any thread."""
         way = self._way_to(invocation.component)
         if way is not None:
-            is_rank = invocation.component.rpartition("/")[2].startswith("wrapper")
-            return way.call(invocation, PLAIN_DATA if is_rank else None)
+            return way.call(invocation)
         future: Future[Any] = Future(invocation)
         future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
         return future
@@ -499,6 +505,10 @@ class Executor:
             raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
         if path.startswith(f"{GRID}/") and not self._may_call(cluster, target):
             raise TransportError(f"{cluster} may not call {target} as {target.client!r}")
+        is_machine = is_mail or path.startswith(f"{GRID}/") or is_to_launcher(target)
+        has_nodes = self._assembly is not None and self._assembly.has_nodes_at(cluster)
+        if not is_machine and not has_nodes:  # it could send what is opened where components live
+            raise TransportError(f"{cluster} may not call {target}: no component lives there")
         return self._way_to(path)
 
     def _may_call(self, cluster: str, target: Target) -> bool:
@@ -567,16 +577,16 @@ class Executor:
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
             raise NoSuchComponentError("no such rank is here", component=target.component)
         if target.component in (COUPLING, DRIVER_PATH):
-            args = request.invocation(PLAIN_DATA).args
+            args = request.invocation().args
             hub, called = self._codes.hub, (target.component, target.interface, target.operation)
             hub.hear(target.client, *called, args)
             return None
-        if target.component != LAUNCHER:
+        if not is_to_launcher(target):
             if self._assembly is None:
                 raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
         if target.interface == CONTRACTS[Heartbeats]:
-            self._verdicts.hear(place, request.invocation(PLAIN_DATA).args)
+            self._verdicts.hear(place, request.invocation().args)
             return None
         self._post(lambda: self._understand(place, request))
         return None
@@ -584,7 +594,7 @@ class Executor:
     def _understand(self, place: Place, request: IncomingCall) -> None:
         target = request.target
         try:
-            args = request.invocation(PLAIN_DATA).args
+            args = request.invocation().args
             cluster, incarnation = parsed(args[0])
             if cluster != place.identifier:
                 raise NotServed(f"{target} is told in the name of another member")

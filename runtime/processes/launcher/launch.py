@@ -8,7 +8,7 @@ from typing import Any
 from runtime.deployment.plan import DeploymentPlan
 from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.machine import Machine
-from runtime.processes.launcher.place import Reach, ssh_launcher
+from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.wait_reports import as_dict
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
@@ -64,7 +64,7 @@ def deploy(
     patience: Patience | None = None,
     warm: WarmStart | None = None,
     stdin: int | None = None,
-    reach: Reach = ssh_launcher,
+    reach: Reach = usual_launcher,
 ) -> Outcome:
     """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
 

@@ -19,7 +19,7 @@ from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.effects import Executor
 from runtime.processes.launcher.listener import RunListener, Silent
-from runtime.processes.launcher.place import Reach, ssh_launcher
+from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.run.failure_report import first_cause, messages
@@ -73,7 +73,7 @@ class Machine:
         idle: bool = False,
         warm: WarmStart | None = None,
         stdin: int | None = None,
-        reach: Reach = ssh_launcher,
+        reach: Reach = usual_launcher,
     ) -> None:
         self.plan = plan
         self._reach = reach

@@ -8,38 +8,32 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
-from runtime.deployment.model import DeployedCluster, SshHop
+from runtime.deployment.model import DeployedCluster
 from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.ssh_options import ssh_settings
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
-from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession
-from runtime.launchers.ssh import SshLauncher
 from runtime.machine.launcher import FrontEndStubs
 from runtime.processes.configuration import Keys, as_first_input
-from runtime.processes.launcher.supply import PYTHON, supply
+from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
+from runtime.processes.launcher.supply import supply
 from runtime.processes.member_host import FRONT_END
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
-from runtime.transport.messages import PLAIN, Codec
+from runtime.transport.messages import PLAIN_DATA
 from runtime.transport.queued import ProcessStream
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream
 
-SSH_TIMEOUT = 30.0
-"""Seconds in which a host has to be reached by ssh."""
-
 SILENT_HOST_TIMEOUT = 8.0
-"""Seconds for the same where nothing was heard of the host for long; the network may be back."""
+"""Seconds in which a host has to be reached again that was silent for long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +55,11 @@ class Place:
         relay: Relay | None = None,
         *,
         idle: bool = False,
-        codec: Codec = PLAIN,
     ) -> None:
         self.cluster = cluster
         self.launcher = launcher
         self.relay = relay
         self.idle = idle
-        self.codec = codec
         self.work = ""  # the copy of the program folder; empty where the cluster works in place
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
@@ -89,9 +81,12 @@ class Place:
     def connect(
         self, reactor: Reactor, stream: ByteStream, hear: Handler, received: bytes = b""
     ) -> Channel:
-        """Speak over a stream from now on; `hear` serves what the front-end says."""
+        """Speak over a stream from now on; `hear` serves what the front-end says.
+
+        Plain data is all that is opened of it, but for what components on its nodes say.
+        """
         name = f"the front-end of {self.cluster.path}"
-        self.channel = Channel(reactor, stream, name, hear, relay=self.relay, codec=self.codec)
+        self.channel = Channel(reactor, stream, name, hear, relay=self.relay, codec=PLAIN_DATA)
         self.channel.open(received)
         return self.channel
 
@@ -140,13 +135,6 @@ class Place:
             self.channel.close()
 
 
-Reach = Callable[[DeployedCluster, LocalLauncher, float], GuardSession]
-"""Returns what starts processes where the front-end of a cluster runs; it is not waited for.
-
-The last argument is for how many seconds the session waits for the host.
-"""
-
-
 class RemotePlace(Place):
     """A cluster on another host, to which `reach` leads. `open`, `abort` and `close` wait."""
 
@@ -158,9 +146,8 @@ class RemotePlace(Place):
         *,
         reach: Reach,
         idle: bool = False,
-        codec: Codec = PLAIN,
     ) -> None:
-        super().__init__(cluster, local, relay, idle=idle, codec=codec)
+        super().__init__(cluster, local, relay, idle=idle)
         self._local = local
         self._reach = reach
         self._given_up = threading.Event()
@@ -239,30 +226,3 @@ def last_words(process: Process) -> str:
     except LaunchError as fault:
         return str(fault)
     return "\n".join([said, *process.tail])
-
-
-def ssh_launcher(
-    cluster: DeployedCluster, local: LocalLauncher, patience: float = SSH_TIMEOUT
-) -> SshLauncher:
-    """Return what starts processes where the front-end of a cluster runs; it is not waited for."""
-    python = cluster.front_end.python
-    return SshLauncher(
-        [_hop(hop) for hop in cluster.hops],
-        local,
-        place=cluster.path,
-        python="" if python == PYTHON else python,
-        ssh=cluster.hops[-1].command_path,
-        patience=patience,
-    )
-
-
-def _hop(hop: SshHop) -> Hop:
-    return Hop(
-        hop.host,
-        user=hop.user,
-        port=hop.port,
-        key=Path(hop.key).expanduser() if hop.key else None,
-        known_hosts=Path(hop.known_hosts).expanduser() if hop.known_hosts else None,
-        accept_new=hop.accept_new,
-        settings=ssh_settings(hop.options),
-    )

@@ -32,8 +32,7 @@ from runtime.machine.clustering import (
 )
 from runtime.machine.contracts import Control, Health, Membership, References, Routes, Views
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
-from runtime.processes.route_monitor import PART, RouteMonitor
-from runtime.run.outcome import Connections
+from runtime.processes.route_monitor import PART, Figures, RouteMonitor
 
 Send = Callable[[Invocation], Future[Any]]
 
@@ -58,14 +57,13 @@ class RemoteContent:
         """Send a call to where the component lives."""
         return self._send(replace(invocation, component=self.path))
 
-    def connections(self, rank: str = "") -> Connections:
+    def figures(self, rank: str = "") -> Figures:
         """Ask how ranks found those of other clusters."""
         args = (rank or self._rank,)
         asked = self._send(
-            Invocation(self._clustering, f"{RouteMonitor.name}-controller", "connections", args)
+            Invocation(self._clustering, f"{RouteMonitor.name}-controller", "figures", args)
         )
-        found = asked.result()
-        assert isinstance(found, Connections)
+        found: Figures = asked.result()
         return found
 
     def on_start(self) -> None:

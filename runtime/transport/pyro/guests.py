@@ -86,11 +86,6 @@ class Guests:
         with self._lock:
             self._served[name] = served
 
-    def hide(self, name: str) -> None:
-        """Take back what `expose` did; nothing happens if the name is not known."""
-        with self._lock:
-            self._served.pop(name, None)
-
     def find(self, name: str) -> ServedObject | None:
         """Return what was exposed under a name."""
         with self._lock:

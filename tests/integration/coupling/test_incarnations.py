@@ -48,12 +48,16 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
     told("job_ended", "0:0#1", 1, "it was taken for dead", True)
     told("rank_ended", "0:0#2", "0:1:0", 1, "that is no rank of this cluster")
     told("rank_ended", "0:1#1", "0:1:0", 1, "that is another cluster")
+    told("failed", "0:0#2", "ranks:0:1", "that is another cluster's job")
+    told("node_lost", "0:0#2", "elsewhere/node0", "that is another cluster's node")
     air.messages.send("go on")
     assert air.control.wait(60) == {0: 0}
     status = air.control.status()
     assert (status.state, status.life, status.why) == (CodeState.ENDED, 2, "")
     assert "is told of a rank of another cluster" in caplog.text
     assert "is told in the name of another member" in caplog.text
+    assert "'ranks:0:1' is no process of 0:0" in caplog.text
+    assert "'node:elsewhere/node0' is no process of 0:0" in caplog.text
 
 
 def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
@@ -70,6 +74,9 @@ def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
         (f"{air}/clustering", "health", "/grid/site0/cluster1/clustering.health"),
         (f"{air}/clustering", "views", "/grid/site0/clustering.views-down"),  # that is 0:0's
         (f"{air}/clustering", "lifecycle-controller", "/grid/site0/cluster1/clustering.x"),
+        ("/app/clerk", "work", ""),  # components are called from where there are some
+        ("/nodes/site0/cluster0/node0", "node", ""),
+        (LAUNCHER, "@blocks", ""),
         ("/ranks/0:0:0", "mail", "0:0:0"),
         ("/ranks/0:0:0", "mail", DRIVER),
         ("/ranks/0:0:0", "coupling-news", LAUNCHER),

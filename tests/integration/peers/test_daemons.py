@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def launcher(lab: Lab, who: str, key: str) -> PeerLauncher:
         connection = lab.dial(who)
         launch = connection.stub(Launch)
         try:
-            launch.launch(lab.alice.me, key, f"app-{key}", size, list(marker))
+            launch.launch(lab.alice.me, key, f"app-{key}", [[0, 0]], [size, *marker])
         except PeerError as error:
             connection.close()
             raise LaunchError(error.what, place=error.place) from error
@@ -163,7 +164,7 @@ def test_a_key_is_used_once_and_by_nobody_else(peer: Lab) -> None:
     with peer.dial(H1, mallory) as connection:
         told = connection.stub(Launch)
         with pytest.raises(Refused, match="belongs to somebody else") as raised:
-            told.launch(mallory.me, key, f"app-{key}", 1, ["a", "b"])
+            told.launch(mallory.me, key, f"app-{key}", [[0, 0]], [1, "a", "b"])
         assert raised.value.reason == Reason.WRONG_KEY
         with pytest.raises(Refused, match="no reservation of the caller"):
             connection.stub(Staging).put(mallory.me, key, ["0" * 64, 1], 0, b"x")
@@ -226,3 +227,15 @@ def test_nothing_outlives_the_daemon_that_started_it(lab: Lab, tmp_path: Path, h
         eventually(lambda: not os.path.exists(f"/proc/{pid}"))
         with pytest.raises(LaunchError):
             started.start(Command(("true",))).wait(20)
+
+
+def test_a_daemon_ends_when_it_is_told_to_whatever_its_starter_has_blocked(lab: Lab) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    try:
+        lab.start(S1)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    running = find_running(lab.folder(S1))
+    assert running is not None
+    running.halt()
+    assert find_running(lab.folder(S1)) is None

@@ -56,7 +56,7 @@ def begin(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         hears: Callable[[SubmissionStep], None], *words: str, settings: str = "", path: str = ""
     ) -> int:
         for who in PEERS[1:]:
-            if who not in lab.addresses:
+            if find_running(lab.folder(who)) is None:
                 lab.start(who, ("supernode:s1",), "processes = 2\n")
         with monkeypatch.context() as patch:
             if path:
@@ -105,7 +105,7 @@ def test_a_run_whose_launch_has_lost_a_peer_is_launched_again_without_it(
     def kill(now: SubmissionStep) -> None:
         entered.append(now)
         if entered.count(step) == 1 and now is step:
-            lab.kill(VICTIM)
+            lab.kill(next(who for who in PEERS if is_busy(lab, who)))
 
     assert begin(kill, "-n", "3", "--quiet") == 0
     assert entered.count(SubmissionStep.LAUNCH) == 2

@@ -107,7 +107,7 @@ def user(lab: Lab, tmp_path: Path) -> User:
 
 
 def test_an_unmodified_program_runs_on_peers_and_its_results_come_home(user: User) -> None:
-    code, output, errors = user.run("-n", "4", "--quiet", "program.py", "a b")
+    code, output, errors = user.run("-n", "4", "--staging", "push", "--quiet", "program.py", "a b")
     assert (code, output, errors) == (0, "4 6 ['a b']\n", "")
     assert (user.work / "result.txt").read_text() == "6"
     user.nothing_is_reserved()
@@ -115,7 +115,7 @@ def test_an_unmodified_program_runs_on_peers_and_its_results_come_home(user: Use
 
 def test_each_rank_can_be_two_processes_on_different_peers(user: User) -> None:
     shutil.copy(ROOT / "examples" / "41_peers" / "pi.py", user.work)
-    code, output, errors = user.run("-n", "2", "-r", "2", "--quiet", "pi.py")
+    code, output, errors = user.run("-n", "2", "-r", "2", "--staging", "chain", "--quiet", "pi.py")
     assert (code, errors) == (0, "")
     lines = output.splitlines()
     assert len(lines) == 5

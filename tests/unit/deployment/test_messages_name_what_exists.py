@@ -55,7 +55,7 @@ for tag, written in GRAMMAR.items():
 
 def options_of(package: str) -> Iterator[str]:
     """Yield the options that the commands in a package have, wherever their parsers get them."""
-    for path in (ROOT / package).glob("*.py"):
+    for path in (ROOT / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("add_argument"):
                 yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))

@@ -88,3 +88,32 @@ def test_each_class_that_cannot_be_used_is_reported_where_it_is_named(read: Any)
     assert "plan-choice 'plans.Chain' cannot be used: there is no module 'plans'" in str(
         found.found[0]
     )
+
+
+LAUNCHER = '<launcher class="boxes.Box" arguments="-u \'two words\'" host="node7"/>'
+
+
+def test_a_cluster_behind_a_launcher_is_on_the_machine_that_it_leads_to(read: Any) -> None:
+    found = read.body(f"<grid><site><cluster>{LAUNCHER}</cluster><cluster/></site></grid>").good
+    there, here = found.clusters()
+    assert there.launcher.arguments == ("-u", "two words")
+    assert (there.is_local, there.host, there.front_end.address) == (False, "node7", "node7")
+    assert there.way == "through boxes.Box -u two words"
+    assert here.is_local
+    assert here.reachability == "outwards"
+
+
+def test_a_cluster_has_one_way_to_it(read: Any) -> None:
+    for site, cluster in (("", '<ssh host="x"/>'), ('<ssh host="x"/>', "")):
+        found = read.body(
+            f"<grid><site>{site}<cluster>{cluster}\n{LAUNCHER}</cluster></site></grid>"
+        )
+        assert found.codes == [("two-ways", 3)]
+
+
+def test_a_launcher_that_cannot_be_used_is_reported_where_it_is_named(read: Any) -> None:
+    found = read.body(
+        f"<grid><site><cluster>\n{LAUNCHER}</cluster></site></grid>",
+        named_classes=lambda *_: ["there is no module 'boxes'"],
+    )
+    assert found.codes == [("bad-class", 3)]

@@ -29,7 +29,7 @@ starts in 6 waves
 
 grid (led by the front-end of 0:0)
   site 0 far (led by the front-end of 0:0)
-    cluster 0:0 big: through gate -> me@front, reachability front-end, MPI mpich, runs code
+    cluster 0:0 big: over ssh gate -> me@front, reachability front-end, MPI mpich, runs code
       works in a copy of /home/me/grid
       n1: 0:0:0 to 0:0:1
       n2: 0:0:2

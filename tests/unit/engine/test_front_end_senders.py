@@ -1,14 +1,25 @@
-"""What front-ends may call of each other's components: each in its own name."""
+"""What front-ends and nodes may call of each other's components: each in its own name."""
 
 from __future__ import annotations
 
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.machine.calls import NotServed
-from runtime.processes.member_host import check_sender
+from gcm.invocation import Invocation
+from runtime.errors import GridError
+from runtime.machine.calls import NotServed, Served
+from runtime.machine.contracts import Input
+from runtime.processes.member_host import MemberHost, check_sender
+from runtime.transport.channel import Channel
 from runtime.transport.messages import Target
+from runtime.transport.reactor import Reactor
+from runtime.transport.streams import SocketStream
 
 CLUSTER, SITE, GRID = "/grid/site0/cluster1", "/grid/site0", "/grid"
 
@@ -53,3 +64,68 @@ def test_nothing_is_served_that_is_called_in_another_name(
 ) -> None:
     with pytest.raises(NotServed, match="may not call"):
         call(to, interface, sender, member)
+
+
+class _Unread:
+    """A front-end that nobody is to tell what its ranks read."""
+
+    def output_taken(self, size: int) -> None:
+        raise AssertionError(size)
+
+    def read(self, data: bytes) -> None:
+        raise AssertionError(data)
+
+    def show_prompts(self) -> None:
+        raise AssertionError
+
+
+class Marks:
+    """Makes a folder where it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+@contextmanager
+def node() -> Iterator[Channel]:
+    """Return the connection of a node to its front-end."""
+    with Reactor("test") as reactor:
+        served = Served()
+        served.serve(Input, _Unread())
+        host = MemberHost(CLUSTER, reactor, served)
+        above, theirs, below = *socket.socketpair(), socket.socketpair()
+        host.routes.add("/", Channel(reactor, SocketStream(above), "it").open())
+        host.channel(SocketStream(below[0]), "node n", ["/nodes/n"])
+        yield Channel(reactor, SocketStream(below[1]), "its front-end").open()
+        host.close()
+        theirs.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "interface", "operation"),
+    [
+        ("/front-end", "input", "show_prompts"),
+        ("/launcher", "cluster-health", "failed"),
+        ("/coupling", "coupling", "attach"),
+        ("/driver", "mail", "deliver"),
+        ("/ranks/0:1:0", "control", "stop"),
+        ("/grid/site0/cluster0/clustering", "membership", "ready"),
+    ],
+)
+def test_a_node_and_who_calls_through_it_reach_components_and_not_the_machine(
+    path: str, interface: str, operation: str
+) -> None:
+    with node() as channel, pytest.raises(GridError, match="node n may not call"):
+        channel.call(Invocation(path, interface, operation)).result(10)
+
+
+def test_a_front_end_opens_nothing_of_a_node_but_plain_data(tmp_path: Path) -> None:
+    with node() as channel:
+        for interface in ("@binding", "@blocks"):
+            call = Invocation(CLUSTER, interface, "take", (Marks(tmp_path / "mark"),))
+            with pytest.raises(GridError):
+                channel.call(call).result(10)
+    assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -89,14 +90,14 @@ def test_the_monitor_of_a_part_asks_the_component_of_its_cluster(part: str, rank
     def send(invocation: Invocation) -> Future[Any]:
         sent.append(invocation)
         future: Future[Any] = Future()
-        future.set_result(Connections(tries=3))
+        future.set_result(asdict(Connections(tries=3)))
         return future
 
     found: Any = machine_tree(plan().components(), send).find(part)
     assert found.controller(RouteMonitor).connections() == Connections(tries=3)
     (asked,) = sent
     assert (asked.component, asked.interface, asked.operation, asked.args) == (
-        "/grid/site1/cluster0/clustering", "monitor-controller", "connections", (rank,),
+        "/grid/site1/cluster0/clustering", "monitor-controller", "figures", (rank,),
     )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.launchers.command import _in_shell
 from runtime.launchers.spawning import activated
-from runtime.launchers.ssh import _in_shell
 
 
 def make_environment(folder: Path, mark: str = "pyvenv.cfg") -> Path:

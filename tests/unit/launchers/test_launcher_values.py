@@ -7,9 +7,10 @@ import pytest
 from runtime.errors import GridError
 from runtime.launchers import errors
 from runtime.launchers.base import Command, Exit
+from runtime.launchers.command import FOUND, no_python
 from runtime.launchers.hops import Hop, aliases, configuration
 from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, mpi_command
-from runtime.launchers.ssh_faults import FOUND, NO_PYTHON, diagnose
+from runtime.launchers.ssh_faults import diagnose
 
 
 def test_every_error_is_a_grid_error() -> None:
@@ -113,10 +114,10 @@ def test_the_words_of_ssh_are_understood(said: str, error: type[GridError]) -> N
 
 def test_the_newest_words_about_python_are_understood() -> None:
     said = [f"{FOUND} python3: Python 3.9.2", f"{FOUND} python3.11: sh: not found", "x"]
-    fault = diagnose("x", NO_PYTHON, said)
+    fault = no_python("x", said)
     assert type(fault) is errors.PythonTooOld
     assert "too old (python3: Python 3.9.2)" in fault.what
-    fault = diagnose("x", NO_PYTHON, said[1:])
+    fault = no_python("x", said[1:])
     assert type(fault) is errors.PythonMissing
     assert fault.cause == "python3.11: sh: not found"
 

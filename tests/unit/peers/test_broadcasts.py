@@ -20,7 +20,7 @@ class Network:
     """
 
     def __init__(self, peers: list[str], shape: Shape, dying: dict[str, int]) -> None:
-        self.broadcast = Broadcast(peers, shape)
+        self.broadcast = Broadcast(dict.fromkeys(peers, ""), shape)
         self.pieces = dict.fromkeys(peers, 0)
         self.dying = dying
         self.dead: set[str] = set()
@@ -116,10 +116,20 @@ def test_whoever_dies_and_whenever_all_that_live_get_it(seed: int) -> None:
 
 
 def test_who_has_it_already_is_fetched_from_and_nothing_is_pushed() -> None:
-    broadcast = Broadcast(PEERS[:3], Shape.CHAIN, holders=["h1"])
+    broadcast = Broadcast(dict.fromkeys(PEERS[:3], ""), Shape.CHAIN, holders=["h1"])
     assert broadcast.begin() == [Fetch("h0", ("h1",)), Fetch("h2", ("h0", "h1"))]
 
 
 def test_the_tree_has_no_peer_from_which_more_than_two_fetch() -> None:
-    above = list(parents(PEERS, Shape.TREE).values())
+    above = list(parents(dict.fromkeys(PEERS, ""), Shape.TREE).values())
     assert max(above.count(one) for one in PEERS) == 2
+
+
+@pytest.mark.parametrize("shape", [Shape.CHAIN, Shape.TREE])
+def test_each_further_site_is_entered_once(shape: Shape) -> None:
+    sites = {f"{site}{number}": site for site in "abcd" for number in range(9)}
+    crossing = [
+        (sites[above], sites[one]) for one, above in parents(sites, shape).items()
+        if above and sites[above] != sites[one]
+    ]  # fmt: skip
+    assert sorted(to for _, to in crossing) == ["b", "c", "d"]

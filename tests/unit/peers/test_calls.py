@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import socket
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -19,6 +23,7 @@ from runtime.peers.connections.calls import (
     opened,
     refusal_frame,
 )
+from runtime.peers.connections.connection import Frames
 from runtime.peers.connections.serving import Services
 from runtime.peers.contracts import CALLERS, CONTRACTS, LabMembership, Launch
 from runtime.peers.errors import PeerError, Refused
@@ -134,3 +139,25 @@ def test_a_call_is_json_with_bytes_behind_it() -> None:
     told = ["staging", "put", ["user:ana", {"$bytes": 1}]]
     assert json.loads(bytes(frame.parts[0])) == told
     assert frame.parts[1] == b"\0raw"
+
+
+def test_an_answer_that_drips_is_not_waited_for_longer_than_one_that_does_not_come() -> None:
+    data = answer_frame(1, "x" * 10_000)
+    drops = itertools.chain(data.head(), *data.parts)
+    mine, other = socket.socketpair()
+    over = threading.Event()
+
+    def drip() -> None:
+        while not over.wait(0.02):
+            other.send(bytes([next(drops)]))
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    try:
+        with pytest.raises(TimeoutError):
+            Frames(mine, 1 << 20).receive(time.monotonic() + 0.2)  # type: ignore[arg-type]
+    finally:
+        over.set()
+        dripping.join()
+        mine.close()
+        other.close()

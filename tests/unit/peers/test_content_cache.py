@@ -110,13 +110,27 @@ def test_a_content_larger_than_the_cache_is_refused_before_anything_is_written(
 
 
 def test_contents_that_still_arrive_count_with_all_their_bytes(cache: ContentCache) -> None:
-    contents = [bytes([n]) * 600 for n in range(4)]
-    for data in contents:
-        cache.append(digest_of(data), 600, 0, data[:1])
-    for data in contents:
-        for offset in range(1, 600):
-            cache.append(digest_of(data), 600, offset, data[offset : offset + 1])
-    assert sum(one.stat().st_size for one in cache.folder.rglob("*") if one.is_file()) <= 1000
+    first, second = (bytes([n]) * 600 for n in range(2))
+    for offset in range(600):
+        cache.append(digest_of(first), 600, offset, first[offset : offset + 1])
+        if offset < 599:
+            with pytest.raises(Refused, match="others that arrive now take all of it"):
+                cache.append(digest_of(second), 600, 0, second[:1])
+    assert cache.path(digest_of(first)) is not None, "who came later did not remove it"
+    bring(cache, second)
+    assert cache.path(digest_of(first)) is None
+
+
+def test_what_has_come_in_part_makes_room_when_nobody_has_sent_more_for_a_while(
+    tmp_path: Path,
+) -> None:
+    now = [0.0]
+    cache = ContentCache(tmp_path / "cache", 1000, lambda: now[0])
+    abandoned = digest_of(b"1" * 600)
+    cache.append(abandoned, 600, 0, b"1")
+    now[0] = 61.0
+    bring(cache, b"2" * 600)
+    assert cache.held(abandoned) == 0
 
 
 def test_a_content_does_not_become_longer_than_it_was_said_to_be_first(cache: ContentCache) -> None:

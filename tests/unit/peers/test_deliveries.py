@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import ceil
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from runtime.peers.staging import (
     StagingService,
     deliver,
 )
-from runtime.peers.staging.fetching import PIECE
+from runtime.peers.staging.fetching import PIECE, PORTION, fetch
 
 KEY = "0123456789abcdef0123456789abcdef"
 CALLER = "user:ana"
@@ -245,6 +246,51 @@ def test_an_interrupted_delivery_ends_the_calls_that_go_on(content: StagedConten
     with pytest.raises(KeyboardInterrupt):
         deliver(content, [receiver], caller=CALLER)
     assert len(pieces) == 1
+
+
+def test_a_fetch_is_asked_for_again_until_all_has_come(
+    tmp_path: Path, content: StagedContent
+) -> None:
+    now, data = [0.0], content.path.read_bytes()
+    offsets = []
+
+    class Dripping:
+        def read(self, offset: int, most: int) -> bytes:
+            offsets.append(offset)
+            now[0] += 0.9 * PORTION
+            return data[offset : offset + most]
+
+    cache = ContentCache(tmp_path / "h0", 1 << 30)
+    found = []
+    while cache.path(content.digest) is None:
+        fetch(
+            cache, content.digest, content.size, ["peer:h1=h1:7700"],
+            lambda _: nullcontext(Dripping()), clock=lambda: now[0], sleep=lambda _: None,
+        )  # fmt: skip
+        found.append(cache.held(content.digest))
+    assert len(offsets) == len(set(offsets)), "nothing is fetched twice"
+    assert len(found) == ceil(len(offsets) / 2), "who has asked hears after two slow pieces"
+
+
+@pytest.mark.parametrize("answers", [[1, 2, 3], [1, 1]], ids=["more each time", "no more"])
+def test_who_waits_for_a_fetch_asks_on_while_more_comes(
+    content: StagedContent, answers: list[int]
+) -> None:
+    told = iter(answers)
+
+    class Fetching:
+        def held(self, *_: Any) -> list[int]:
+            return [0]
+
+        def fetch(self, *_: Any) -> dict[str, Any]:
+            part = next(told)
+            return {"bytes": content.size if part == 3 else part, "source": "peer:h0"}
+
+    service: Any = Fetching()
+    receivers = [Receiver("h1", "h1:7700", KEY, lambda: nullcontext(service))]
+    failures = deliver(content, receivers, caller=CALLER, urls=["http://x"])
+    assert list(told) == []
+    assert failures == ({} if len(answers) == 3 else {"h1": "h1 fetches, and does not get more"})
 
 
 def test_a_peer_that_ends_fetches_nothing_more(lab: Lab, content: StagedContent) -> None:

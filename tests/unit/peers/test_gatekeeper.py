@@ -14,10 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from runtime.peers.booking import (
     AdmissionRules,
-    Expired,
     Gatekeeper,
     PlacesRequest,
-    StopJob,
     gatekeeper,
 )
 from runtime.peers.errors import Refused
@@ -105,12 +103,6 @@ def test_the_owner_may_lend_less_from_now_on_and_what_is_reserved_stays() -> Non
     assert keeper.confirm(ALICE, KEYS[0], "run", 1.0).processes == 4
 
 
-def test_a_peer_that_is_about_to_end_grants_nothing() -> None:
-    keeper = gate()
-    keeper.is_closed = True
-    assert ask(keeper).reason is Reason.ENDING
-
-
 @pytest.mark.parametrize(
     ("processes", "lease", "application"),
     [(0, 30.0, "run"), (1, 0.0, "run"), (1, float("nan"), "run"), (1, 30.0, "")],
@@ -125,7 +117,7 @@ def test_a_lease_that_outlives_its_asker_ends() -> None:
     ask(keeper, lease=30.0, now=100.0)
     assert keeper.next_time == 130.0
     assert keeper.advance(129.9) == []
-    assert keeper.advance(130.0) == [Expired(KEYS[0])]
+    assert [one.key for one in keeper.advance(130.0)] == [KEYS[0]]
     assert keeper.next_time == float("inf")
     assert ask(keeper, KEYS[1], now=131.0).is_granted
 
@@ -147,19 +139,6 @@ def test_a_confirmed_reservation_has_no_lease() -> None:
     assert not ask(keeper, KEYS[1], application="other").is_granted
     keeper.ended(KEYS[0])
     assert ask(keeper, KEYS[1], application="other").is_granted
-
-
-def test_what_has_lost_its_connection_is_stopped_until_it_has_ended() -> None:
-    keeper = gate(grace=10.0)
-    ask(keeper)
-    keeper.confirm(ALICE, KEYS[0], "run", 0.0)
-    keeper.disconnected(KEYS[0], 50.0)
-    assert keeper.advance(59.0) == []
-    assert keeper.advance(60.0) == [StopJob(KEYS[0])]
-    assert keeper.advance(70.0) == [StopJob(KEYS[0])]
-    assert not ask(keeper, KEYS[1], application="other", now=71.0).is_granted
-    keeper.ended(KEYS[0])
-    assert keeper.next_time == float("inf")
 
 
 def spent_keys() -> dict[str, Gatekeeper]:
@@ -259,17 +238,15 @@ class AnyOrder(RuleBasedStateMachine):
         self.confirmed.add(key)
 
     @precondition(lambda self: self.keys)
-    @rule(data=st.data(), does=st.sampled_from(["release", "ended", "disconnected", "renew"]))
+    @rule(data=st.data(), does=st.sampled_from(["release", "ended", "renew"]))
     def end(self, data: st.DataObject, does: str) -> None:
         who, key, _ = data.draw(st.sampled_from(self.keys))
         if does == "release":
             assert not (self.keeper.release(who, key) and key in self.confirmed)
         elif does == "renew":
             self.keeper.renew(who, key, 15.0, self.now)
-        elif does == "ended":
-            self.keeper.ended(key)
         else:
-            self.keeper.disconnected(key, self.now)
+            self.keeper.ended(key)
 
     @rule(seconds=st.floats(0.1, 40.0))
     def pass_time(self, seconds: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
 from typing import Never
 
 import pytest
@@ -19,10 +18,9 @@ class NoPlaces:
     """A gatekeeper that knows no key."""
 
     def check(self, caller: str, key: str) -> None: ...
-    def disconnected(self, key: str) -> None: ...
     def ended(self, key: str) -> None: ...
 
-    def confirm(self, caller: str, key: str, application: str, stop: Callable[[], None]) -> Never:
+    def confirm(self, caller: str, key: str, application: str) -> Never:
         raise Refused("no such reservation", reason=Reason.UNKNOWN_KEY)
 
 
@@ -32,7 +30,7 @@ def test_a_launch_that_is_refused_leaves_no_descriptor_open() -> None:
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         with pytest.raises(Refused, match="no such reservation"):
-            service.launch("user:ana", "0" * 32, "app", 1, ["a", "b"])
+            service.launch("user:ana", "0" * 32, "app", [[0, 0]], [1, "a", "b"])
     assert len(os.listdir("/proc/self/fd")) == before
 
 

@@ -309,3 +309,16 @@ def test_a_damaged_file_is_told_and_never_crashes(data: st.DataObject) -> None:
 def test_a_row_that_is_gone_says_so_in_its_plain_form() -> None:
     row = Row(peer(1), 3, 4, MemberState.GONE)
     assert Row.of(row.plain(1.5)) == (row, 1.5)
+
+
+def test_what_a_peer_says_of_another_one_hides_nothing_that_others_know() -> None:
+    hosts = HostList("peer:h0", 10)
+    hosts.learn(rows(1), is_complete=True)
+    lies = [
+        Row(Member(PeerName(one), (Address("10.6.6.6", 1),)), 1 << 50, 9) for one in ("h1", "h2")
+    ]
+    hosts.hear_of(lies)
+    found = {str(one.name): one.addresses[0].host for one in hosts.candidates(0.0)}
+    assert found == {"h1": peer(1).addresses[0].host, "h2": "10.6.6.6"}
+    hosts.learn(rows(2), is_complete=False)
+    assert hosts.find("peer:h2") == peer(2)

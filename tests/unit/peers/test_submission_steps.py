@@ -16,12 +16,15 @@ from runtime.deployment import (
     read_descriptor,
     render_plan,
 )
+from runtime.deployment.language import LANGUAGE
 from runtime.deployment.model import BookedPeer
 from runtime.peers.booking import Demand, Offer
+from runtime.peers.staging import Shape
 from runtime.peers.submission import FAR, StepNews, Steps, StepState, SubmissionStep
 from runtime.processes.launcher.listener import Silent
 
 PEERS = '<peers ranks="3" strategy="mixed" wait="2min"/>'
+STAGING = LANGUAGE.elements["peers"].attribute("staging")
 BOOKED = [[BookedPeer("h1", "10.0.0.1", 2)], [BookedPeer("h2", "10.0.0.2", 1)]]
 
 
@@ -42,6 +45,9 @@ def test_a_descriptor_with_peers_says_what_is_to_be_booked() -> None:
     assert isinstance(found, Deployment)
     assert found.peers is not None
     assert (found.peers.ranks, found.peers.strategy, found.peers.wait) == (3, "mixed", 120.0)
+    assert found.peers.staging == Shape.TREE
+    assert STAGING is not None
+    assert STAGING.choices == tuple(Shape)
     assert sum(one.ranks for one in found.clusters()) == 3
 
 
@@ -70,11 +76,12 @@ def test_the_line_of_gcm_run_is_a_descriptor_that_means_the_same(
     folder = tmp_path_factory.mktemp("work")
     (folder / "a.py").touch()
     monkeypatch.chdir(folder)
-    words = ["-n", "3", "-r", "2", "-a", "mixed", "-w", "120", "a.py", "-n", "7"]
+    words = ["-n", "3", "-r", "2", "-a", "mixed", "-w", "120", "--staging", "push"]
+    words += ["a.py", "-n", "7"]
     options = read_line(words)
     assert options.one_line is not None
     text = document_of(options.one_line, options.arguments, str(folder)).text
-    assert '<peers ranks="3" strategy="mixed" wait="120"/>' in text
+    assert '<peers ranks="3" strategy="mixed" wait="120" staging="push"/>' in text
     assert 'replicas="2"' in text
     assert options.arguments == ("-n", "7")
 

@@ -28,7 +28,12 @@ def host(name: str, milliseconds: float | None, **more: Any) -> dict[str, Any]:
     } | more
 
 
-def status(name: str, *hosts: dict[str, Any], runs: tuple[Any, ...] = ()) -> dict[str, Any]:
+def status(
+    name: str,
+    *hosts: dict[str, Any],
+    runs: tuple[Any, ...] = (),
+    ranks: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     return {
         "name": f"peer:{name}",
         "lab": "ourlab",
@@ -39,6 +44,7 @@ def status(name: str, *hosts: dict[str, Any], runs: tuple[Any, ...] = ()) -> dic
             "hosts": list(hosts),
         },
         "reservation": {"applications": 1, "processes": 4, "runs": list(runs), "owner": ""},
+        "launch": {"guards": len(ranks or {}), "ranks": ranks or {}},
     }
 
 
@@ -70,6 +76,18 @@ def test_peers_are_shown_by_round_trip_and_sites_with_oneself_first() -> None:
         ("far", 2, ""),
         ("far2", 2, ""),
         ("gone", 0, "silent"),
+    ]
+
+
+def test_a_run_is_shown_with_its_ranks_and_their_replicas() -> None:
+    own = status("a", runs=(run("r", 2), run("s", 1)), ranks={"r": [[1, 1], [0, 0]], "s": [[0, 0]]})
+    others = [
+        status("b", runs=(run("r", 1), run("s", 1)), ranks={"r": [[0, 1]], "s": [[1, 0]]}),
+        status("c", runs=(run("r", 1),)),
+    ]
+    assert [one.peers for one in view_of(own, others).runs] == [
+        ("a (0.0, 1.1)", "b (0.1)", "c"),
+        ("a (0)", "b (1)"),
     ]
 
 

@@ -1,0 +1,87 @@
+"""What starts processes where the front-end of a cluster runs: ssh, or a class of the user."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from runtime.deployment.model import DeployedCluster, NamedLauncher, SshHop
+from runtime.deployment.ssh_options import ssh_settings
+from runtime.launchers.base import Launcher
+from runtime.launchers.errors import WayFailed
+from runtime.launchers.hops import Hop
+from runtime.launchers.local import LocalLauncher
+from runtime.launchers.ssh import SshLauncher
+from runtime.processes.launcher.supply import PYTHON
+
+SSH_TIMEOUT = 30.0
+"""Seconds in which a host has to be reached."""
+
+Reach = Callable[[DeployedCluster, LocalLauncher, float], Launcher]
+"""Returns what starts processes where the front-end of a cluster runs; it is not waited for.
+
+The last argument is for how many seconds it waits for the host.
+"""
+
+
+def usual_launcher(
+    cluster: DeployedCluster, local: LocalLauncher, patience: float = SSH_TIMEOUT
+) -> Launcher:
+    """Return what starts processes where the front-end of a cluster runs; it is not waited for.
+
+    Raises:
+        LaunchError: the class that the descriptor names cannot be used.
+    """
+    python = cluster.front_end.python
+    python = "" if python == PYTHON else python
+    if cluster.launcher is not None:
+        return _named(cluster, cluster.launcher, local, python, patience)
+    return SshLauncher(
+        [_hop(hop) for hop in cluster.hops],
+        local,
+        place=cluster.path,
+        python=python,
+        ssh=cluster.hops[-1].command_path,
+        patience=patience,
+    )
+
+
+def _named(
+    cluster: DeployedCluster,
+    named: NamedLauncher,
+    local: LocalLauncher,
+    python: str,
+    patience: float,
+) -> Launcher:
+    """Return a launcher of the class that the user names."""
+    from runtime.machine.named_classes import load  # only for descriptors that name one
+
+    if named.folder not in sys.path:
+        sys.path.insert(0, named.folder)
+    try:
+        made: Launcher = load(named.name)(
+            local,
+            place=cluster.path,
+            arguments=named.arguments,
+            python=python,
+            patience=patience,
+        )
+    except Exception as error:  # whatever a class of a user raises
+        raise WayFailed(
+            f"the launcher '{named.name}' cannot be made: {type(error).__name__}: {error}",
+            place=str(named.location),
+        ) from error
+    return made
+
+
+def _hop(hop: SshHop) -> Hop:
+    return Hop(
+        hop.host,
+        user=hop.user,
+        port=hop.port,
+        key=Path(hop.key).expanduser() if hop.key else None,
+        known_hosts=Path(hop.known_hosts).expanduser() if hop.known_hosts else None,
+        accept_new=hop.accept_new,
+        settings=ssh_settings(hop.options),
+    )
