@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import time
@@ -62,6 +63,7 @@ class CodeWire:
         self._news: deque[tuple[set[int], Callable[[], None]]] = deque()
         self._unexplained: dict[int, tuple[float, str]] = {}
         self._is_closed = False
+        self._process = os.getpid()
         self._connections = CodeConnections(link, machine, self, doors, found)
         self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
         self._thread.start()
@@ -81,7 +83,9 @@ class CodeWire:
         return stub(Mail, partial(self._send, index))
 
     def close(self) -> None:
-        """Send what is to be sent, and hang up."""
+        """Send what is to be sent, and hang up; a child of this process leaves that to it."""
+        if os.getpid() != self._process:
+            return
         with self._moved:
             if self._is_closed:
                 return
@@ -153,7 +157,9 @@ class CodeWire:
     def _pass_on(self, call: Callable[[], None], why: str, ended: tuple[str, ...]) -> None:
         found = map(self._connections.index_of, ended)
         indexes = {index for index in found if index is not None}
-        waits = indexes & self._opened
+        # Also one that has connected and of which nothing has come yet.
+        waits = {index for index in indexes if self._connections.is_connected(index)}
+        waits |= indexes & self._opened
         for index in indexes:
             self._unexplained.pop(index, None)
         self._news.append((waits, call))

@@ -90,9 +90,12 @@ class Hub:
             raise NotServed(f"{interface}.{operation} is told in the name of another member")
         self._served[path].call(interface, operation, args)
 
-    def attach(self, member: str, report: Report) -> None:
+    def attach(
+        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+    ) -> None:
         """Let a rank take part, and tell it who runs."""
         code, rank = self.directory.whose(member)
+        report = {"rank": member, "incarnation": incarnation, "host": host, "doors": doors}
         # Front-ends know it before the rank does, and before anybody asks them to forward to it.
         self._tell_front_ends(report)
         with self._lock:

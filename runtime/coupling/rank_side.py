@@ -48,8 +48,7 @@ class RankSide:
         if link.wrapper.settings.get("replicas", 1) == 1:
             self._doors, self._found = link.open_doors("code")
         link.couple(self, self, self, self._lose)
-        told = {"rank": link.name, "incarnation": link.incarnation, "doors": self._found}
-        link.coupling.attach(link.name, {**told, "host": os.uname().nodename})
+        link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
         in_time = self._answered.wait(PATIENCE)
         if self._mailbox is None:
             why = self._lost if in_time else f"no answer within {PATIENCE:g} s"

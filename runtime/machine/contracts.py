@@ -148,11 +148,12 @@ class Routes(Protocol):
 class Coupling(Protocol):
     """From a rank of a coupled code to the launcher: what it wants to know of the other codes."""
 
-    def attach(self, member: str, report: Facts) -> None:
+    def attach(
+        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+    ) -> None:
         """Ask which codes there are, and to be told when they begin and end.
 
-        The report says where the rank listens for those of other codes: `rank`, `incarnation`,
-        `host` and `doors`.
+        `doors` say where the rank listens for those of other codes: the machine and the addresses.
         """
         ...
 
@@ -183,7 +184,7 @@ class CouplingNews(Protocol):
         ...
 
     def here(self, report: Facts) -> None:
-        """Tell where a rank listens, as it said itself in `attach`."""
+        """Tell where a rank listens: its `rank`, `incarnation`, `host` and `doors`."""
         ...
 
     def began(self, code: str, life: int) -> None:

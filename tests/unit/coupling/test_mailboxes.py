@@ -42,7 +42,7 @@ class Exchange:
             self.join(identifier)
 
     def join(self, identifier: str) -> Mailbox:
-        self.coupling.attach(identifier, {"rank": identifier})
+        self.coupling.attach(identifier, 1, "", ("", ()))
         return self.boxes[f"/ranks/{identifier}"]
 
     def news_to(self, rank: str) -> CouplingNews:
@@ -275,7 +275,7 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
     ranks = Exchange()
     with pytest.raises(NotServed, match="coupling.attach is told in the name of another member"):
-        ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", {}))
+        ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:
