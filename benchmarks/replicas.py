@@ -1,8 +1,10 @@
 """`python -m benchmarks.replicas`: what two replicas of each rank cost, against one.
 
-Both run in turns, so that what else the machine does meets both alike; a row has the median of all
-turns and that of the ratios within a turn. With replicas twice as many processes compute, so spare
-cores are needed for figures that are about messages alone.
+Twice as many processes compute as without replicas. So a run with replicas is compared with two
+runs without, one beside the other: these do as much, but know nothing of each other. All three take
+turns, so that what else the machine does meets them alike; a row has the medians of all turns.
+Where the machine is busy, the processor time of all processes and how often they were woken say
+more than the time on the clock.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 PROGRAM = """\
-import json, sys, time
+import json, os, resource, sys, time
 import numpy
 from mpi4py import MPI
 world = MPI.COMM_WORLD
@@ -34,37 +37,52 @@ def there_and_back(part, whole):
 def allreduce(part, whole):
     world.Allreduce(part, whole)
 
+def figures():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return time.perf_counter(), used.ru_utime + used.ru_stime, used.ru_nvcsw
+
 found = {}
 for name, call in (("there and back", there_and_back), ("allreduce", allreduce)):
-    for bytes, times in ((8, 200), (65536, 100), (1 << 20, 20)):
+    for bytes, times in ((8, 1000), (65536, 300), (1 << 20, 60)):
         part = numpy.ones(bytes // 8)
         whole = numpy.empty_like(part)
         for _ in range(5):
             call(part, whole)
         world.Barrier()
-        begun = time.perf_counter()
+        begun = figures()
         for _ in range(times):
             call(part, whole)
-        found[f"{name}, {bytes} B"] = (time.perf_counter() - begun) / times
-if rank == 0:
-    print(json.dumps(found))
+        found[f"{name}, {bytes} B"] = [(b - a) / times for a, b in zip(begun, figures())]
+with open(os.path.join(sys.argv[1], f"{os.getpid()}.json"), "w") as file:
+    json.dump(found, file)
 """
 COMMAND = "import sys; from runtime.cli import main; sys.exit(main())"
-LIMIT = 180.0
-Figures = dict[str, float]
+LIMIT = 240.0
+Figures = tuple[float, float, float]
+"""Of a call: seconds on the clock, of processor time, and how often a process was woken."""
 
 
-def measured(folder: Path, ranks: int, replicas: int) -> Figures:
-    """Return the seconds of each case in one run, in which each rank is a cluster or two."""
+def measured(ranks: int, replicas: int, runs: int) -> dict[str, Figures]:
+    """Return the figures of each case in runs beside each other; each process is a cluster."""
     machine = ["--emulate", f"{ranks * replicas}x1", "--replicas", str(replicas)]
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "--quiet", *machine, "cost.py"],
-        cwd=folder, capture_output=True, text=True, timeout=LIMIT, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        sys.exit(f"with {replicas} replicas it ended with {done.returncode}:\n{done.stderr}")
-    found: Figures = json.loads(done.stdout)
-    return found
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as figures:
+        (Path(folder) / "cost.py").write_text(PROGRAM)
+        command = [sys.executable, "-c", COMMAND, "--quiet", *machine, "cost.py", figures]
+        started = [
+            subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
+            for _ in range(runs)
+        ]
+        for run in started:
+            _, errors = run.communicate(timeout=LIMIT)
+            if run.returncode:
+                sys.exit(f"with {replicas} replicas it ended with {run.returncode}:\n{errors}")
+        written = [json.loads(file.read_text()) for file in Path(figures).iterdir()]
+    return {case: _together([one[case] for one in written]) for case in written[0]}
+
+
+def _together(processes: Sequence[Sequence[float]]) -> Figures:
+    clock, used, woken = zip(*processes, strict=True)
+    return max(clock), sum(used), sum(woken)
 
 
 def main() -> None:
@@ -73,21 +91,24 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=2, metavar="N", help="how many ranks (2)")
     parser.add_argument("--turns", type=int, default=5, metavar="N", help="how many turns (5)")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "cost.py").write_text(PROGRAM)
-        turns = [
-            [measured(Path(folder), options.ranks, replicas) for replicas in (1, 2)]
-            for _ in range(options.turns)
-        ]
+    ways = {"r = 1": (1, 1), "two runs": (1, 2), "r = 2": (2, 1)}
+    turns = [
+        [measured(options.ranks, replicas, runs) for replicas, runs in ways.values()]
+        for _ in range(options.turns)
+    ]
     load = os.getloadavg()[0]
     print(
         f"{options.ranks} ranks, {os.cpu_count()} cores, {options.turns} turns, load {load:.1f}\n"
     )
-    print("| | r = 1 | r = 2 | times as long |\n|---|---|---|---|")
+    print(f"| | {' | '.join(ways)} |\n|---{'|---' * len(ways)}|")
     for case in turns[0][0]:
-        one, two = (statistics.median(turn[at][case] for turn in turns) for at in (0, 1))
-        ratio = statistics.median(turn[1][case] / turn[0][case] for turn in turns)
-        print(f"| {case} | {1000 * one:.2f} ms | {1000 * two:.2f} ms | {ratio:.1f} |")
+        cells = []
+        for way in range(len(ways)):
+            clock, used, woken = (
+                statistics.median(turn[way][case][which] for turn in turns) for which in range(3)
+            )
+            cells.append(f"{1000 * clock:.2f} ms, {1000 * used:.2f} ms used, woken {woken:.1f}")
+        print(f"| {case} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ class Codes:
         machine = pickle.dumps(plan.grid, protocol=5)
         self.hub = Hub(Directory(clusters, has_driver=steered), machine)
         self.idle = idle
-        self._steered = steered
+        self.is_steered = steered
         self._settle = settle
         self._runs = {name: CodeRun(name, dict(parts)) for name, parts in clusters.items()}
         for run in () if idle else self._runs.values():
@@ -157,7 +157,7 @@ class Codes:
     def _keep(
         self, run: CodeRun, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]]
     ) -> None:
-        if not self._steered:
+        if not self.is_steered:
             return
         first = run.first_rank(cluster)
         with self._changed:
@@ -210,7 +210,7 @@ class Codes:
 
     def _let_it_settle(self, run: CodeRun) -> None:
         """Give what is left of a code some time to end, once a part of it has ended badly."""
-        if self._steered and run.begins_to_settle():
+        if self.is_steered and run.begins_to_settle():
             self._later(self._settle, partial(self._end_the_rest, run, run.life))
 
     def _end_the_rest(self, run: CodeRun, life: int) -> None:

@@ -21,13 +21,16 @@ class Arrivals:
         """How many messages of each stream were delivered."""
         self._arrived: dict[int, int] = {}
         self._unsaid: dict[int, int] = {}
-        self.unsaid = 0
-        """How many arrivals were not acknowledged yet."""
+        self.unsaid = self.unsaid_bytes = 0
+        """How many arrivals were not acknowledged yet, and how many bytes they have."""
 
-    def arrive(self, process: int, stream: Stream, number: int, message: Any) -> list[Effect]:
+    def arrive(
+        self, process: int, stream: Stream, number: int, message: Any, size: int
+    ) -> list[Effect]:
         """Deliver a message, or discard one that was delivered before."""
         self._arrived[process] = self._unsaid[process] = self._arrived.get(process, 0) + 1
         self.unsaid += 1
+        self.unsaid_bytes += size
         expected = self.history.get(stream, 0)
         if number < expected:
             return []
@@ -46,5 +49,5 @@ class Arrivals:
             if is_wanted(process)
         ]
         self._unsaid.clear()
-        self.unsaid = 0
+        self.unsaid = self.unsaid_bytes = 0
         return said

@@ -87,7 +87,7 @@ class Replication:
             return []
         self._sends.lost(process)
         if not is_twin:
-            return self._say_much()
+            return self._commit()
         effects = self._decisions.lost(process, leads=self._leads)
         if self._leads:
             return effects + self._transmit()
@@ -131,19 +131,41 @@ class Replication:
             return number, [Drop(message)]
         after = self._decisions.made
         if self._leads and not self._sends.backup and after <= self._decisions.settled:
-            return number, self._sends.transmit_one(stream, number, message)
+            return number, self._sends.transmit_one(stream, number, message) + self._commit()
         return number, self._sends.back_up(stream, number, message, size, after)
 
-    def arrive(self, process: int, stream: Stream, number: int, message: Any) -> list[Effect]:
+    def arrive(
+        self, process: int, stream: Stream, number: int, message: Any, size: int = 0
+    ) -> list[Effect]:
         """Record a message that a process has transmitted: it is delivered, or discarded.
+
+        Nobody who sends it has to wait for its acknowledgement, unless there is no memory left or
+        the message is synchronous; so many of them are acknowledged at once. Call `acknowledge`
+        for those that are urgent, and after a while for the others.
 
         Raises:
             ReplicationError: an earlier message of the stream has not come.
         """
-        return self._arrivals.arrive(process, stream, number, message) + self._say_much()
+        arrivals, limits = self._arrivals, self._limits
+        effects = arrivals.arrive(process, stream, number, message, size)
+        if arrivals.unsaid >= limits.batch or arrivals.unsaid_bytes >= limits.batch_bytes:
+            effects += self.acknowledge()
+        return effects
+
+    @property
+    def has_to_acknowledge(self) -> bool:
+        """Whether messages have arrived that were not acknowledged."""
+        return self._arrivals.unsaid > 0
+
+    def acknowledge(self) -> list[Effect]:
+        """Acknowledge what has arrived."""
+        return self._arrivals.acknowledge(self._wants_to_know)
 
     def _transmit(self) -> list[Effect]:
-        return self._sends.transmit(self._decisions.settled) + self._say_much()
+        return self._sends.transmit(self._decisions.settled) + self._commit()
+
+    def _commit(self) -> list[Effect]:
+        return self._sends.commit() if self._leads else []
 
     # -------------------------------------------------------------------------------- decisions
 
@@ -183,7 +205,7 @@ class Replication:
         name, *facts = word
         if name == "arrived":
             self._sends.acknowledged(process, *facts)
-            return self._say_much()
+            return self._commit()
         if self._leads or process in self._unheard:
             return self._hear_as_master(process, name, facts)
         if name == "succeeds" and self._roster.is_before(self._master, process):
@@ -205,21 +227,14 @@ class Replication:
         effects = self._decisions.learn(process, *facts)
         return effects if self._unheard else effects + self._lead()
 
-    def flush(self) -> list[Effect]:
-        """Say what was collected. Call it before waiting and when there is nothing else to do."""
-        effects = self._arrivals.acknowledge(self._wants_to_know)
-        return effects + (self._sends.commit() if self._leads else self.answer())
-
     def answer(self) -> list[Effect]:
-        """Tell the master which decisions have come; it may hold messages back until then."""
+        """Tell the master which decisions have come; it may hold messages back until then.
+
+        Call it before waiting and when there is nothing else to do.
+        """
         if self._master in self._roster.twins:
             return self._decisions.tell(self._master)
         return []
-
-    def _say_much(self) -> list[Effect]:
-        much = self._limits.batch
-        is_much = self._arrivals.unsaid >= much or self._sends.uncommitted >= much
-        return self.flush() if is_much else []
 
     def _wants_to_know(self, process: int) -> bool:
         """Tell whether a sender lives and has replicas to whom it commits."""

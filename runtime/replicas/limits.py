@@ -15,7 +15,9 @@ class ReplicationLimits:
     decisions: int = 4096
     """So many decisions the master may be ahead of its slowest replica; beyond that it waits."""
     batch: int = 64
-    """So many acknowledgements or commits are collected before they are said by themselves."""
+    """So many messages arrive before they are acknowledged without anybody asking for it."""
+    batch_bytes: int = 1 << 20
+    """The same for their bytes, of which the replicas of the sender keep copies until then."""
 
 
 class ReplicationError(GridError):

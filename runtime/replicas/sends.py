@@ -64,8 +64,6 @@ class Sends:
         self._transmitted: dict[int, int] = {}
         self._ways: dict[int, deque[tuple[int, _OnItsWay]]] = {}
         self._commits: dict[Stream, int] = {}
-        self.uncommitted = 0
-        """How many commits have not been told yet."""
 
     def count(self, stream: Stream) -> int:
         """Return the number of the next message of a stream."""
@@ -128,7 +126,6 @@ class Sends:
         if not self._roster.twins:
             self._ways.clear()
             self._commits.clear()
-            self.uncommitted = 0
 
     def _arrived(self, process: int, on_its_way: _OnItsWay) -> None:
         on_its_way.awaited.discard(process)
@@ -141,7 +138,6 @@ class Sends:
         self.log[stream] = number + 1
         if self._roster.twins:
             self._commits[stream] = number + 1
-            self.uncommitted += 1
 
     def commit(self) -> list[Effect]:
         """Tell the other replicas what was committed since the last time; as master."""
@@ -149,7 +145,6 @@ class Sends:
             return []
         word = ("committed", tuple(self._commits.items()))
         self._commits.clear()
-        self.uncommitted = 0
         return [Tell(twin, word) for twin in self._roster.twins]
 
     def commit_all(self) -> None:

@@ -21,7 +21,7 @@ from runtime.results.incoming import IncomingFiles
 from runtime.results.landing import ResultPlacement
 from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.retries import Retries
-from runtime.results.selection import Arrival, Selection, select
+from runtime.results.selection import ArrivingFile, Selection, select
 from runtime.run.outcome import Results
 
 if TYPE_CHECKING:
@@ -220,10 +220,12 @@ class Fetcher:
     def _owner(self) -> DeployedCluster:
         return self.folder.owner
 
-    def _is_new(self, one: Arrival) -> bool:
+    def _is_new(self, one: ArrivingFile) -> bool:
         return self._home.get((one.path, one.target)) != one.entry
 
-    def _tried(self, one: Arrival, put: Callable[..., object], *words: object) -> dict[str, str]:
+    def _tried(
+        self, one: ArrivingFile, put: Callable[..., object], *words: object
+    ) -> dict[str, str]:
         """Put something in its place; return why that failed, if it did."""
         try:
             put(*words, self._owner)
@@ -232,7 +234,7 @@ class Fetcher:
         self._home[one.path, one.target] = one.entry
         return {}
 
-    def _receive(self, todo: Sequence[Arrival]) -> dict[str, str]:
+    def _receive(self, todo: Sequence[ArrivingFile]) -> dict[str, str]:
         """Receive files and put each that is whole in its place; return what failed."""
         incoming = self._incoming or self._prepare(todo)
         try:
@@ -252,7 +254,7 @@ class Fetcher:
         mine = part if is_last else shutil.copy2(part, f"{part}.copy")
         self.landing.put(mine, target, owner)
 
-    def _prepare(self, todo: Sequence[Arrival]) -> IncomingFiles:
+    def _prepare(self, todo: Sequence[ArrivingFile]) -> IncomingFiles:
         above = _existing(self._target)
         needed, free = sum(one.entry[1] for one in todo), shutil.disk_usage(above).free
         if needed > free:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from gcm.records import dataclass
-from runtime.results.selection import Arrival
+from runtime.results.selection import ArrivingFile
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class IncomingFiles:
         self._asked: Sequence[tuple[str, int]] = ()
         self._file: int | None = None
 
-    def ask_for(self, arrivals: Sequence[Arrival]) -> Sequence[tuple[str, int]]:
+    def ask_for(self, arrivals: Sequence[ArrivingFile]) -> Sequence[tuple[str, int]]:
         """Return what to ask for: of a file that came in part the rest."""
         self.faults.clear()
         paths = dict.fromkeys(one.path for one in arrivals)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ArrivingFile:
     """One thing that comes home: its path in the work folder, and where it comes to lie here.
 
     `leads_to` is what to write into a link.
@@ -37,9 +37,9 @@ class Selection:
     nobody asked for.
     """
 
-    files: tuple[Arrival, ...] = ()
-    links: tuple[Arrival, ...] = ()
-    folders: tuple[Arrival, ...] = ()
+    files: tuple[ArrivingFile, ...] = ()
+    links: tuple[ArrivingFile, ...] = ()
+    folders: tuple[ArrivingFile, ...] = ()
     skipped: tuple[str, ...] = ()
     others: int = 0
 
@@ -62,7 +62,7 @@ def select(
     wanted = {
         path: entry for path, entry in new.items() if not _is_ignored(path, entry[0], is_ignored)
     }
-    arrivals: dict[tuple[str, str], Arrival] = {}
+    arrivals: dict[tuple[str, str], ArrivingFile] = {}
     for move in moves:
         if move.source == EVERYTHING:
             chosen = dict(wanted)
@@ -71,12 +71,12 @@ def select(
             chosen = {path: entry for path, entry in new.items() if meant and meant(path)}
         for path, entry in chosen.items():
             target = posixpath.join(move.destination, path)
-            arrivals[path, target] = Arrival(path, target, entry)
+            arrivals[path, target] = ArrivingFile(path, target, entry)
     asked = {path for path, _ in arrivals}
     there = arrivals.keys() | {
         (path, posixpath.join(home, path)) for path in (before.keys() & found.keys()) - new.keys()
     }
-    by_kind: dict[str, list[Arrival]] = {FILE: [], FOLDER: [], LINK: [], OTHER: []}
+    by_kind: dict[str, list[ArrivingFile]] = {FILE: [], FOLDER: [], LINK: [], OTHER: []}
     for one in arrivals.values():
         by_kind[_kind_at_home(one, there)].append(replace(one, leads_to=_leads_to(one)))
     return Selection(
@@ -98,7 +98,7 @@ def _is_ignored(path: str, kind: str, is_ignored: Pick) -> bool:
     return any(map(is_ignored, (*above, f"{path}/" if kind == FOLDER else path)))
 
 
-def _kind_at_home(one: Arrival, there: Set[tuple[str, str]]) -> str:
+def _kind_at_home(one: ArrivingFile, there: Set[tuple[str, str]]) -> str:
     """Return what an arrival becomes: a link whose target is not there becomes that file."""
     kind, size = one.entry[0], one.entry[1]
     if kind != LINK:
@@ -110,19 +110,19 @@ def _kind_at_home(one: Arrival, there: Set[tuple[str, str]]) -> str:
     return FILE if size >= 0 else OTHER
 
 
-def _target_of(link: Arrival) -> str:
+def _target_of(link: ArrivingFile) -> str:
     """Return what a link leads to, as a path in the work folder."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(link.path), link.entry[4]))
 
 
-def _leads_to(one: Arrival) -> str:
+def _leads_to(one: ArrivingFile) -> str:
     """Return what to write into a link, which is not what the far end says."""
     if one.entry[0] != LINK:
         return ""
     return posixpath.relpath(f"/{_target_of(one)}", posixpath.dirname(f"/{one.path}"))
 
 
-def _why(one: Arrival) -> str:
+def _why(one: ArrivingFile) -> str:
     """Return why something cannot be sent."""
     kind, *_, note = one.entry
     return f"a link to the folder {note}, which does not come home" if kind == LINK else note

@@ -117,9 +117,13 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """Ranks wait for others of their cluster that have ended; `why` says which and for whom."""
+    """Ranks wait for others of their cluster that have ended; `why` says which and for whom.
+
+    `are_all` tells that nobody else can go on either.
+    """
 
     why: str
+    are_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -345,6 +345,11 @@ class RunState:
 
     def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
         """End a run that cannot go on: native MPI would let the ranks wait for ever."""
+        if self._settling and event.are_all and self.failures.code:
+            left = ", ".join(sorted(self._jobs))
+            self.failures.stopped = f"{left} waited for ranks that had ended"
+            yield from self._stop()
+            return
         goes_on = self.steered or self.outline.survivors  # calls raise errors there
         if not (goes_on or self._settling or self._stopping):
             what = "ranks wait for others that have ended, which would be for ever"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from runtime.waits.blocked import number_of, runs_of
-from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said
+from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said, stuck_in
 from runtime.waits.states import (
     KnownCommunicator,
     Part,
@@ -32,4 +32,5 @@ __all__ = [
     "said",
     "state_from",
     "steady",
+    "stuck_in",
 ]

@@ -96,6 +96,12 @@ def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
     ]
 
 
+def stuck_in(findings: Iterable[WaitFinding]) -> set[str]:
+    """Return the ranks that can never go on."""
+    never = (CYCLE, ENDED, NOBODY, MISMATCH, BEHIND)
+    return {rank for one in findings if one.kind in never for rank in one.ranks}
+
+
 def _home(rank: str) -> str:
     return rank.rpartition(":")[0]
 

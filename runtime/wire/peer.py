@@ -46,11 +46,14 @@ _log = logger(__name__)
 EXPLAIN_TIMEOUT = 2.0
 """Seconds in which it becomes known how a peer has ended, where that is told."""
 
-LAST_WORDS_TIMEOUT = 2.0
+LAST_WORDS_TIMEOUT = 1.0
 """Seconds for which nothing more has come of a peer that has failed until its connection is left.
 
 It ends by itself before, unless the end got lost on its way, or a child of the peer has it open.
 """
+
+LAST_WORDS_HERE = 0.05
+"""The same on one machine, where what a process had sent is there when it has ended."""
 
 _BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing is as good as none
 
@@ -268,7 +271,8 @@ class Peer:
     def _listen_on(self, now: float) -> None:
         """Wait for more last words."""
         self._heard = self.receiver.position
-        self._explain_by = now + LAST_WORDS_TIMEOUT
+        is_here = self.line is not None and not self.line.resumes
+        self._explain_by = now + (LAST_WORDS_HERE if is_here else LAST_WORDS_TIMEOUT)
 
     def _look_at_what_was_told(self, now: float) -> None:
         """Lose the peer once all is known; tell of it once nobody has said how it has ended."""

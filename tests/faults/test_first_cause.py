@@ -174,6 +174,7 @@ if world.rank == 1:
     if os.fork() == 0:
         os.setsid()
         time.sleep(SECONDS)
+        print("the child ends", flush=True)
         os._exit(0)
     time.sleep(0.3)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -189,8 +190,11 @@ def held_open(folder: Path, last: str, *, seconds: int) -> Path:
 
 
 def test_who_waits_for_a_killed_rank_is_told_though_the_connection_lives_on(tmp_path: Path) -> None:
-    code, summary, _, err = run(held_open(tmp_path, "world.recv(source=1)", seconds=10))
+    """Soon, and not just when a child of that rank ends that holds the connection."""
+    last = "try: world.recv(source=1)\nfinally: print('told', flush=True)"
+    code, summary, out, err = run(held_open(tmp_path, last, seconds=3))
     assert (code, summary["first_cause"]["rank"]) == (137, "0:1:0"), err
+    assert out.split("\n")[0] == "told"
     assert "1 more failed or was ended (0:0:0)" in err
     assert "0:0 did not end" not in err
 
@@ -281,6 +285,29 @@ def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
     assert re.search(r"0:0:0 waits in recv from 0:0:1 .*, which has ended \(exit code 0\)", err), (
         err
     )
+
+
+@pytest.mark.parametrize("failures", ["abort", "return"])
+def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
+    tmp_path: Path, failures: str
+) -> None:
+    path = describe(tmp_path, CALM, sites=2)
+    path.write_text(path.read_text().replace("comm-world", f'failures="{failures}" comm-world'))
+    process = subprocess.Popen(
+        [*COMMAND, "--quiet", str(path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    for pid in descendants({process.pid}, processes()):
+        if Path(f"/proc/{pid}/comm").read_text() == "gcm-front-end\n":
+            os.kill(pid, signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == LOST, err
+    assert re.search(r"site\d/cluster0: the front-end has gone", err), err
 
 
 def called(pid: int) -> str:

@@ -58,10 +58,8 @@ def _nothing(right: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _delivers_all(right: Callable[..., Any]) -> Callable[..., Any]:
-    def arrive(
-        here: Arrivals, process: int, stream: Any, number: int, message: Any
-    ) -> list[Effect]:
-        return right(here, process, stream, number, message) or [Deliver(stream, number, message)]
+    def arrive(here: Arrivals, process: int, stream: Any, number: int, *rest: Any) -> list[Effect]:
+        return right(here, process, stream, number, *rest) or [Deliver(stream, number, rest[0])]
 
     return arrive
 

@@ -3,7 +3,7 @@
 A program is a tuple of operations:
 
 - `("send", to, tag)` sends what the program has seen so far;
-- `("receive", source, tag)` waits for a message;
+- `("receive", source, tag)` waits for a message; without a tag, for the next one of that rank;
 - `("any", tag)` waits for a message from any rank, which is a decision;
 - `("test", source, tag)` looks whether a message is there, and takes it; that is a decision too.
 
@@ -73,8 +73,10 @@ class Process:
             self._do(self.core.arrive(*facts), out)
         elif name == "word":
             self._do(self.core.hear(*facts), out)
+        elif name == "acknowledge":
+            self._do(self.core.acknowledge(), out)
         if not self.can_step():
-            self._do(self.core.flush(), out)
+            self._do(self.core.answer(), out)
         return out
 
     def can_step(self) -> bool:
@@ -134,7 +136,7 @@ class Process:
 
     def _first(self, source: int | None, tag: int) -> int | None:
         for place, (sender, its_tag, _) in enumerate(self.mailbox):
-            if source in (None, sender) and tag == its_tag:
+            if source in (None, sender) and tag in (None, its_tag):
                 return place
         return None
 
@@ -199,10 +201,11 @@ class Processes:
     def __init__(self) -> None:
         self.packets = Numbers()
         self.step = self.packets.of(("step",))
+        self.acknowledge = self.packets.of(("acknowledge",))
         self._states = Numbers()
         self._states.of(None, "dead")
         self._follows: dict[tuple[int, int], tuple[int, Emitted]] = {}
-        self._can_step: dict[int, bool] = {0: False}
+        self._own_events: dict[int, tuple[int, ...]] = {0: ()}
 
     def begin(
         self,
@@ -224,11 +227,14 @@ class Processes:
             known = self._follows[state, packet] = self._number(process), emitted
         return known
 
-    def can_step(self, state: int) -> bool:
-        """Tell whether the program of a process can go on; False if it is dead."""
-        known = self._can_step.get(state)
+    def own_events(self, state: int) -> tuple[int, ...]:
+        """Return what a process can do by itself; nothing if it is dead."""
+        known = self._own_events.get(state)
         if known is None:
-            known = self._can_step[state] = self._states.values[state].can_step()
+            process = self._states.values[state]
+            steps = (self.step,) if process.can_step() else ()
+            words = (self.acknowledge,) if process.core.has_to_acknowledge else ()
+            known = self._own_events[state] = steps + words
         return known
 
     def get(self, state: int) -> Process | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from runtime.replicas import ReplicationLimits
 from tools.replication_check.space import Size
 
-_ROOM_FOR_ONE = ReplicationLimits(kept_bytes=400, decisions=2, batch=1)
+_AT_ONCE = ReplicationLimits(batch=1)
+_ROOM_FOR_ONE = ReplicationLimits(kept_bytes=400, decisions=2)
 
 SIZES = {
     size.name: size
@@ -24,6 +25,17 @@ SIZES = {
             ),
             (2, 2),
             1,
+            _AT_ONCE,
+        ),
+        Size(
+            "two tags in the order of the program",
+            (
+                (("send", 1, 1), ("send", 1, 0)),
+                (("receive", 0, None), ("receive", 0, None)),
+            ),
+            (2, 2),
+            1,
+            _AT_ONCE,
         ),
         Size(
             "from any of two",

@@ -25,7 +25,7 @@ class Size:
     programs: tuple[Program, ...]
     replicas: tuple[int, ...]
     crashes: int
-    limits: ReplicationLimits = field(default_factory=lambda: ReplicationLimits(batch=1))
+    limits: ReplicationLimits = field(default_factory=ReplicationLimits)
     is_quick: bool = True
     """Whether it takes a few seconds only."""
 
@@ -86,8 +86,8 @@ class Space:
         for me in range(self.count):
             if not state[me]:
                 continue
-            if processes.can_step(state[me]):
-                yield (me, processes.step, 0), self._after(list(state), me, processes.step)
+            for event in processes.own_events(state[me]):
+                yield (me, event, 0), self._after(list(state), me, event)
             for source, place in self._into[me]:
                 if state[place]:
                     yield from self._incoming(state, me, source, place)

@@ -1,8 +1,9 @@
-"""Receives with wildcards of a replica: they get the message that the master's receive got.
+"""Receives from any rank at a replica: they get the message that the master's receive got.
 
-The master matches as ever, and tells the others the source and the tag of what each receive with a
-wildcard has got. At the others such a receive is not asked for before that is known; then it has
-no wildcard any more. A later receive that could take its message away waits behind it.
+The master matches as ever, and tells the others the source and the tag of what each such receive
+has got. At the others it is not asked for before that is known; then it has no wildcard any more.
+A later receive that could take its message away waits behind it. A receive from one rank needs no
+decision, whatever its tag: all messages of a rank come to all replicas in the order of its program.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.matching import Asked, Envelope
+from runtime.matching import Asked
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.progress.operations import IDLE
 from runtime.mpi.progress.receives import Receive
@@ -20,7 +21,7 @@ from runtime.replicas.decisions import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from runtime.matching import Pattern
+    from runtime.matching import Envelope
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.mailboxes import Mailbox
@@ -100,7 +101,7 @@ class DecidedReceives:
     ) -> DecidedReceive:
         """Begin a receive: ask for the message now, or once it is known which one is meant."""
         point: Key | None = None
-        if source == MPI.ANY_SOURCE or tag == MPI.ANY_TAG:
+        if source == MPI.ANY_SOURCE:
             sequence = "match", m.context
             number, value = self._core.ask(sequence)
             if value is UNKNOWN:
@@ -111,8 +112,11 @@ class DecidedReceives:
         if point is not None:
             receive.point = point
             self._by_point[point] = receive
-        self._lines.setdefault(m.box, []).append(receive)
-        self._go_on(m.box)
+        if m.box in self._lines or (point is not None and not self._core.leads):
+            self._lines.setdefault(m.box, []).append(receive)
+            self._go_on(m.box)
+        else:
+            self._engine.post(receive)
         return receive
 
     def decided(self, point: Key, value: Any) -> bool:
@@ -151,13 +155,10 @@ class DecidedReceives:
         """Ask for what nothing undecided stands in front of."""
         line = self._lines.pop(box, [])
         left: list[DecidedReceive] = []
-        undecided: list[Pattern] = []
         for receive in line:
             pattern = receive.asked.pattern
-            if receive.point is not None and not self._core.leads:
-                undecided.append(pattern)
-                left.append(receive)
-            elif undecided and any(one.fits(Envelope(*pattern.key)) for one in undecided):
+            waits = receive.point is not None and not self._core.leads
+            if waits or any(pattern.overlaps(one.asked.pattern) for one in left):
                 left.append(receive)
             else:
                 self._engine.post(receive)

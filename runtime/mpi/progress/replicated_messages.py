@@ -122,31 +122,34 @@ def _is_whole(flow: Incoming | None) -> bool:
     return flow is not None and flow.came == flow.size
 
 
-class _Entry:
+class Arrival:
     """A message as one process has sent it; it is acknowledged once it is here, by whomever."""
 
-    __slots__ = ("is_here", "number", "stream")
+    __slots__ = ("is_awaited", "is_here", "number", "size", "stream")
 
-    def __init__(self, stream: Stream, number: int, is_here: bool) -> None:
+    def __init__(self, stream: Stream, number: int, incoming: Incoming, is_here: bool) -> None:
         self.stream, self.number, self.is_here = stream, number, is_here
+        self.size = incoming.size
+        self.is_awaited = incoming.asks
+        """Whether its sender waits until it is received."""
 
 
 class ReplicatedInbox:
     """Delivers each message of a stream once, and acknowledges them in the order of their sender.
 
     `complete` is called with what was delivered before it was all here, `acknowledge` with the
-    process, the stream and the number of each message that is here for good.
+    process and the arrival of each message that is here for good.
     """
 
     def __init__(
         self,
         deliver: Callable[[Incoming], None],
         complete: Callable[[Incoming], None],
-        acknowledge: Callable[[int, Stream, int], None],
+        acknowledge: Callable[[int, Arrival], None],
     ) -> None:
         self._deliver, self._complete, self._acknowledge = deliver, complete, acknowledge
         self._next: dict[Stream, int] = {}
-        self._entries: dict[int, deque[_Entry]] = {}
+        self._entries: dict[int, deque[Arrival]] = {}
         self._landings: dict[tuple[Stream, int], ReplicatedIncoming] = {}
 
     def arrived(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
@@ -160,7 +163,7 @@ class ReplicatedInbox:
         self._next[stream] = number + 1
         is_here = incoming.came == incoming.size
         entries = self._entries.setdefault(process, deque())
-        entries.append(_Entry(stream, number, is_here))
+        entries.append(Arrival(stream, number, incoming, is_here))
         if is_here:
             self._deliver(incoming)
             self._say(process, entries)
@@ -172,7 +175,7 @@ class ReplicatedInbox:
     def _repeated(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
         landing = self._landings.get((stream, number))
         entries = self._entries.setdefault(process, deque())
-        entries.append(_Entry(stream, number, landing is None))
+        entries.append(Arrival(stream, number, incoming, landing is None))
         if landing is None:
             incoming.take()
         elif landing.again(process, incoming):
@@ -187,10 +190,9 @@ class ReplicatedInbox:
                     entry.is_here = True
             self._say(process, entries)
 
-    def _say(self, process: int, entries: deque[_Entry]) -> None:
+    def _say(self, process: int, entries: deque[Arrival]) -> None:
         while entries and entries[0].is_here:
-            first = entries.popleft()
-            self._acknowledge(process, first.stream, first.number)
+            self._acknowledge(process, entries.popleft())
 
     def lost(self, process: int) -> None:
         """Acknowledge nothing to a process any more, and have from others what comes from it."""

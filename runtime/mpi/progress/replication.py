@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 import struct
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.mpi.progress.engine import HEAD
 from runtime.mpi.progress.replicated_messages import (
+    Arrival,
     ReplicatedInbox,
     ReplicatedIncoming,
     ReplicatedSending,
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 TAIL = struct.Struct("<?q")
 """What follows the head of a message: whether it has a number in its stream, and which."""
+
+ACKNOWLEDGE_TIMEOUT = 50e-3
+"""For so many seconds a message is not acknowledged while there are few of them."""
 
 _FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
 """How words from core to core begin; no communicator has this context."""
@@ -56,13 +61,14 @@ class ReplicatedConnections:
         self.core = Replication(process, [table.processes_of(rank) for rank in range(table.ranks)])
         self.heard: Callable[[Effect], None] = lambda _: None
         self._sink = sink
-        self._inbox = ReplicatedInbox(sink.arrived, sink.completed, self._acknowledge)
+        self._inbox = ReplicatedInbox(sink.arrived, sink.completed, self._is_here)
         self._open: list[ReplicatedSending] = []
         self._gone: dict[int, Exception] = {}
         self._is_redundant = False
         """Whether another replica of this rank has come to its end: all it had to say is said."""
         self._is_busy = False
         self._later: deque[Callable[[], None]] = deque()
+        self._unsaid_since: float | None = None
 
     def stand_on(self, below: PeerConnections) -> None:
         """Use the connections of this process, whose sink this is."""
@@ -102,11 +108,24 @@ class ReplicatedConnections:
         happened = self.below.progress()
         if self._open:
             self._open = [one for one in self._open if not one.look()]
-        self.carry_out(self.core.answer() if happened else self.core.flush())
+        self.carry_out(self.core.answer())
+        if self.core.has_to_acknowledge:
+            self._acknowledge_in_time()
         return happened
+
+    def _acknowledge_in_time(self) -> None:
+        """Acknowledge what came a while ago: each word wakes another process up."""
+        now = time.monotonic()
+        if self._unsaid_since is None:
+            self._unsaid_since = now
+        elif now - self._unsaid_since >= ACKNOWLEDGE_TIMEOUT:
+            self._unsaid_since = None
+            self.carry_out(self.core.acknowledge())
 
     def ready(self, timeout: float | None) -> bool:
         """Sleep until `progress` has something to do or `wake` is called; False after `timeout`."""
+        if self.core.has_to_acknowledge:
+            timeout = ACKNOWLEDGE_TIMEOUT if timeout is None else min(timeout, ACKNOWLEDGE_TIMEOUT)
         return self.below.ready(timeout)
 
     def wake(self) -> None:
@@ -141,7 +160,7 @@ class ReplicatedConnections:
 
     def close(self, timeout: float | None = None) -> None:
         """Send what is to be sent, say goodbye, and hang up."""
-        self.carry_out(self.core.flush())
+        self.carry_out([*self.core.answer(), *self.core.acknowledge()])
         self.below.close(timeout)
 
     # --- what the connections below call back -----------------------------------------------------
@@ -190,9 +209,10 @@ class ReplicatedConnections:
     def _hear(self, process: int, word: tuple[Any, ...]) -> None:
         self.carry_out(self.core.hear(process, word))
 
-    def _acknowledge(self, process: int, stream: Stream, number: int) -> None:
-        """Let the core know that a message is here for good."""
-        self.carry_out(self.core.arrive(process, stream, number, None))
+    def _is_here(self, process: int, arrival: Arrival) -> None:
+        """Let the core know that a message is here for good; a replica may wait for that."""
+        effects = self.core.arrive(process, arrival.stream, arrival.number, None, arrival.size)
+        self.carry_out(effects + self.core.acknowledge() if arrival.is_awaited else effects)
 
     def _lost(self, process: int, why: Exception) -> None:
         self._gone[process] = why

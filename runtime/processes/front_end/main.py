@@ -76,6 +76,7 @@ class FrontEndProcess:
         self._guard = guard  # for the first life of the ranks
         self._reactor = reactor
         self._stopping = False
+        self._ended_by = 0  # the signal
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
         served = Served()
@@ -108,8 +109,9 @@ class FrontEndProcess:
         self._ranks = self._new_life() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
 
-    def end(self, *_: object) -> None:
+    def end(self, number: int = 0, *_: object) -> None:
         """End as soon as possible; fit to be a signal handler."""
+        self._ended_by = number
         self._over.set()
 
     def run(self, received: bytes = b"") -> None:
@@ -120,6 +122,8 @@ class FrontEndProcess:
                 self._ranks.start()
             self._launcher.membership.up(self._launcher.name)
         self._over.wait()
+        if self._ended_by and not self._stopping:
+            self._part_from_launcher()
         if self._heartbeats is not None:
             self._reactor.soon(self._heartbeats.end)
         if self._frozen is not None:
@@ -134,6 +138,14 @@ class FrontEndProcess:
             self._forwarding.close()
         self._host.close()
         self._channel.close()
+
+    def _part_from_launcher(self) -> None:
+        """Let the launcher know before the ranks end, which it would take for its own wish."""
+        print(f"it was ended by {signal.Signals(self._ended_by).name}", file=sys.stderr)
+        parted = threading.Event()
+        self._channel.when_closed(lambda _: parted.set())
+        self._channel.close()
+        parted.wait()
 
     def _can_forward(self) -> bool:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""

@@ -441,7 +441,8 @@ class RanksLife:
         is_connected = name in self._connected
         self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
-            self._give_up_later(name)
+            pause = FLUSH if self._ranks.hosts else AT_ONCE
+            self._give_up_once_quiet(name, self._again.get(name), pause)
 
     def _helper_ended(self, name: str, at: float) -> None:
         """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
@@ -562,6 +563,21 @@ class RanksLife:
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Let others know what a rank has learned of routes."""
         self._routes.learned(member, experiences)
+
+    def _give_up_once_quiet(
+        self, rank: str, incarnation: int | None, pause: float, received: int = -1
+    ) -> None:
+        """Wait for last words of a rank whose process has ended while more of them come.
+
+        Its connection may live on for as long as a child of it does.
+        """
+        way = self.find(rank)
+        now = 0 if way is None else way.received_bytes
+        if now == received:
+            self._give_up(rank, incarnation)
+        elif rank not in self._ends.told:
+            again = partial(self._give_up_once_quiet, rank, incarnation, pause, now)
+            self._reactor.later(pause, again)
 
     def _give_up_later(self, rank: str) -> None:
         incarnation = self._again.get(rank)

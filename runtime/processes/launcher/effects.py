@@ -193,7 +193,9 @@ class Executor:
         self.waits = WaitReports(
             self._places.values(),
             self._later,
-            lambda why: post(LeftBehind(why)),
+            None
+            if codes.is_steered or self._replaceable
+            else lambda why, are_all: post(LeftBehind(why, are_all)),
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,9 @@ ANSWERS = 1.5
 PAUSE = 0.3
 """How many seconds lie between the two questions: a call that is over by then was no wait."""
 
-LEFT_BEHIND = 1.0
+LEFT_BEHIND, LONGEST_PAUSE = 0.25, 5.0
 """How many seconds after the end of a rank the others are asked whether they wait for it in vain;
-and once more after so many, before it is believed."""
+and once more after so many, before it is believed. They may do so later, so the pauses grow."""
 
 MOST_ASKED = 200
 """So many ranks are asked for each second, where many end one after the other."""
@@ -65,12 +65,21 @@ class WaitReports:
     """Collects what ranks tell of their calls. All methods are for the engine's thread."""
 
     def __init__(
-        self, places: Iterable[Place], later: Later, left_behind: Callable[[str], None]
+        self,
+        places: Iterable[Place],
+        later: Later,
+        left_behind: Callable[[str, bool], None] | None,
     ) -> None:
+        """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
+
+        It gets why, and whether nobody at all can go on.
+        """
         self._places = places
         self._later = later
         self._left_behind = left_behind
-        self._is_looking = False  # for ranks that wait in vain
+        self._pause = LEFT_BEHIND
+        self._look_number = 0  # of the look for ranks that wait in vain which is to come
+        self._is_look_due = False
         self._running: set[str] = set()
         self._ended: dict[str, str] = {}
         self._last: dict[str, RankState] = {}
@@ -91,32 +100,45 @@ class WaitReports:
         self._running.discard(rank)
         self._ended[rank] = words
         self._go_on_if_complete()
-        self._look_for_those_left_behind(())
+        if self._pause > LEFT_BEHIND:
+            self._is_look_due, self._pause = False, LEFT_BEHIND
+        self._look_for_those_left_behind((), frozenset())
 
-    def _look_for_those_left_behind(self, before: Sequence[str]) -> None:
+    def _look_for_those_left_behind(self, before: Sequence[str], stuck: Set[str]) -> None:
         """Look soon which ranks wait for one of their cluster that has ended.
 
         Native MPI does not notice that, nor does it fail a call that waits so.
         """
-        if not self._is_looking:
-            self._is_looking = True
-            pause = max(LEFT_BEHIND, len(self._running) / MOST_ASKED)
-            self._later(pause, lambda: self._ask_those_left_behind(before))
+        if self._left_behind is None or self._is_look_due or not self._can_be_left_behind():
+            return
+        self._is_look_due = True
+        self._look_number += 1
+        pause = max(self._pause, len(self._running) / MOST_ASKED)
+        number = self._look_number
+        self._later(pause, lambda: self._ask_those_left_behind(number, before, stuck))
 
-    def _ask_those_left_behind(self, before: Sequence[str]) -> None:
-        self._is_looking = False
-        if self._running and self._ended:
-            self.look(lambda seen: self._judge(seen, before))
+    def _can_be_left_behind(self) -> bool:
+        running, ended = (
+            {one.rpartition(":")[0] for one in of} for of in (self._running, self._ended)
+        )
+        return not running.isdisjoint(ended)
 
-    def _judge(self, seen: Snapshot, before: Sequence[str]) -> None:
-        from runtime.waits import left_behind
+    def _ask_those_left_behind(self, number: int, before: Sequence[str], stuck: Set[str]) -> None:
+        if number == self._look_number and self._is_look_due:
+            self._is_look_due = False
+            self.look(lambda seen: self._judge(seen, before, stuck))
+
+    def _judge(self, seen: Snapshot, before: Sequence[str], stuck: Set[str]) -> None:
+        """Believe what was the same at two looks."""
+        from runtime.waits import left_behind, stuck_in
 
         found = [one.text for one in left_behind(seen.findings)]
+        now_stuck = stuck_in(seen.findings)
         sure = [one for one in found if one in before]
-        if sure:
-            self._left_behind("\n".join(sure))
-        elif found:
-            self._look_for_those_left_behind(found)
+        if sure and self._left_behind is not None:
+            self._left_behind("\n".join(sure), self._running <= now_stuck & stuck)
+        self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
+        self._look_for_those_left_behind(found, now_stuck)
 
     def told(self, rank: str, number: int, state: Facts) -> None:
         """Take what a rank tells; what is not understood is in the log, and ends nothing."""

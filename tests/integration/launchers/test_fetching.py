@@ -20,7 +20,7 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 from runtime.results.incoming import IncomingFiles
-from runtime.results.selection import Arrival
+from runtime.results.selection import ArrivingFile
 
 
 def never() -> bool:
@@ -202,7 +202,7 @@ def test_a_file_that_a_broken_connection_cut_goes_on_over_another_one(
     content = os.urandom(40_000_000)
     (tmp_path / "big").write_bytes(content)
     (tmp_path / "parts").mkdir()
-    arrival = Arrival("big", "/home/big", (FILE, len(content), 0, 0o600, ""))
+    arrival = ArrivingFile("big", "/home/big", (FILE, len(content), 0, 0o600, ""))
     incoming = IncomingFiles(str(tmp_path / "parts"))
     with SshLauncher([sshd.hop()], local, user_file=None) as first:
         first.ready()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtime.results.incoming import IncomingFiles
-from runtime.results.selection import Arrival
+from runtime.results.selection import ArrivingFile
 
 
-def arrivals(*paths: str) -> list[Arrival]:
-    return [Arrival(path, f"/home/{path}", ("file", 6, 1, 0o640, "")) for path in paths]
+def arrivals(*paths: str) -> list[ArrivingFile]:
+    return [ArrivingFile(path, f"/home/{path}", ("file", 6, 1, 0o640, "")) for path in paths]
 
 
 def test_a_file_that_was_cut_is_asked_for_from_where_it_was(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from runtime.run.events import (
     GiveUp,
     Go,
     Kill,
+    LeftBehind,
     Show,
     Start,
     Stop,
@@ -170,6 +171,23 @@ def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: R
     assert limited.errors == [
         "ranks wait for others that have ended, which would be for ever:\n    a_waits_for_b"
     ]
+
+
+def test_a_run_that_settles_ends_at_once_when_nobody_is_left_who_can_go_on(
+    started: RunState,
+) -> None:
+    play(
+        started,
+        """
+        > at 49 RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > at 50 LeftBehind a_waits_for_b
+        """,
+    )
+    started.handle(LeftBehind("a waits for b", are_all=True), 51)
+    assert started.state is RunPhase.ENDING
+    assert "what was left of 0:0, 1:0 waited for ranks that had ended" in " ".join(said(started))
 
 
 def test_a_run_whose_time_is_over_ends_though_nobody_explains_it(limited: RunState) -> None:

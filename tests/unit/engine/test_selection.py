@@ -7,7 +7,7 @@ import pytest
 from runtime.deployment.patterns import picking
 from runtime.deployment.steps import FileMove
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER
-from runtime.results.selection import Arrival, select
+from runtime.results.selection import ArrivingFile, select
 
 Entry = tuple[str, int, int, int, str]
 
@@ -56,8 +56,8 @@ def test_only_what_is_new_or_changed_comes_home() -> None:
     found = {**before, "log": file(1, 2), "new": file(), "out": (FOLDER, 0, 0, 0, "")}
     chosen = select(found, (before, NO_RULES), EVERYTHING, HOME)
     assert chosen.files == (
-        Arrival("log", "/home/log", file(1, 2)),
-        Arrival("new", "/home/new", file()),
+        ArrivingFile("log", "/home/log", file(1, 2)),
+        ArrivingFile("new", "/home/new", file()),
     )
     assert [one.target for one in chosen.folders] == ["/home/out"]
     assert chosen.others == 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, cast
 
 from runtime.machine.calls import stub
@@ -42,7 +45,7 @@ class Script:
         control = stub(ClusterControl, self._tell)
         place = cast("Place", OnePlace(control))
         return WaitReports(
-            [place], lambda _seconds, call: self.later.append(call), lambda _words: None
+            [place], lambda _seconds, call: self.later.append(call), lambda _words, _are_all: None
         )
 
     def _tell(self, _interface: str, _operation: str, args: tuple[Any, ...]) -> None:
@@ -69,3 +72,87 @@ def test_ranks_that_all_end_between_the_two_questions_are_told_as_ended() -> Non
     (seen,) = script.seen
     assert seen.ended == {"0:0:0": "exit code 0", "0:1:0": "exit code 0"}
     assert len(script.asked) == 2
+
+
+IN_RECV: dict[str, Any] = AT_REST | {
+    "may_act": False,
+    "waits": [
+        {
+            "call": "recv",
+            "parts": [("receive", "0:0:1", 7, True)],
+            "comm": ("", "COMM_WORLD", (("0:0", 0, 1),)),
+            "turn": None,
+            "needs_all": True,
+            "root": "",
+            "seconds": 0.1,
+            "where": "",
+            "serial": 1,
+            "size": None,
+        }
+    ],
+}
+
+
+class Simulated:
+    """Ranks that answer at once, on a clock that stands still but for what is put off."""
+
+    def __init__(self, doing: Mapping[str, Callable[[float], dict[str, Any]]]) -> None:
+        self.now = 0.0
+        self.left: list[tuple[float, str, bool]] = []
+        self._doing = doing
+        self._serial = count()
+        self.put_off: list[tuple[float, int, Callable[[], None]]] = []
+        control = stub(ClusterControl, self._ask)
+        self.reports = WaitReports([cast("Place", OnePlace(control))], self.later, self._is_left)
+        for rank in doing:
+            self.reports.rank_ready(rank)
+
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        heappush(self.put_off, (self.now + seconds, next(self._serial), call))
+
+    def _ask(self, _interface: str, _operation: str, args: tuple[Any, ...]) -> None:
+        for rank, doing in self._doing.items():
+            state = doing(self.now)
+            self.later(0, partial(self.reports.told, rank, args[0], state))
+
+    def _is_left(self, words: str, are_all: bool) -> None:
+        self.left.append((self.now, words, are_all))
+
+    def run(self, until: float) -> None:
+        while self.put_off and self.put_off[0][0] <= until and not self.left:
+            self.now, _, call = heappop(self.put_off)
+            call()
+        self.now = max(self.now, until)
+
+
+def test_a_rank_that_waits_for_one_that_has_ended_is_known_within_two_seconds() -> None:
+    ranks = Simulated({"0:0:0": lambda _: IN_RECV})
+    ranks.reports.rank_ready("0:0:1")
+    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.run(60)
+    ((when, words, are_all),) = ranks.left
+    assert when < 2
+    assert words == "0:0:0 waits in recv from 0:0:1 tag 7, which has ended (exit code 0)"
+    assert are_all
+
+
+def test_a_rank_that_begins_to_wait_long_after_the_end_of_another_is_known_too() -> None:
+    """With one that still computes: not everybody is stuck."""
+    ranks = Simulated(
+        {"0:0:0": lambda now: IN_RECV if now > 100 else AT_REST, "0:0:2": lambda _: AT_REST}
+    )
+    ranks.reports.rank_ready("0:0:1")
+    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.run(100)
+    assert not ranks.left
+    ranks.run(200)
+    ((when, _, are_all),) = ranks.left
+    assert when < 110
+    assert not are_all
+
+
+def test_nobody_is_asked_for_those_left_behind_where_nobody_can_be() -> None:
+    ranks = Simulated({"0:1:0": lambda _: AT_REST})
+    ranks.reports.rank_ready("0:0:1")
+    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    assert not ranks.put_off

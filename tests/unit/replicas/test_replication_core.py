@@ -104,17 +104,31 @@ def test_a_replica_may_not_decide_nor_a_master_twice() -> None:
         master.decide("any", 0, 2)
 
 
-def test_acknowledgements_and_commits_are_collected() -> None:
+def test_acknowledgements_are_collected_and_what_they_commit_is_told_at_once() -> None:
     master, receiver = (Replication(me, TWO_AND_ONE, ReplicationLimits(batch=8)) for me in (0, 2))
     for number in range(7):
         master.send(STREAM, number, 1)
         assert len(receiver.arrive(0, STREAM, number, number)) == 1
     assert receiver.arrive(0, STREAM, 7, 7)[1:] == [Tell(0, ("arrived", 8))]
-    assert receiver.flush() == []
+    assert receiver.acknowledge() == []
     for number in range(8, 11):
         master.send(STREAM, number, 1)
-    assert master.hear(2, ("arrived", 3)) == []
-    assert master.flush() == [Tell(1, ("committed", ((STREAM, 3),)))]
+    assert master.hear(2, ("arrived", 3)) == [Tell(1, ("committed", ((STREAM, 3),)))]
+
+
+def test_few_large_messages_are_acknowledged_before_their_copies_fill_the_memory() -> None:
+    receiver = Replication(2, TWO_AND_ONE, ReplicationLimits(batch=8, batch_bytes=1000))
+    assert len(receiver.arrive(0, STREAM, 0, "a", 600)) == 1
+    assert receiver.has_to_acknowledge
+    assert receiver.arrive(0, STREAM, 1, "b", 600)[1:] == [Tell(0, ("arrived", 2))]
+    assert not receiver.has_to_acknowledge
+
+
+def test_the_other_replicas_keep_nothing_for_a_rank_that_is_lost() -> None:
+    master = Replication(0, TWO_AND_ONE)
+    master.lost(2)
+    _, effects = master.send(STREAM, "late", 1)
+    assert effects == [Drop("late"), Tell(1, ("committed", ((STREAM, 1),)))]
 
 
 def test_the_lost_rank_is_known_by_having_no_processes() -> None:

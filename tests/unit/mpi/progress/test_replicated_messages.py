@@ -53,7 +53,7 @@ class Receiver:
         self.inbox = ReplicatedInbox(
             self.delivered.append,
             self.completed.append,
-            lambda process, _, number: self.acknowledged.append((process, number)),
+            lambda process, one: self.acknowledged.append((process, one.number)),
         )
 
 
