@@ -12,6 +12,8 @@ from runtime.forwarding.words import coupled_stop
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
+from runtime.processes.front_end.links import FrontEndLinks
+from runtime.transport.channel import Handler, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
@@ -19,18 +21,28 @@ from runtime.transport.reactor import Reactor
 class Forwarding:
     """Listens from the start; what can be reached is known once all ranks have come.
 
+    `serve` and `inward` are for what other front-ends and their ranks say to this one.
+
     Raises:
         Unreachable: nobody can listen where it was told to.
     """
 
-    def __init__(self, told: Configuration, reactor: Reactor) -> None:
+    def __init__(
+        self, told: Configuration, reactor: Reactor, serve: Handler, inward: Relay
+    ) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
         self._coupled: dict[str, tuple[str, ...]] = {}
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         credentials = Credentials(told.keys, told.cluster, told.certificate)
-        self._forwarder = Forwarder(reactor, told.forwards, credentials, self._find)
+        self.links = FrontEndLinks(
+            reactor, credentials, lambda stop: self._stops.get(stop, ()), serve, inward
+        )
+        """Connections to other front-ends."""
+        self._forwarder = Forwarder(
+            reactor, told.forwards, credentials, self._find, self.links.admit
+        )
         self.found: Found = self._machine, self._addresses(told)
         """How others find it."""
 
@@ -43,6 +55,7 @@ class Forwarding:
             if "forwarder" in report:
                 stops[rank.rpartition(":")[0]] = self._of_use(report["forwarder"])
         self._stops = stops
+        self.links.connect(one for one in stops if one.count(":") == 1)
 
     def coupled(self, report: Mapping[str, Any]) -> None:
         """Record where a rank listens for those of other codes."""
@@ -55,6 +68,7 @@ class Forwarding:
 
     def close(self) -> None:
         """Hang up."""
+        self.links.close()
         self._forwarder.close()
 
     def _find(self, stop: str) -> tuple[str, ...]:

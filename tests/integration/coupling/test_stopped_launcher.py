@@ -76,19 +76,41 @@ OUTWARDS, BEHIND = 'reachability="outwards"', 'reachability="front-end"'
 def test_coupled_codes_go_on_while_the_launcher_is_stopped(
     tmp_path: Path, ocean: str, air: str
 ) -> None:
-    running = _deploy(tmp_path, CONNECTED + OCEAN, CONNECTED + AIR, ocean, air)
-    try:
-        _wait_for(tmp_path / "ready", running)
-        running.send_signal(signal.SIGSTOP)
-        (tmp_path / "at-rest").touch()
-        _wait_for(tmp_path / "found", running)
-        running.send_signal(signal.SIGCONT)
-        said, _ = running.communicate(timeout=LONG)
-        assert running.returncode == 0, said
-    finally:
-        running.send_signal(signal.SIGCONT)
-        running.terminate()
-        running.communicate()
+    programs = CONNECTED + OCEAN, CONNECTED + AIR
+    _go_on_without_launcher(tmp_path, _deploy(tmp_path, *programs, ocean, air))
+
+
+FIRST = """
+import os, time
+from mpi4py import MPI
+from runtime.mpi.progress import waiting
+
+waiting.PATIENCE = 600  # who has waited that long connects, too
+comm = MPI.COMM_WORLD
+if comm.rank == 0:
+    open("ready", "w").close()
+    while not os.path.exists("at-rest"):
+        time.sleep(0.02)
+    time.sleep(2)  # front-ends connect to each other meanwhile
+    comm.send("first", 1)
+    assert comm.recv(source=1) == "answer"
+    open("found", "w").close()
+else:
+    assert comm.recv() == "first"
+    comm.send("answer", 0)
+"""
+
+
+def test_ranks_make_first_connections_by_dialling_back_while_the_launcher_is_stopped(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "first.py").write_text(FIRST)
+    descriptor = f"""
+<deployment name="first"><application script="first.py" comm-world="grid"/><grid>
+  <site><cluster><mpi ranks="1"/></cluster></site>
+  <site><cluster {OUTWARDS}><mpi ranks="1"/></cluster></site>
+</grid></deployment>"""
+    _go_on_without_launcher(tmp_path, _run(tmp_path, descriptor))
 
 
 def test_codes_that_cannot_reach_each_other_talk_over_the_launcher(
@@ -114,15 +136,35 @@ def _deploy(folder: Path, ocean: str, air: str, *reachability: str) -> subproces
     (folder / "ocean.py").write_text(ocean)
     (folder / "air.py").write_text(air)
     how = dict(zip(("ocean", "air"), reachability, strict=True))
-    (folder / "codes.xml").write_text(DESCRIPTOR.format(**how))
+    return _run(folder, DESCRIPTOR.format(**how))
+
+
+def _run(folder: Path, descriptor: str) -> subprocess.Popen[str]:
+    (folder / "run.xml").write_text(descriptor)
     return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "--progress", "never", "codes.xml"],
+        [sys.executable, "-c", COMMAND, "--progress", "never", "run.xml"],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def _go_on_without_launcher(folder: Path, running: subprocess.Popen[str]) -> None:
+    """Stop the launcher once a file `ready` is there, until there is a file `found`."""
+    try:
+        _wait_for(folder / "ready", running)
+        running.send_signal(signal.SIGSTOP)
+        (folder / "at-rest").touch()
+        _wait_for(folder / "found", running)
+        running.send_signal(signal.SIGCONT)
+        said, _ = running.communicate(timeout=LONG)
+        assert running.returncode == 0, said
+    finally:
+        running.send_signal(signal.SIGCONT)
+        running.terminate()
+        running.communicate()
 
 
 def _wait_for(file: Path, running: subprocess.Popen[str]) -> None:
