@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -58,7 +59,8 @@ class Codes:
             ]
             for code in deployment.applications
         }
-        self.hub = Hub(Directory(clusters, has_driver=steered))
+        machine = pickle.dumps(plan.grid, protocol=5)
+        self.hub = Hub(Directory(clusters, has_driver=steered), machine)
         self.idle = idle
         self.is_steered = steered
         self._settle = settle

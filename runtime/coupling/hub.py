@@ -13,10 +13,14 @@ from runtime.coupling.peers import Peer, Peers
 from runtime.coupling.words import DRIVER, DRIVER_PATH
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
-from runtime.machine.paths import COUPLING
+from runtime.machine.paths import COUPLING, RANKS
+from runtime.membership.whereabouts import Report
 
 NewsTo = Callable[[str], CouplingNews]
 """Returns what tells a rank about codes; it never waits."""
+
+TellFrontEnds = Callable[[Report], None]
+"""Tells all front-ends where a rank listens for those of other codes; it never waits."""
 
 MailTo = Callable[[str], Mail]
 """Returns what brings messages to a path; it may wait for room."""
@@ -25,16 +29,18 @@ MailTo = Callable[[str], Mail]
 class Hub:
     """Knows who takes part. Ranks join when they first use coupling, so that others cost nothing.
 
-    Everybody who joined is told when a code begins and ends. The end of a single rank is told to
-    those only who asked for it, since they exchange messages with it. What is told travels behind
-    the messages that the rank had sent.
+    Everybody who joined is told when a code begins and ends. Where a single rank listens, and its
+    end, is told to those only who asked for it, since they exchange messages with it.
 
     A code that had ended before another one was started counts for that one as not started yet, so
     that several codes can be started again one after the other.
     """
 
-    def __init__(self, directory: Directory) -> None:
+    def __init__(self, directory: Directory, machine: bytes = b"") -> None:
         self.directory = directory
+        self._machine = machine
+        self._reports: dict[str, Report] = {}
+        self._listening: set[str] = set()
         self._lock = threading.Lock()
         self._states: dict[str, tuple[int, str | None]] = dict.fromkeys(directory.codes, (0, None))
         self._events = 0
@@ -45,6 +51,7 @@ class Hub:
         self._ended_ranks: dict[Peer, str] = {}
         self._news_to: NewsTo = _nobody
         self._mail_to: MailTo = _nobody
+        self._tell_front_ends: TellFrontEnds = lambda _: None
         self._driver: Mailbox | None = None
         self._served = {COUPLING: Served(), DRIVER_PATH: Served()}
         self._served[COUPLING].serve(Coupling, self)
@@ -64,9 +71,10 @@ class Hub:
             )
         return self._driver
 
-    def connect(self, news_to: NewsTo, mail_to: MailTo) -> None:
-        """Reach the ranks; what was said first arrives first."""
+    def connect(self, news_to: NewsTo, mail_to: MailTo, tell_front_ends: TellFrontEnds) -> None:
+        """Reach the ranks and front-ends; what was said first arrives first."""
         self._news_to, self._mail_to = news_to, mail_to
+        self._tell_front_ends = tell_front_ends
 
     # -- from the connections, which must not wait ----------------------------------------------
 
@@ -82,14 +90,31 @@ class Hub:
             raise NotServed(f"{interface}.{operation} is told in the name of another member")
         self._served[path].call(interface, operation, args)
 
-    def attach(self, member: str) -> None:
+    def attach(
+        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+    ) -> None:
         """Let a rank take part, and tell it who runs."""
         code, rank = self.directory.whose(member)
+        report = {"rank": member, "incarnation": incarnation, "host": host, "doors": doors}
+        # Front-ends know it before the rank does, and before anybody asks them to forward to it.
+        self._tell_front_ends(report)
         with self._lock:
             self._joined.add(member)
+            self._reports[member] = report
+            self._listening.discard(member)
             life, _ = self._states[code]
             states = {name: self._state_for(code, name) for name in self._states}
-        self._news_to(member).welcome(code, rank, life, self.directory.plain, states)
+        news = self._news_to(member)
+        news.welcome((code, rank), life, self.directory.plain, states, self._machine)
+
+    def listens(self, member: str) -> None:
+        """Let those know who asked that a rank answers others."""
+        with self._lock:
+            self._listening.add(member)
+            report = self._reports[member]
+            watchers = set(self._watchers.get(self.directory.whose(member), ())) - {DRIVER}
+        for watcher in sorted(watchers):
+            self._news_to(watcher).here(report)
 
     def _state_for(self, code: str, other: str) -> tuple[int, str | None]:
         ended_before = self._ended_at.get(other, 0) < self._began_at.get(code, 0)
@@ -97,11 +122,15 @@ class Hub:
         return (0, None) if why is not None and ended_before else (life, why)
 
     def watch(self, member: str, code: str, rank: int) -> None:
-        """Tell a member when a rank ends, or that it has ended."""
+        """Tell a member where a rank listens, and when it ends, or that it has ended."""
+        name = self.directory.path(code, rank).removeprefix(RANKS)
         with self._lock:
             why = self._ended_ranks.get((code, rank))
+            report = self._reports[name] if name in self._listening else None
             if why is None:
                 self._watchers.setdefault((code, rank), set()).add(member)
+        if report is not None and member != DRIVER:
+            self._news_to(member).here(report)
         if why is not None:
             self._news_of(member).rank_ended(code, rank, why)
 
@@ -137,6 +166,7 @@ class Hub:
             }
             gone = {member for member in self._joined if self.directory.whose(member)[0] == code}
             self._joined -= gone
+            self._listening -= gone
             for watchers in self._watchers.values():
                 watchers.difference_update(gone)
             joined = set(self._joined)

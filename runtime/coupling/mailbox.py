@@ -99,9 +99,10 @@ class Mailbox:
                 lambda: has_room() and fault() is None and not self._lost, fault, doing, timeout
             )
             self.peers.window(peer).sent(heavy)
+            to, number = self.peers.life_of(code), self.peers.next_number(peer)
         # Large parts are not copied; what receives them need not open anything but plain bytes.
         whole = [pickle.PickleBuffer(part) for part in parts]
-        self._mail_to(path).deliver(self._member, self.peers.life, tag, *whole)
+        self._mail_to(path).deliver(self._member, self.peers.life, to, number, tag, *whole)
 
     def receive(
         self,
@@ -149,12 +150,14 @@ class Mailbox:
 
     # -- what comes --------------------------------------------------------------------------------
 
-    def deliver(self, member: str, life: int, tag: int, *parts: Any) -> None:
-        """Take a message, unless it is of a life that has ended."""
+    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
+        """Take a message, unless it is of a life that has ended, or for one."""
         code, rank = self.peers.directory.whose(member)
         with self._changed:
-            if not self.peers.is_past(code, life):
-                self._matcher.arrive(Envelope(code, rank, tag), (life, parts))
+            if to != self.peers.life or self.peers.is_past(code, life):
+                return
+            for known, whole in self.peers.in_order(code, rank, life, number, (tag, parts)):
+                self._matcher.arrive(Envelope(code, rank, known), (life, whole))
             self._changed.notify_all()
 
     def taken(self, member: str, life: int, weight: int) -> None:

@@ -10,8 +10,36 @@ from runtime.matching import ANY, Debt, Pattern, Window
 TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 Peer = tuple[str, int]
+
+
+class Order:
+    """What one rank sent to another, put into the order of its numbers.
+
+    >>> order = Order()
+    >>> order.arrived(1, "b"), order.arrived(0, "a"), order.arrived(2, "c")
+    ([], ['a', 'b'], ['c'])
+    """
+
+    __slots__ = ("_early", "_next")
+
+    def __init__(self) -> None:
+        self._next = 0
+        self._early: dict[int, object] = {}
+
+    def arrived(self, number: int, message: object) -> list[Any]:
+        """Take in a message; return all whose turn it is now."""
+        if number < self._next:  # no number comes twice but of a rank that was started again
+            self._next = 0
+            self._early.clear()
+        self._early[number] = message
+        found = []
+        while self._next in self._early:
+            found.append(self._early.pop(self._next))
+            self._next += 1
+        return found
 
 
 class Peers:
@@ -38,6 +66,8 @@ class Peers:
         self._watched: set[Peer] = set()
         self._windows: dict[Peer, Window] = {}
         self._debts: dict[tuple[str, int, int], Debt] = {}
+        self._sent: dict[Peer, int] = {}
+        self._orders: dict[tuple[str, int, int], Order] = {}
 
     # -- what is heard -----------------------------------------------------------------------------
 
@@ -52,7 +82,14 @@ class Peers:
             peer: why for peer, why in self._ended_ranks.items() if peer[0] != code
         }
         self._windows = {peer: one for peer, one in self._windows.items() if peer[0] != code}
-        self._debts = {key: one for key, one in self._debts.items() if key[0] != code}
+        self._sent = {peer: one for peer, one in self._sent.items() if peer[0] != code}
+        # Messages of the new life may have come before the word that it has begun.
+        self._debts = {
+            key: one for key, one in self._debts.items() if key[0] != code or key[2] >= life
+        }
+        self._orders = {
+            key: one for key, one in self._orders.items() if key[0] != code or key[2] >= life
+        }
 
     def ended(self, code: str, why: str) -> None:
         """Record that all of a code has ended."""
@@ -83,6 +120,20 @@ class Peers:
     def debt(self, code: str, rank: int, life: int, weight: int) -> int:
         """Count a message that was taken; return how much to tell its sender now, or 0."""
         return self._debts.setdefault((code, rank, life), Debt()).take(weight)
+
+    def next_number(self, peer: Peer) -> int:
+        """Return the number of the next message to a rank, in the present life of its code."""
+        number = self._sent.get(peer, 0)
+        self._sent[peer] = number + 1
+        return number
+
+    def in_order(self, code: str, rank: int, life: int, number: int, message: object) -> list[Any]:
+        """Take in a message of a rank; return all whose turn it is now."""
+        return self._orders.setdefault((code, rank, life), Order()).arrived(number, message)
+
+    def life_of(self, code: str) -> int:
+        """Return the present life of a code."""
+        return self._lives.get(code, 0)
 
     def is_past(self, code: str, life: int) -> bool:
         """Tell whether a life of a code was followed by another one."""

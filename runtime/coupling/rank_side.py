@@ -2,77 +2,150 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import socket
 import threading
 
 from runtime.coupling.directory import Directory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import Mailbox
 from runtime.coupling.peers import Peers
+from runtime.coupling.words import identifier_of
+from runtime.machine.contracts import Mail
 
 TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from runtime.coupling.code_wire import CodeWire
+    from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
 
 PATIENCE = 30.0
 
 
 class RankSide:
-    """Joins the coupling over the connection to the front-end; what comes is for its mailbox."""
+    """Joins the coupling over the connection to the front-end; what comes is for its mailbox.
+
+    Messages go over connections to other ranks, as far as there are some.
+    """
 
     def __init__(self, link: RankLink) -> None:
         self._link = link
         self._answered = threading.Event()
         self._early: list[Callable[[Mailbox], None]] = []
         self._mailbox: Mailbox | None = None
+        self._wire: CodeWire | None = None
+        self._doors: list[Any] = []
+        self._found: Found = ("", ())
         self._lost = ""
 
     def join(self) -> Mailbox:
         """Return the mailbox once the launcher has answered; raises NotCoupled."""
         link = self._link
-        link.couple(self, self, self._lose)
-        link.coupling.attach(link.name)
+        if link.wrapper.settings.get("replicas", 1) == 1:
+            self._doors, self._found = link.open_doors("code")
+        link.couple(self, self, self, self._lose)
+        link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
         in_time = self._answered.wait(PATIENCE)
         if self._mailbox is None:
             why = self._lost if in_time else f"no answer within {PATIENCE:g} s"
             raise NotCoupled("this rank cannot reach the other codes", place=link.name, cause=why)
+        if self._wire is not None:
+            atexit.register(self._wire.close)
         return self._mailbox
+
+    def _mail_to(self, path: str) -> Mail:
+        over_wire = None if self._wire is None else self._wire.mail_to(identifier_of(path))
+        return over_wire or self._link.to(Mail, path)
 
     # --- from the thread that listens -----------------------------------------------------------
 
     def welcome(
-        self, code: str, rank: int, life: int, directory: tuple[Any, bool], states: dict[str, Any]
+        self,
+        me: tuple[str, int],
+        life: int,
+        directory: tuple[Any, bool],
+        states: dict[str, Any],
+        machine: bytes,
     ) -> None:
-        """Open the mailbox."""
-        peers = Peers((code, rank), life, Directory(*directory), states)
-        mailbox = Mailbox(peers, self._link.name, self._link.coupling, self._link.mail_to)
+        """Open the mailbox, and connections to the ranks of other codes."""
+        link = self._link
+        peers = Peers(me, life, Directory(*directory), states)
+        mailbox = Mailbox(peers, link.name, link.coupling, self._mail_to)
+        if self._doors:
+            from runtime.coupling.code_wire import CodeWire
+
+            doors = [socket.socket(fileno=door.detach()) for door in self._doors]
+            self._wire = CodeWire(link, machine, mailbox, doors, self._found)
+            link.coupling.listens(link.name)
         for call in self._early:
             call(mailbox)
         self._early.clear()
         self._mailbox = mailbox
         self._answered.set()
 
+    def here(self, report: dict[str, Any]) -> None:
+        """Connect to a rank."""
+        if self._wire is not None:
+            self._wire.here(report)
+
+    def come(self, member: str) -> None:
+        """Connect to a rank that cannot connect to this one."""
+        if self._wire is not None:
+            self._wire.come(member)
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Connect to a rank at a front-end."""
+        if self._wire is not None:
+            self._wire.meet(front_end, token)
+
     def began(self, code: str, life: int) -> None:
         """Pass it on."""
-        self._pass_on(lambda mailbox: mailbox.began(code, life))
+        self._tell(lambda mailbox: mailbox.began(code, life))
 
     def ended(self, code: str, why: str) -> None:
-        """Pass it on."""
-        self._pass_on(lambda mailbox: mailbox.ended(code, why))
+        """Pass it on behind all that the code has sent."""
+
+        def names(directory: Directory) -> list[str]:
+            clusters = directory.clusters(code)
+            return [f"{name}:{rank}" for name, ranks in clusters for rank in range(ranks)]
+
+        self._tell(lambda mailbox: mailbox.ended(code, why), why, names)
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Pass it on."""
-        self._pass_on(lambda mailbox: mailbox.rank_ended(code, rank, why))
+        """Pass it on behind all that the rank has sent."""
+        self._tell(
+            lambda mailbox: mailbox.rank_ended(code, rank, why),
+            why,
+            lambda directory: [identifier_of(directory.path(code, rank))],
+        )
 
-    def deliver(self, member: str, life: int, tag: int, *parts: Any) -> None:
+    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
         """Pass it on."""
-        self._pass_on(lambda mailbox: mailbox.deliver(member, life, tag, *parts))
+        self._tell(lambda mailbox: mailbox.deliver(member, life, to, number, tag, *parts))
 
     def taken(self, member: str, life: int, weight: int) -> None:
         """Pass it on."""
-        self._pass_on(lambda mailbox: mailbox.taken(member, life, weight))
+        self._tell(lambda mailbox: mailbox.taken(member, life, weight))
+
+    def _tell(
+        self,
+        call: Callable[[Mailbox], None],
+        why: str = "",
+        ended: Callable[[Directory], list[str]] = lambda _: [],
+    ) -> None:
+        """Tell the mailbox, once all has come that the ranks have sent which have ended.
+
+        What comes over the front-end keeps its order: who sends may know what was told before.
+        """
+        mailbox = self._mailbox
+        if self._wire is None or mailbox is None:
+            self._pass_on(call)
+        else:
+            self._wire.pass_on(lambda: call(mailbox), why, ended(mailbox.peers.directory))
 
     def _pass_on(self, call: Callable[[Mailbox], None]) -> None:
         if self._mailbox is not None:

@@ -7,15 +7,25 @@ ends alone: they prove themselves to each other once more, through all that lies
 """
 
 from runtime.forwarding.forwarder import Forwarder
+from runtime.forwarding.leading import lead_on
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest, RequestReader, meeting
+from runtime.forwarding.words import (
+    LINK,
+    Answer,
+    AnswerReader,
+    ForwardRequest,
+    RequestReader,
+    meeting,
+)
 
 __all__ = [
+    "LINK",
     "Answer",
     "AnswerReader",
     "ForwardRequest",
     "Forwarder",
     "RequestReader",
     "Splice",
+    "lead_on",
     "meeting",
 ]

@@ -14,7 +14,7 @@ from runtime.forwarding.splice import Splice
 from runtime.forwarding.words import Answer, ForwardRequest, RequestReader
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import FrameError, TransportError
-from runtime.transport.listening import Door
+from runtime.transport.listening import Admitted, Door
 from runtime.transport.reactor import READ, Reactor, Timer
 
 _log = logging.getLogger(__name__)
@@ -31,18 +31,25 @@ _PIECE = 4096
 class Forwarder:
     """Listens at a door of its own and forwards.
 
-    `find` knows the addresses of the stops that this front-end can be asked for.
+    `find` knows the addresses of the stops that this front-end can be asked for. `linked` gets the
+    connections of members that want to speak to the front-end itself, on the reactor's thread.
 
     Raises:
         Unreachable: nobody can listen at `address`.
     """
 
     def __init__(
-        self, reactor: Reactor, address: str, credentials: Credentials, find: Find
+        self,
+        reactor: Reactor,
+        address: str,
+        credentials: Credentials,
+        find: Find,
+        linked: Admitted | None = None,
     ) -> None:
         self._reactor = reactor
         self._credentials = credentials
         self._find = find
+        self._linked = linked
         self._splices: set[Splice] = set()
         self._pipes = Pipes()
         self._asking: set[_Asking] = set()
@@ -91,6 +98,9 @@ class Forwarder:
         """Open the way in a thread, since names have to be looked up and others may be slow."""
         if self._is_closed:
             came.close()
+        elif request.is_link and self._linked is not None:
+            _answer(came, Answer())
+            self._linked(came, peer, rest)
         elif request.meets:
             self._meet(_Waiting(came, peer, request.stops[0], rest))
         else:

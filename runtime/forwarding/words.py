@@ -14,11 +14,20 @@ MOST_STOPS = 8
 
 
 _MEET = "meet:"
+_COUPLED = "coupled:"
+
+LINK = "front-end"
+"""The stop of a request to speak to the front-end itself."""
 
 
 def meeting(token: str) -> str:
     """Return the last stop of two requests that are to be joined."""
     return _MEET + token
+
+
+def coupled_stop(rank: str) -> str:
+    """Return the last stop of a way to where a rank listens for those of other codes."""
+    return _COUPLED + rank
 
 
 class ForwardRequest:
@@ -41,6 +50,11 @@ class ForwardRequest:
     def meets(self) -> bool:
         """Whether this is the place where another one comes to."""
         return len(self.stops) == 1 and self.stops[0].startswith(_MEET)
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is the front-end itself that is wanted."""
+        return self.stops == (LINK,)
 
     def written(self) -> bytes:
         """Return the bytes to send."""

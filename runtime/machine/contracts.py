@@ -155,12 +155,21 @@ class Routes(Protocol):
 class Coupling(Protocol):
     """From a rank of a coupled code to the launcher: what it wants to know of the other codes."""
 
-    def attach(self, member: str) -> None:
-        """Ask which codes there are, and to be told when they begin and end."""
+    def attach(
+        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+    ) -> None:
+        """Ask which codes there are, and to be told when they begin and end.
+
+        `doors` say where the rank listens for those of other codes: the machine and the addresses.
+        """
+        ...
+
+    def listens(self, member: str) -> None:
+        """Tell that a rank which was welcomed answers others that connect to it."""
         ...
 
     def watch(self, member: str, code: str, rank: int) -> None:
-        """Ask to be told when a rank of a code ends."""
+        """Ask to be told where a rank of a code listens, and when it ends."""
         ...
 
 
@@ -168,9 +177,21 @@ class CouplingNews(Protocol):
     """From the launcher to a rank, the other half of coupling: who runs, and who has ended."""
 
     def welcome(
-        self, code: str, rank: int, life: int, directory: tuple[Any, bool], states: dict[str, Any]
+        self,
+        me: tuple[str, int],
+        life: int,
+        directory: tuple[Any, bool],
+        states: dict[str, Any],
+        machine: bytes,
     ) -> None:
-        """Answer `attach`: who the rank is, what makes a `Directory`, and the states of codes."""
+        """Answer `attach`: which code and rank it is, a `Directory`, and the states of codes.
+
+        `machine` is the pickle of the `Grid` with the ranks of all codes.
+        """
+        ...
+
+    def here(self, report: Facts) -> None:
+        """Tell where a rank listens: its `rank`, `incarnation`, `host` and `doors`."""
         ...
 
     def began(self, code: str, life: int) -> None:
@@ -192,12 +213,28 @@ class Mail(Protocol):
     Who passes it on reads where it goes and who sends it, and opens nothing.
     """
 
-    def deliver(self, member: str, life: int, tag: int, *parts: Any) -> None:
-        """Bring a message; `parts` are the bytes of its value, opened by who receives it."""
+    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
+        """Bring a message; `parts` are the bytes of its value, opened by who receives it.
+
+        It is of one life of its sender's code, for one life `to` of its receiver's, and the
+        `number`th from the one to the other, since some may take another route than others.
+        """
         ...
 
     def taken(self, member: str, life: int, weight: int) -> None:
         """Tell how much was received of what the peer has sent in one of its lives."""
+        ...
+
+
+class CodeRoutes(Protocol):
+    """From one rank of a coupled code to another: what `Routes` is for ranks of one code."""
+
+    def come(self, member: str) -> None:
+        """Ask a rank to connect to another one."""
+        ...
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Ask a rank to come to a front-end, where another one waits."""
         ...
 
 
@@ -245,6 +282,10 @@ class ClusterViews(Protocol):
 
     def lost(self, reports: list[Facts]) -> None:
         """Tell which ranks have ended; see `runtime.machine.ends`."""
+        ...
+
+    def coupled(self, report: Facts) -> None:
+        """Tell where a rank listens for those of other codes, whom front-ends forward to it."""
         ...
 
 
@@ -408,6 +449,7 @@ CONTRACTS: dict[type, str] = {
     Coupling: "coupling",
     CouplingNews: "coupling-news",
     Mail: "mail",
+    CodeRoutes: "code-routes",
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",

@@ -26,14 +26,15 @@ Found = tuple[str, tuple[str, ...]]
 NOT_FOUND: Found = ("", ())
 
 
-def open_doors(room: str, rank: int, reach: str) -> tuple[list[_socket.socket], Found]:
+def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], Found]:
     """Return listening sockets where they make sense, and how others find them.
 
-    A rank that cannot listen has fewer addresses, or none: others say so when they need one.
+    `name` is that of the socket in the room. A rank that cannot listen has fewer addresses, or
+    none: others say so when they need one.
     """
     doors: list[_socket.socket] = []
     addresses: list[str] = []
-    wanted = [] if reach == NOWHERE else [address_in(room, f"rank{rank}")]
+    wanted = [] if reach == NOWHERE else [address_in(room, name)]
     for address in (*wanted, *(["0.0.0.0:0"] if reach == EVERYWHERE else [])):
         try:
             door, found = _listen(address)

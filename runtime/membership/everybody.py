@@ -62,10 +62,14 @@ class Everybody:
         return f"{site.name}/{site.clusters[rank.cluster].name}"
 
 
-def everybody(link: RankLink) -> Everybody:
-    """Return what a rank was told when all were ready."""
+def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
+    """Return what a rank was told when all were ready.
+
+    `pickled` is a `Grid`; without it the grid has the ranks of the own code alone.
+    """
     wrapper = link.wrapper
-    grid = pickle.loads(wrapper.settings["machine"])  # from the launcher, over proved connections
+    # From the launcher, over proved connections.
+    grid = pickle.loads(pickled or wrapper.settings["machine"])
     assert isinstance(grid, Grid)
     table = decoded(wrapper.table)
     told = {report["rank"]: report for report in table if "index" not in report}

@@ -6,7 +6,14 @@ import _thread
 
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
-from runtime.machine.contracts import CONTRACTS, Coupling, CouplingNews, Mail, Routes
+from runtime.machine.contracts import (
+    CONTRACTS,
+    CodeRoutes,
+    Coupling,
+    CouplingNews,
+    Mail,
+    Routes,
+)
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.machine.wrapper import RankWrapper
 from runtime.membership.room import read_key
@@ -20,19 +27,22 @@ TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay 
 if TYPE_CHECKING:
     import _socket
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from runtime.membership.doorstep import Found
     from runtime.transport.frames import Frame
 
     Lose = Callable[[str], None]
+    C = TypeVar("C")
 
 PATIENCE = 30.0  # seconds to find the front-end
 
 _MAIL, _NEWS, _ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[Routes]
+_CODE_ROUTES = CONTRACTS[CodeRoutes]
 
 FOR_PEERS = {(_ROUTES, "come"): True, (_ROUTES, "meet"): False, (_MAIL, "deliver"): True,
-             (_MAIL, "taken"): True}  # fmt: skip
+             (_MAIL, "taken"): True, (_CODE_ROUTES, "come"): True,
+             (_CODE_ROUTES, "meet"): False}  # fmt: skip
 """What other ranks may call, and whether it begins with the caller's name."""
 
 
@@ -85,26 +95,25 @@ class RankLink:
 
     def expect_ranks(self) -> Found:
         """Listen for ranks of other clusters; return what these have to know."""
+        self.doors, found = self.open_doors("rank")
+        return found
+
+    def open_doors(self, name: str) -> tuple[list[_socket.socket], Found]:
+        """Return sockets that listen for other ranks, and how these find them."""
         from runtime.membership.doorstep import open_doors
 
-        rank = int(self.name.rpartition(":")[2])
-        self.doors, found = open_doors(self._room, rank, self._reach)
-        return found
+        return open_doors(self._room, name + self.name.rpartition(":")[2], self._reach)
 
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the component of the cluster; nothing happens once its front-end has gone."""
         self._note(Target(self.name, interface, operation), args)
 
-    def routes_of(self, path: str) -> Routes:
-        """Return the contract of another rank, by which it is asked to connect to this one."""
-        return stub(Routes, lambda *call: self._tell(path, *call))
+    def to(self, contract: type[C], path: str) -> C:
+        """Return a contract of another rank, or of the program that drives, over the front-ends.
 
-    def mail_to(self, path: str) -> Mail:
-        """Return the contract by which messages reach another participant of coupled codes.
-
-        Any thread may call it, but the one that listens must not: it may wait.
+        Any thread may call `Mail`, but the one that listens must not: it may wait.
         """
-        return stub(Mail, lambda *call: self._tell(path, *call))
+        return stub(contract, lambda *call: self._tell(path, *call))
 
     def _tell(self, path: str, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call somebody further than the front-end; nothing happens once all has gone."""
@@ -116,11 +125,12 @@ class RankLink:
         except ChannelClosed:
             return
 
-    def couple(self, news: CouplingNews, mail: Mail, lose: Lose) -> None:
+    def couple(self, news: CouplingNews, mail: Mail, routes: CodeRoutes, lose: Lose) -> None:
         """Pass on what other codes say from now on, and what they have said so far."""
         with self._lock:
             self._served.serve(CouplingNews, news)
             self._served.serve(Mail, mail)
+            self._served.serve(CodeRoutes, routes)
             self._lose_mail = lose
             early, self._early = self._early, []
             for call in early:
@@ -170,7 +180,7 @@ class RankLink:
         elif FOR_PEERS[call] and args[:1] != (sender,):
             raise NotServed(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
         with self._lock:
-            if self._lose_mail is None and target.interface in (_NEWS, _MAIL):
+            if self._lose_mail is None and target.interface in (_NEWS, _MAIL, _CODE_ROUTES):
                 self._early.append((*call, args))
             else:
                 self._served.call(*call, args)

@@ -31,7 +31,8 @@ def heartbeat(own: str, effect: Send) -> Invocation:
 class HeartbeatLoop:
     """Drives one member's detector, all on the reactor's thread.
 
-    `send` must not wait, and what it cannot send is lost. `found` gets what the detector finds out.
+    `send` gets a member and the call for it. It must not wait, and what it cannot send is lost.
+    `found` gets what the detector finds out.
     `received` tells how many bytes have come from a member: while a large message comes, heartbeats
     wait behind it. A member that does not decide suspects others only.
     """
@@ -42,7 +43,7 @@ class HeartbeatLoop:
         watch: WatchedGroup,
         own: str,
         *,
-        send: Callable[[Invocation], None],
+        send: Callable[[str, Invocation], None],
         found: Callable[[Effect], None],
         received: Callable[[str], int],
         decides: bool,
@@ -123,6 +124,6 @@ class HeartbeatLoop:
     def _do(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Send):
-                self._send(heartbeat(self._own, effect))
+                self._send(effect.to, heartbeat(self._own, effect))
             else:
                 self._found(effect)

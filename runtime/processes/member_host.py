@@ -10,7 +10,7 @@ from runtime.coupling.words import DRIVER_PATH, cluster_of
 from runtime.hosting.host import Host
 from runtime.hosting.lent_blocks import BLOCKS
 from runtime.machine.calls import NotServed, Served
-from runtime.machine.contracts import CONTRACTS, Membership, Views
+from runtime.machine.contracts import CONTRACTS, CodeRoutes, Membership, Routes, Views
 from runtime.machine.paths import COUPLING, GRID, LAUNCHER, RANKS, above_path, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import TransportError
@@ -23,6 +23,9 @@ HEARTBEAT = "health-controller"
 """The interface through which failure detectors of front-ends speak to each other."""
 
 _MEMBERSHIP, _VIEWS = CONTRACTS[Membership], CONTRACTS[Views]
+
+BETWEEN_RANKS = {CONTRACTS[Routes], CONTRACTS[CodeRoutes]}
+"""What ranks of different clusters ask each other: to connect, or to come to a front-end."""
 
 BETWEEN_FRONT_ENDS = {_MEMBERSHIP, _VIEWS, HEARTBEAT}
 """What one front-end may call of the clustering components of another: plain data, by name."""

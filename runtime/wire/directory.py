@@ -64,6 +64,14 @@ class Directory:
         self._parties.append(party)
         self._indexes[party.name] = len(self._parties) - 1
 
+    def put(self, party: Party) -> None:
+        """Know more of a rank, or another process in its place, under the index that it has.
+
+        Raises:
+            KeyError: there is no such rank.
+        """
+        self._parties[self._indexes[party.name]] = party
+
     def __len__(self) -> int:
         """Return the number of ranks."""
         return len(self._parties)

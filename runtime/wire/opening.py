@@ -8,6 +8,8 @@ from functools import partial
 
 from runtime.later import Later, logger
 from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
+from runtime.machine.contracts import Routes
+from runtime.machine.paths import RANKS
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
 from runtime.wire.connecting import DirectConnector
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime import routing
-    from runtime.machine.contracts import Routes
     from runtime.wire.probing import Probe
     from runtime.wire.routed import RoutedConnector
 else:
@@ -87,7 +88,6 @@ def _routed(
     link: RankLink, known: Everybody, directory: Directory, composition: Composition | None
 ) -> RoutedConnector:
     # only where not all can reach each other
-    from runtime.coupling.words import rank_path
     from runtime.wire.routed import RoutedConnector
 
     front_ends = {
@@ -96,7 +96,7 @@ def _routed(
     }
 
     def peers(peer: int) -> Routes:
-        return link.routes_of(rank_path(directory.party(peer).name))
+        return link.to(Routes, RANKS + directory.party(peer).name)
 
     return RoutedConnector(
         known.index,

@@ -401,6 +401,11 @@ class Peer:
         self._end = why
         self._context.look_again()
 
+    def lose(self) -> None:
+        """Give the peer up: another process has its place."""
+        self.hang_up()
+        self._lose(self._gone("it was started again"))
+
     def _lose(self, why: PeerLost) -> None:
         if self.why is None and self._has_to_be_explained(why):
             return

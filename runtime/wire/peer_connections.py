@@ -252,6 +252,19 @@ class PeerConnections:
         """Know a rank that has taken the place of a lost one; the lock of the owner is held."""
         self._directory.add(party)
 
+    def renew(self, party: Party) -> None:
+        """Let an index mean the process that has taken a rank's place; its former one is lost."""
+        index = self._directory.index(party.name)
+        known = None if index is None else self._peers.pop(index, None)
+        if known is not None:
+            known.lose()
+        self._directory.put(party)
+
+    def is_connected(self, peer: int) -> bool:
+        """Tell whether there is a connection to a peer."""
+        found = self._peers.get(peer)
+        return found is not None and found.line is not None
+
     def soon(self, wish: Callable[[], None]) -> None:
         """Let a later `progress` call `wish`; any thread may ask for that."""
         self._wishes.append(wish)

@@ -65,7 +65,7 @@ class References:
         connector: CountingConnector,
         bound: Callable[[routing.ReferenceCache], routing.ConnectionBound] | None = None,
     ) -> None:
-        self._connector = connector
+        self.connector = connector
         self._most = _told()
         self._cache: routing.ConnectionBound | None = None
         self._is_always_asked = bound is not None
@@ -80,13 +80,13 @@ class References:
         """Begin to open a connection; raises PeerLost if none can be."""
         self.misses += 1
         self._make_room(more=1)
-        return self._connector.connect(peer, now)
+        return self.connector.connect(peer, now)
 
     def again(self, peer: int, now: float) -> Attempt | None:
         """Begin to open a lane; raises PeerLost if there is no room for one more connection."""
         if not self.has_room():
             raise PeerLost("there is no room for one more connection")
-        return self._connector.again(peer, now)
+        return self.connector.again(peer, now)
 
     def has_room(self) -> bool:
         """Tell whether there may be one more lane, from either end."""
@@ -95,17 +95,17 @@ class References:
 
     def came(self, peer: int, now: float) -> None:
         """Record that a peer has dialled while this end tried to."""
-        self._connector.came(peer, now)
+        self.connector.came(peer, now)
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that there is a connection to a peer, which this end has dialled or the other."""
-        self._connector.joined(peer, is_dialled=is_dialled)
+        self.connector.joined(peer, is_dialled=is_dialled)
         self._joined += 1
         self._make_room(more=0)
 
     def passed(self, peer: int) -> tuple[str, ...] | None:
         """Return the front-ends between this rank and a peer, if it has chosen the way itself."""
-        return self._connector.between.get(peer)
+        return self.connector.between.get(peer)
 
     def _make_room(self, *, more: int) -> None:
         keeper = self.keeper
@@ -128,15 +128,13 @@ class References:
         """Return how this rank found others; see `runtime.run.outcome.Connections`."""
         sent = sum(one.sent_messages for one in traffic.values())
         return {
-            "tries": self._connector.tries,
-            "failures": self._connector.failures,
+            "tries": self.connector.tries,
+            "failures": self.connector.failures,
             "hits": max(0, sent - self.misses),
             "misses": self.misses,
             "evictions": self._evictions,
             "resumptions": sum(one.resumptions for one in traffic.values()),
-            "lanes": sum(
-                traffic[peer].lanes for peer in self._connector.between if peer in traffic
-            ),
+            "lanes": sum(traffic[peer].lanes for peer in self.connector.between if peer in traffic),
         }
 
     def rows(
@@ -149,7 +147,7 @@ class References:
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
         for peer, one in traffic.items():
             cluster = directory.party(peer).name.rpartition(":")[0]
-            key = cluster, self._connector.between.get(peer)
+            key = cluster, self.connector.between.get(peer)
             peers, messages, size = sums.get(key, (0, 0, 0))
             sums[key] = peers + 1, messages + one.sent_messages, size + one.sent_bytes
         return [(*key, *value) for key, value in sums.items()]

@@ -19,9 +19,9 @@ from runtime.wire.words import LANE, PROBES
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.machine.contracts import Routes
+    from runtime.machine.contracts import CodeRoutes, Routes
 
-Peers = Callable[[int], "Routes"]
+Peers = Callable[[int], "Routes | CodeRoutes"]
 """Returns the contract of a peer, by which it is asked to `come` or to `meet` this rank."""
 
 Share = Callable[[list[Experience]], None]
@@ -33,7 +33,7 @@ class RoutedConnector:
 
     `front_ends` says where the forwarders of clusters listen. `between` are those that a connection
     to each peer passes, as far as this end has chosen them. `tension` decides in which order routes
-    are tried.
+    are tried. `stop_of` says what front-ends call the place where a rank listens.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class RoutedConnector:
         share: Share,
         head_start: float = HEAD_START,
         tension: Tensioning | None = None,
+        stop_of: Callable[[str], str] = str,
     ) -> None:
         self._me = me
         self._directory = directory
@@ -58,6 +59,7 @@ class RoutedConnector:
         self._share = share
         self._head_start = head_start
         self._tension = tension or Tension()
+        self._stop_of = stop_of
         self._used: dict[int, Route] = {}
         self._races: dict[int, Race] = {}
         self.between: dict[int, tuple[str, ...]] = {}
@@ -201,7 +203,7 @@ class RoutedConnector:
         if route.kind is RouteKind.DIRECT:
             ways = self._directory.ways(self._me, peer)
             return Dialling(str(party), party.member, ways, credentials, now)
-        stops = [str(stop) for stop in route.stops[2:]]
+        stops = [*map(str, route.stops[2:-1]), self._stop_of(str(route.stops[-1]))]
         if last.dialler == route.stops[-1]:
             token = os.urandom(16).hex()
             stops[-1] = meeting(token)

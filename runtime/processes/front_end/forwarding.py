@@ -8,25 +8,39 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding import Forwarder
+from runtime.forwarding.words import coupled_stop
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
+from runtime.processes.front_end.links import FrontEndLinks
+from runtime.transport.channel import Handler, Relay
 from runtime.transport.reactor import Reactor
 
 
 class Forwarding:
     """Listens from the start; what can be reached is known once all ranks have come.
 
+    `serve` and `inward` are for what other front-ends and their ranks say to this one.
+
     Raises:
         Unreachable: nobody can listen where it was told to.
     """
 
-    def __init__(self, told: Configuration, reactor: Reactor) -> None:
+    def __init__(
+        self, told: Configuration, reactor: Reactor, serve: Handler, inward: Relay
+    ) -> None:
         self._machine = this_machine()
         self._stops: dict[str, tuple[str, ...]] = {}
+        self._coupled: dict[str, tuple[str, ...]] = {}
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
-        self._forwarder = Forwarder(reactor, told.forwards, told.credentials, self._find)
+        self.links = FrontEndLinks(
+            reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward
+        )
+        """Connections to other front-ends."""
+        self._forwarder = Forwarder(
+            reactor, told.forwards, told.credentials, self._find, self.links.admit
+        )
         self.found: Found = self._machine, self._addresses(told)
         """How others find it."""
 
@@ -39,6 +53,11 @@ class Forwarding:
             if "forwarder" in report:
                 stops[rank.rpartition(":")[0]] = self._of_use(report["forwarder"])
         self._stops = stops
+        self.links.connect(one for one in stops if one.count(":") == 1)
+
+    def coupled(self, report: Mapping[str, Any]) -> None:
+        """Record where a rank listens for those of other codes."""
+        self._coupled[coupled_stop(report["rank"])] = self._of_use(report["doors"])
 
     @property
     def carried(self) -> tuple[int, int, int, int]:
@@ -47,10 +66,11 @@ class Forwarding:
 
     def close(self) -> None:
         """Hang up."""
+        self.links.close()
         self._forwarder.close()
 
     def _find(self, stop: str) -> tuple[str, ...]:
-        found = self._stops.get(stop, ())
+        found = self._stops.get(stop) or self._coupled.get(stop, ())
         with self._lock:
             self._hits += bool(found)
             self._misses += not found

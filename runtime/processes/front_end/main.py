@@ -36,7 +36,7 @@ from runtime.processes.front_end.components import Components, rehearse
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_life import RanksLife
 from runtime.processes.front_end.shared_routes import SharedRoutes
-from runtime.processes.member_host import MemberHost
+from runtime.processes.member_host import BETWEEN_RANKS, MemberHost
 from runtime.processes.watch import ARBITER
 from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
@@ -155,7 +155,9 @@ class FrontEndProcess:
         )
 
         try:
-            self._forwarding = Forwarding(self._configuration, self._reactor)
+            self._forwarding = Forwarding(
+                self._configuration, self._reactor, self._host.serve, self._inward
+            )
         except GridError as fault:
             here = f"{self._configuration.path} on {os.uname().nodename}"
             fault.place = f"{here} ({fault.place})" if fault.place else here
@@ -316,6 +318,11 @@ class FrontEndProcess:
         if self._ranks is not None and self._ranks.is_released:
             self._components.views.lost(reports)
 
+    def coupled(self, report: Facts) -> None:
+        """Take note of where a rank listens for those of other codes."""
+        if self._forwarding is not None:
+            self._forwarding.coupled(report)
+
     def _new_components(self) -> Components:
         return Components(
             self._host,
@@ -344,9 +351,9 @@ class FrontEndProcess:
     def _received(self, member: str) -> int:
         return self._channel.received_bytes if member == ARBITER else 0
 
-    def _send_heartbeat(self, call: Invocation) -> None:
-        with suppress(ChannelClosed):  # which ends this process
-            self._channel.note(call, now=True)
+    def _send_heartbeat(self, to: str, call: Invocation) -> None:
+        with suppress(ChannelClosed):  # that of the launcher ends this process
+            (self._channel if to == ARBITER else self._way_to(to)).note(call, now=True)
 
     def _found(self, effect: Effect) -> None:
         """End, if the others have declared this process dead; the launcher decides the rest."""
@@ -437,8 +444,15 @@ class FrontEndProcess:
         cluster = cluster_of(target.component)
         if cluster == self._configuration.cluster:
             return self._inward(target)
+        if cluster and target.interface in BETWEEN_RANKS:
+            return self._way_to(cluster)
         is_launchers = target.component in (COUPLING, DRIVER_PATH)
         return self._channel if cluster or is_launchers else None
+
+    def _way_to(self, cluster: str) -> Channel:
+        """Return the connection to another front-end, or that to the launcher, which passes on."""
+        link = None if self._forwarding is None else self._forwarding.links.way(cluster)
+        return link or self._channel
 
     def _inward(self, target: Target) -> Channel | None:
         """Return the way to a rank or a node of this cluster."""

@@ -203,7 +203,7 @@ class Executor:
             else lambda why, are_all: post(LeftBehind(why, are_all)),
         )
         self._codes = codes
-        codes.hub.connect(self._news_to, self._mail_to)
+        codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)
         codes.connect(
             lambda cluster: self._places[cluster].control,
             lambda cluster: self._places[cluster].views,
@@ -537,6 +537,10 @@ class Executor:
 
     def _news_to(self, rank: str) -> CouplingNews:
         return stub(CouplingNews, partial(self._tell_rank, rank_path(rank), LAUNCHER, now=True))
+
+    def _tell_where_coupled(self, report: dict[str, Any]) -> None:
+        for place in self._places.values():
+            place.views.coupled(report)
 
     def _mail_to(self, path: str) -> Mail:
         return stub(Mail, partial(self._tell_rank, path, DRIVER, now=False))

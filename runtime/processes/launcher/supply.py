@@ -133,7 +133,7 @@ def _keys(
 ) -> Keyring:
     """Return the keys of a front-end: those of its own audiences, and to issue tickets for others.
 
-    Ranks get tickets for the ranks of their own code, and for all front-ends that may forward.
+    Ranks get tickets for all ranks, and for all front-ends that may forward.
     """
     mine = cluster.identifier
     others = [one for one in plan.deployment.clusters() if one is not cluster]
@@ -141,8 +141,7 @@ def _keys(
     issued: dict[str, str] = {LISTENER: mine} if is_dialling else {}
     if cluster.ranks:
         own.append(audience_of(f"{mine}:0"))
-        same = (one for one in others if one.ranks and one.application == cluster.application)
-        issued |= {audience_of(f"{one.identifier}:0"): mine for one in same}
+        issued |= {audience_of(f"{one.identifier}:0"): mine for one in others if one.ranks}
     if _has_others(plan, cluster):
         issued |= {audience_of(one.identifier): mine for one in others}
     if cluster.nodes:

@@ -15,7 +15,6 @@ from typing import Any
 from gcm.invocation import Invocation
 from runtime.errors import GridError
 from runtime.health import Declare, Effect, Suspect, Trust
-from runtime.machine.paths import clustering_path
 from runtime.processes.heartbeats import HeartbeatLoop
 from runtime.processes.launcher.place import Place
 from runtime.processes.watch import ARBITER, WatchedGroup
@@ -38,7 +37,6 @@ class Verdicts:
         self, watch: WatchedGroup | None, places: Mapping[str, Place], reactor: Reactor, lost: Lost
     ) -> None:
         self._places = places
-        self._by_path = {clustering_path(name): place for name, place in places.items()}
         self._reactor = reactor
         self._lost = lost
         self._judged: set[str] = set()
@@ -91,8 +89,8 @@ class Verdicts:
         for place in self._places.values():
             place.control.watch(self._loop.elapsed)
 
-    def _send(self, call: Invocation) -> None:
-        place = self._by_path[call.component]
+    def _send(self, to: str, call: Invocation) -> None:
+        place = self._places[to]
         if place.channel is not None:
             with suppress(ChannelClosed):
                 place.channel.note(call, now=True)

@@ -49,7 +49,7 @@ post.close()
 
 @pytest.mark.parametrize(("reach", "count"), [(NOWHERE, 0), (ON_MACHINE, 1), (EVERYWHERE, 2)])
 def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, count: int) -> None:
-    listeners, (machine, addresses) = open_doors(str(tmp_path), 3, reach)
+    listeners, (machine, addresses) = open_doors(str(tmp_path), "rank3", reach)
     try:
         assert len(listeners) == len(addresses) == count
         assert bool(machine) == (count > 0)
@@ -66,7 +66,7 @@ def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, c
 
 def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
     for _ in range(2):
-        listeners, (_, addresses) = open_doors(str(tmp_path), 0, ON_MACHINE)
+        listeners, (_, addresses) = open_doors(str(tmp_path), "rank0", ON_MACHINE)
         assert addresses == (f"unix:{tmp_path}/rank0",)
         listeners[0].close()
 
@@ -74,7 +74,7 @@ def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
 def test_a_room_with_a_long_name_still_lets_ranks_of_this_machine_in(tmp_path: Path) -> None:
     room = tmp_path / ("x" * 100)
     room.mkdir()
-    listeners, (machine, addresses) = open_doors(str(room), 0, ON_MACHINE)
+    listeners, (machine, addresses) = open_doors(str(room), "rank0", ON_MACHINE)
     assert machine
     assert addresses == (f"127.0.0.1:{listeners[0].getsockname()[1]}",)
     listeners[0].close()

@@ -191,7 +191,7 @@ def test_a_rank_sends_to_others_in_its_own_name_only(
     front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
 ) -> None:
     link._note(Target("/ranks/1:0:0", "routes", "come", "0:0:0"), ("0:0:0",))
-    link.routes_of("/ranks/1:0:0").come(link.name)
+    link.to(Routes, "/ranks/1:0:0").come(link.name)
     link.wrapper.membership.ready(link.name, 0, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
     assert front_end.passed_on == [("/ranks/1:0:0", "0:0:1")]

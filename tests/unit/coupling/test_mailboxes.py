@@ -20,7 +20,7 @@ from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
 from runtime.transport.errors import NotSendable
-from runtime.transport.messages import PLAIN_DATA
+from runtime.transport.messages import PLAIN, PLAIN_DATA
 
 NAMES = {"a": [("0:0", 1)], "b": [("0:1", 1), ("1:0", 1)]}
 IDENTIFIERS = ["0:0:0", "0:1:0", "1:0:0"]
@@ -31,9 +31,10 @@ class Exchange:
 
     def __init__(self, driver: bool = False, running: tuple[str, ...] = ("a", "b")) -> None:
         self.hub = Hub(Directory(NAMES, has_driver=driver))
-        self.hub.connect(self.news_to, self.mail_to("(driver)"))
+        self.hub.connect(self.news_to, self.mail_to("(driver)"), lambda _: None)
         self.boxes: dict[str, Mailbox] = {}
         self.log: list[tuple[str, str]] = []
+        self.told_where: list[tuple[str, str]] = []
         self.coupling = stub(Coupling, partial(self.call, "", COUPLING))
         for code in running:
             self.hub.began(code, 1)
@@ -41,7 +42,7 @@ class Exchange:
             self.join(identifier)
 
     def join(self, identifier: str) -> Mailbox:
-        self.coupling.attach(identifier)
+        self.coupling.attach(identifier, 1, "", ("", ()))
         return self.boxes[f"/ranks/{identifier}"]
 
     def news_to(self, rank: str) -> CouplingNews:
@@ -57,10 +58,12 @@ class Exchange:
         # What would be opened at the other end of a connection: plain data, and bytes of its own.
         args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
         if operation == "welcome":
-            code, rank, life, directory, states = args
-            peers = Peers((code, rank), life, Directory(*directory), states)
+            me, life, directory, states, _ = args
+            peers = Peers(me, life, Directory(*directory), states)
             name = path.removeprefix("/ranks/")
             self.boxes[path] = Mailbox(peers, name, self.coupling, self.mail_to(name))
+        elif operation == "here":
+            self.told_where.append((path, args[0]["rank"]))
         elif path in self.boxes:
             getattr(self.boxes[path], operation)(*args)
         else:
@@ -219,10 +222,60 @@ def test_what_a_former_life_of_a_code_still_sends_is_not_received() -> None:
     assert not ranks["0:0:0"].has("b")
 
 
+def test_messages_are_received_in_their_order_whichever_route_they_have_taken() -> None:
+    ranks = Exchange()
+    last = deliver(ranks, number=1, value="last")
+    assert not ranks["0:0:0"].has("b", 0)
+    first = deliver(ranks, number=0, value="first")
+    heard = [ranks["0:0:0"].receive("b", 0) for _ in (first, last)]
+    assert [(one.tag, one.value) for one in heard] == [(0, "first"), (1, "last")]
+
+
+def test_a_rank_in_the_place_of_a_lost_one_is_received_from_its_first_message_on() -> None:
+    ranks = Exchange()
+    for _ in range(3):
+        ranks["0:1:0"].send("of the lost one", "a", 0, 0)
+    ranks.join("0:1:0").send("of the new one", "a", 0, 0)
+    values = [ranks["0:0:0"].receive("b", 0).value for _ in range(4)]
+    assert values == ["of the lost one"] * 3 + ["of the new one"]
+
+
+def test_what_was_meant_for_a_former_life_is_not_received() -> None:
+    ranks = Exchange()
+    ranks.hub.ended("a", "done")
+    ranks.hub.began("a", 2)
+    ranks.join("0:0:0")
+    deliver(ranks, number=0, value="of the past", to=1)
+    ranks["0:1:0"].send("of today", "a", 0, 0)
+    assert ranks["0:0:0"].receive("b", 0).value == "of today"
+    assert not ranks["0:0:0"].has("b")
+
+
+def deliver(ranks: Exchange, number: int, value: str, to: int = 1) -> int:
+    """Let a message of rank 0 of b arrive at a; its tag is its number."""
+    parts = [bytes(one) for one in PLAIN.dump(value)]
+    ranks["0:0:0"].deliver("0:1:0", 1, to, number, number, *parts)
+    return number
+
+
+def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() -> None:
+    ranks = Exchange()
+    watch = partial(ranks.coupling.watch, "0:0:0", "b")
+    watch(0)
+    ranks.coupling.listens("0:1:0")
+    ranks.coupling.listens("1:0:0")
+    watch(1)
+    assert ranks.told_where == [("/ranks/0:0:0", "0:1:0"), ("/ranks/0:0:0", "1:0:0")]
+    ranks.hub.ended("b", "done")
+    ranks.hub.began("b", 2)
+    watch(1)  # of its new life nobody has heard yet
+    assert len(ranks.told_where) == 2
+
+
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
     ranks = Exchange()
     with pytest.raises(NotServed, match="coupling.attach is told in the name of another member"):
-        ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0",))
+        ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:

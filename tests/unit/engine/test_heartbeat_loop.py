@@ -42,12 +42,8 @@ class Three:
         for loop in self.loops.values():
             reactor.soon(loop.begin)
 
-    def sender(self, own: str) -> Callable[[Invocation], None]:
-        def send(call: Invocation) -> None:
-            names = {"/launcher": "launcher", **{
-                f"/grid/site{site}/cluster0/clustering": f"{site}:0" for site in (0, 1)
-            }}  # fmt: skip
-            to = names[call.component]
+    def sender(self, own: str) -> Callable[[str, Invocation], None]:
+        def send(to: str, call: Invocation) -> None:
             if not {own, to} & self.silent:
                 self.loops[to].hear(*call.args)
 
@@ -99,7 +95,7 @@ def test_a_message_in_the_name_of_another_member_is_not_heard(
     with Reactor("heartbeats") as reactor, caplog.at_level(logging.WARNING):
         loop = HeartbeatLoop(
             reactor, GROUP, "0:0",
-            send=lambda _: None, found=lambda _: None, received=lambda _: 0, decides=False,
+            send=lambda *_: None, found=lambda _: None, received=lambda _: 0, decides=False,
         )  # fmt: skip
         loop.begin()
         loop.hear("launcher", "ping", ("1:0", 0, ""))
@@ -123,7 +119,7 @@ def test_a_member_whose_large_message_comes_is_not_accused_while_its_heartbeats_
         found: queue.Queue[Effect] = queue.Queue()
         loop = HeartbeatLoop(
             reactor, GROUP, "launcher",
-            send=lambda _: None, found=found.put,
+            send=lambda *_: None, found=found.put,
             received=lambda one: next(came) if one == "0:0" else 0,
             decides=True,
         )  # fmt: skip

@@ -1,0 +1,268 @@
+"""The messages of a rank to ranks of other codes, over connections of its own."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from runtime.coupling.connections import CodeConnections
+from runtime.later import logger
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import CONTRACTS, Mail
+from runtime.transport.messages import PLAIN_DATA
+from runtime.wire.errors import PeerLost
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    import socket
+    from typing import Any
+
+    from runtime.coupling.mailbox import Mailbox
+    from runtime.membership.doorstep import Found
+    from runtime.membership.rank_link import RankLink
+    from runtime.wire import Incoming
+
+REASON_TIMEOUT = 5.0
+"""Seconds for the launcher to say why a rank has ended, of which a connection has told."""
+
+_ALIGNED = 64  # bytes; arrays are received where they can be used
+_LENGTH = 8
+
+_log = logger(__name__)
+
+
+class CodeWire:
+    """Sends and receives what `Mail` says, as soon as a rank is connected.
+
+    Until then, and where there is no way, messages go over the front-ends and the launcher; the
+    mailbox of the receiver puts all into their order. A thread looks after the connections.
+
+    What is told of the end of ranks is passed on behind all that they have sent.
+    """
+
+    def __init__(
+        self,
+        link: RankLink,
+        machine: bytes,
+        mailbox: Mailbox,
+        doors: list[socket.socket],
+        found: Found,
+    ) -> None:
+        self._link = link
+        self._mailbox = mailbox
+        self._served = Served()
+        self._served.serve(Mail, mailbox)
+        self._moved = threading.Condition(threading.RLock())
+        """Its lock protects the connections; it is notified of what they have done."""
+        self._opened: set[int] = set()
+        self._news: deque[tuple[set[int], Callable[[], None]]] = deque()
+        self._unexplained: dict[int, tuple[float, str]] = {}
+        self._is_closed = False
+        self._process = os.getpid()
+        self._connections = CodeConnections(link, machine, self, doors, found)
+        self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
+        self._thread.start()
+
+    # -- for the mailbox, which may wait -----------------------------------------------------------
+
+    def mail_to(self, name: str) -> Mail | None:
+        """Return what brings messages to a rank, or None if there is no connection to it."""
+        with self._moved:
+            index = self._connections.index_of(name)
+            if index is None or self._is_closed:
+                return None
+            if index not in self._opened:
+                if not self._connections.is_connected(index):
+                    return None
+                self._opened.add(index)
+        return stub(Mail, partial(self._send, index))
+
+    def close(self) -> None:
+        """Send what is to be sent, and hang up; a child of this process leaves that to it."""
+        if os.getpid() != self._process:
+            return
+        with self._moved:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        self._connections.wake()
+        self._thread.join()
+        with self._moved:
+            self._connections.at_end = self._tell_figures
+            self._connections.close()
+            self._moved.notify_all()
+
+    def _send(self, index: int, _: str, operation: str, args: tuple[Any, ...]) -> None:
+        whole = _packed(operation, args)
+        with self._moved:
+            if index not in self._opened:
+                return  # it has ended meanwhile
+            sent = self._connections.send(index, b"", whole)
+            while not sent.done:
+                self._moved.wait()
+
+    def _tell_figures(self) -> None:
+        self._link.wrapper.references.exchanged(self._link.name, *self._connections.rows())
+
+    # -- from the thread that listens to the front-end, which must not wait ------------------------
+
+    def here(self, report: dict[str, Any]) -> None:
+        """Connect to a rank that listens somewhere."""
+        self._connections.soon(partial(self._meet, report))
+
+    def come(self, name: str) -> None:
+        """Connect to a rank that cannot connect to this one."""
+        self._connections.soon(partial(self._come, name))
+
+    def meet(self, front_end: str, token: str) -> None:
+        """Come to a front-end, where another rank waits."""
+        self._connections.soon(partial(self._meet_at, front_end, token))
+
+    def pass_on(self, call: Callable[[], None], why: str, ended: Iterable[str] = ()) -> None:
+        """Call once all has come that some ranks have sent, and after what was to be called before.
+
+        Nothing more comes of those that have `ended`.
+        """
+        self._connections.soon(partial(self._pass_on, call, why, tuple(ended)))
+
+    def _meet(self, report: dict[str, Any]) -> None:
+        self._connections.learn(report)
+        index = self._connections.index_of(report["rank"])
+        if index not in (None, self._connections.me) and self._connections.is_known(index):
+            self._connections.watch(index)
+
+    def _come(self, name: str) -> None:
+        index = self._connections.index_of(name)
+        if index is not None and self._connections.is_known(index):
+            self._connections.watch(index)
+        elif index is not None:  # the launcher tells where it is
+            peer = self._mailbox.peers.directory.whose(name)
+            self._link.coupling.watch(self._link.name, *peer)
+
+    def _meet_at(self, front_end: str, token: str) -> None:
+        connections = self._connections
+        meet = getattr(connections.references.connector, "meet", None)
+        if meet is None:
+            return
+        try:
+            connections.come(meet(front_end, token, connections.now()))
+        except PeerLost as fault:  # the other one notices
+            _log.info("a meeting did not come about: %s", fault)
+
+    def _pass_on(self, call: Callable[[], None], why: str, ended: tuple[str, ...]) -> None:
+        found = map(self._connections.index_of, ended)
+        indexes = {index for index in found if index is not None}
+        # Also one that has connected and of which nothing has come yet.
+        waits = {index for index in indexes if self._connections.is_connected(index)}
+        waits |= indexes & self._opened
+        for index in indexes:
+            self._unexplained.pop(index, None)
+        self._news.append((waits, call))
+        for index in tuple(waits):
+            self._connections.explain(index, PeerLost(why))
+        self._call_what_is_due()
+
+    def _call_what_is_due(self) -> None:
+        while self._news and not self._news[0][0]:
+            self._news.popleft()[1]()
+
+    # -- the thread of the connections -------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            times = [at for at, _ in tuple(self._unexplained.values())]
+            now = time.monotonic()
+            self._connections.ready(max(0.0, min(times) - now) if times else None)
+            with self._moved:
+                if self._is_closed:
+                    return
+                try:
+                    self._connections.progress()
+                    self._tell_unexplained()
+                except Exception as fault:  # nobody may wait for ever
+                    _log.exception("messages of other codes cannot be received any more")
+                    self._mailbox.lose(f"{type(fault).__name__}: {fault}")
+                    return
+                self._moved.notify_all()
+
+    def _tell_unexplained(self) -> None:
+        """Tell of ranks that have gone without a word of the launcher."""
+        now = time.monotonic()
+        for index in [index for index, (at, _) in self._unexplained.items() if at <= now]:
+            _, why = self._unexplained.pop(index)
+            name = self._connections.name_of(index)
+            self._mailbox.rank_ended(*self._mailbox.peers.directory.whose(name), why)
+
+    # -- what connections call back --------------------------------------------------------------
+
+    def arrived(self, incoming: Incoming) -> None:
+        """Take a message."""
+        self._opened.add(incoming.source)
+        incoming.take()
+        if incoming.done:
+            self.completed(incoming)
+
+    def completed(self, incoming: Incoming) -> None:
+        """Pass a message on that is all there."""
+        assert incoming.payload is not None
+        member = self._connections.name_of(incoming.source)
+        try:
+            operation, args = _opened(incoming.payload)
+            if args[:1] != (member,):
+                raise NotServed(f"{operation} is told in the name of another member")
+            self._served.call(CONTRACTS[Mail], operation, args)
+        except Exception as fault:  # whatever is wrong with one message, others are heard
+            _log.error("what rank %s says is not understood: %s", member, fault)
+
+    def lost(self, peer: int, why: Exception) -> None:
+        """Record that nothing more comes of a rank."""
+        if peer in self._opened:
+            self._opened.discard(peer)
+            at = time.monotonic() + REASON_TIMEOUT
+            if not any(peer in waits for waits, _ in self._news):
+                self._unexplained[peer] = at, str(why)
+        else:
+            name = self._connections.name_of(peer)
+            _log.info("messages to rank %s go over the launcher: %s", name, why)
+        for waits, _ in self._news:
+            waits.discard(peer)
+        self._call_what_is_due()
+
+
+def _packed(operation: str, args: tuple[Any, ...]) -> list[memoryview]:
+    """Return the pieces of a message; large arguments are not copied, and begin aligned."""
+    buffers = [one.raw() for one in args if isinstance(one, pickle.PickleBuffer)]
+    plain = tuple(one for one in args if not isinstance(one, pickle.PickleBuffer))
+    told = pickle.dumps((operation, plain, [len(one) for one in buffers]), protocol=5)
+    first = len(told).to_bytes(_LENGTH, "big") + told
+    pieces = [memoryview(first)]
+    size = len(first)
+    for one in buffers:
+        if gap := -size % _ALIGNED:
+            pieces.append(memoryview(bytes(gap)))
+        pieces.append(one)
+        size += gap + len(one)
+    return pieces
+
+
+def _opened(whole: memoryview) -> tuple[str, tuple[Any, ...]]:
+    """Return the operation and the arguments of a message.
+
+    >>> raw = b"".join(_packed("deliver", ("0:0:0", 7, pickle.PickleBuffer(b"value"))))
+    >>> operation, args = _opened(memoryview(raw))
+    >>> operation, args[:2], bytes(args[2])
+    ('deliver', ('0:0:0', 7), b'value')
+    """
+    at = _LENGTH + int.from_bytes(whole[:_LENGTH], "big")
+    operation, plain, sizes = PLAIN_DATA.load([whole[_LENGTH:at]])
+    parts = []
+    for size in sizes:
+        at += -at % _ALIGNED
+        parts.append(whole[at : at + size])
+        at += size
+    return operation, (*plain, *parts)

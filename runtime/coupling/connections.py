@@ -1,0 +1,127 @@
+"""Connections of a rank to ranks of other codes, and who is where of these."""
+
+from __future__ import annotations
+
+from runtime.coupling.words import rank_path
+from runtime.forwarding.words import coupled_stop
+from runtime.machine.contracts import CodeRoutes
+from runtime.membership.everybody import everybody
+from runtime.transport.keys import parsed
+from runtime.wire import MessageSink, PeerConnections
+from runtime.wire.connecting import DirectConnector
+from runtime.wire.directory import Directory as Places
+from runtime.wire.directory import Party
+from runtime.wire.references import References
+from runtime.wire.words import LANE, PROBES
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Sequence
+    from typing import Any
+
+    from runtime.membership.doorstep import Found
+    from runtime.membership.rank_link import RankLink
+    from runtime.wire.connecting import CountingConnector
+
+
+class CodeConnections(PeerConnections):
+    """What a rank says and hears of ranks of all codes; see `runtime.wire`.
+
+    A rank has the same index everywhere, and in all its lives: its place among the ranks of the
+    machine. Where one listens is known once the launcher has told. One that connects before that
+    is known by what it proves.
+    """
+
+    def __init__(
+        self,
+        link: RankLink,
+        machine: bytes,
+        sink: MessageSink,
+        doors: Sequence[socket.socket],
+        found: Found,
+    ) -> None:
+        """Answer from now on those who connect to `doors`; `found` is how they find them."""
+        known = everybody(link, machine)
+        self._places = Places(
+            tuple(
+                Party(str(one.identifier), one.host, cluster=known.cluster_name(one.identifier))
+                for one in known.residents[: known.grid.size]
+            )
+        )
+        me = self._places.index(link.name)
+        assert me is not None  # the launcher has said which code this is a rank of
+        own = self._places.party(me)
+        self._places.put(
+            Party(own.name, own.host, *found, incarnation=link.incarnation, cluster=own.cluster)
+        )
+        connector: CountingConnector = DirectConnector(me, self._places, link.credentials)
+        if known.front_ends:
+            from runtime.wire.routed import RoutedConnector  # only where some cannot be dialled
+
+            connector = RoutedConnector(
+                me,
+                self._places,
+                link.credentials,
+                known.grid,
+                front_ends={
+                    cluster: Party("{}:{}".format(*cluster), one.host, one.machine, one.addresses)
+                    for cluster, one in known.front_ends.items()
+                },
+                peers=lambda peer: link.to(CodeRoutes, rank_path(self.name_of(peer))),
+                share=lambda _: None,
+                stop_of=coupled_stop,
+            )
+        self.references = References(connector)
+        super().__init__(
+            me, self._places, sink, self.references,
+            listeners=doors, credentials=link.credentials,
+        )  # fmt: skip
+        self.references.keeper = self
+
+    def name_of(self, peer: int) -> str:
+        """Return the identifier of a rank."""
+        return self._places.party(peer).name
+
+    def index_of(self, name: str) -> int | None:
+        """Return the index of a rank, or None if there is no such rank."""
+        return self._places.index(name)
+
+    def is_known(self, peer: int) -> bool:
+        """Tell whether it is known where a rank listens."""
+        return bool(self._places.party(peer).addresses)
+
+    def learn(self, report: dict[str, Any]) -> None:
+        """Record where a rank listens."""
+        machine, addresses = report["doors"]
+        self._know(report["rank"], report["incarnation"], report["host"], machine, addresses)
+
+    def rows(self) -> tuple[list[Any], dict[str, int]]:
+        """Return what was sent to which cluster, and how others were found."""
+        traffic = self.traffic()
+        return self.references.rows(traffic, self._places), self.references.figures(traffic)
+
+    def _know(
+        self,
+        name: str,
+        incarnation: int,
+        host: str = "",
+        machine: str = "",
+        addresses: Sequence[str] = (),
+    ) -> None:
+        index = self._places.index(name)
+        if index in (None, self.me):
+            return
+        known = self._places.party(index)
+        party = Party(
+            name, host or known.host, machine, tuple(addresses), incarnation, known.cluster
+        )
+        if incarnation > known.incarnation:
+            self.renew(party)
+        elif incarnation == known.incarnation and addresses:
+            self._places.put(party)
+
+    def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
+        if not name.endswith(PROBES):
+            self._know(*parsed(name.removesuffix(LANE)))
+        super()._admitted(connected, name, received)
