@@ -114,8 +114,8 @@ def test_hosts_are_shown_with_the_way_to_them_and_their_ranks() -> None:
     for shown in ("24 hosts rhone01 … rhone24", "0 … 95, 4 each", "saone1", "saone2", "0 … 39"):
         assert shown in labels
     notes = texts(picture, "note")
-    assert "ssh gate → login1; only connects outwards" in notes
-    assert "ssh saone; only the front-end can be reached" in notes
+    assert "over ssh gate → login1; only connects outwards" in notes
+    assert "over ssh saone; only the front-end can be reached" in notes
 
 
 def test_front_ends_tell_what_they_lead() -> None:
