@@ -31,8 +31,8 @@ from rich.console import Console
 from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
 from benchmarks.grid.networks import ROOT
 from benchmarks.report import Goal, Line, show
-from runtime.wire.connecting import Dialling
-from runtime.wire.forwarded import Asked
+from runtime.wire.dialling.connecting import Dialling
+from runtime.wire.dialling.forwarded import Asked
 
 LOOPBACK = "127.0.0.1"
 PORT = 5750

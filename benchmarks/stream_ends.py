@@ -19,8 +19,8 @@ from collections import deque
 from benchmarks.echoes.contract import listening
 from benchmarks.echoes.members import ENDS, member
 from runtime.wire import Incoming, Outgoing
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
 from runtime.wire.peer_connections import PeerConnections
 
 SENDER, RECEIVER = 0, 1

@@ -13,9 +13,9 @@ from pathlib import Path
 from gcm.adl import plan_document, scene_of_plan
 from gcm.documents import Diagnostics
 from gcm.drawing import Box, Scene, SceneLink, ScenePort, draw
+from runtime.cli.line.options import read_options
 from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import machine_picture
-from runtime.cli.options import read_options
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"

@@ -17,9 +17,9 @@ from benchmarks.echoes.contract import Rounds, listening, timed
 from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerLeft
-from runtime.wire.connecting import Attempt, Connector, Dialling, DirectConnector
-from runtime.wire.directory import Directory, Party
-from runtime.wire.forwarded import Asked, Forwarded
+from runtime.wire.dialling.connecting import Attempt, Connector, Dialling, DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.forwarded import Asked, Forwarded
 from runtime.wire.peer_connections import PeerConnections
 
 CLIENT, SERVER = 0, 1

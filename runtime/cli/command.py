@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.cli.errors import UsageError
-from runtime.cli.options import Options, read_options
+from runtime.cli.line.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
@@ -64,7 +64,7 @@ def _command(words: Sequence[str]) -> int:
 
         return write_new(words[1:])
     if first == "completion":
-        from runtime.cli.completion import print_completion
+        from runtime.cli.line.completion import print_completion
 
         return print_completion(words[1:])
     if first == "doctor":
@@ -77,11 +77,11 @@ def _command(words: Sequence[str]) -> int:
         return look(first, words[1:])
     if first and not first.startswith("-"):
         if not os.path.isfile(first):
-            from runtime.cli.slips import refuse_slip
+            from runtime.cli.line.slips import refuse_slip
 
             refuse_slip(words)
         elif not first.endswith(".xml"):
-            from runtime.cli.slips import refuse_program
+            from runtime.cli.line.slips import refuse_program
 
             refuse_program(words)
     return _dispatch(read_options(words))

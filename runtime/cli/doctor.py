@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gcm.cli.common_options import CommandParser, setting
 from gcm.cli.output import write_json
-from runtime.cli.options import Format, command_parser, read_options, seconds
+from runtime.cli.line.options import Format, command_parser, read_options, seconds
 from runtime.exit_codes import FAULTS, UNHEALTHY
 
 _DESCRIPTION = """\

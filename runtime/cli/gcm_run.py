@@ -8,9 +8,15 @@ from collections.abc import Sequence
 
 from gcm.cli.common_options import CommandParser
 from runtime.cli.command import dispatch
-from runtime.cli.one_line import OneLine, cut
-from runtime.cli.options import Options, add_variables, add_watching, command_parser, options_of
-from runtime.deployment.language import LANGUAGE
+from runtime.cli.line.options import (
+    Options,
+    add_variables,
+    add_watching,
+    command_parser,
+    options_of,
+)
+from runtime.cli.line.words import OneLine, cut
+from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
 
 _USAGE = """\

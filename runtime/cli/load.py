@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from gcm.cli.output import counted, write_findings, write_json
 from gcm.documents import Diagnostic, Diagnostics, Location
 from runtime.cli.errors import UsageError
-from runtime.cli.options import Format, Options
+from runtime.cli.line.options import Format, Options
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
 from runtime.deployment.model import BookedPeer
 
 if TYPE_CHECKING:
-    from runtime.cli.one_line_document import OneLineDocument
+    from runtime.cli.line.document import OneLineDocument
 
 _NO_SETTINGS: Mapping[str, str] = {}
 
@@ -51,7 +51,7 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
     `--` belong to no application, and when a variable of `-x` has no value here.
     """
     if options.one_line is not None:
-        from runtime.cli.one_line_document import document_of
+        from runtime.cli.line.document import document_of
 
         document = document_of(
             options.one_line, options.arguments, os.getcwd(), variables=options.variables
@@ -71,7 +71,7 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
         diagnostics=diagnostics,
     )
     if deployment is None:
-        from runtime.cli.slips import what_was_meant
+        from runtime.cli.line.slips import what_was_meant
 
         if meant := what_was_meant(options):
             raise UsageError(meant)

@@ -9,7 +9,7 @@ from typing import Any
 from gcm.cli.output import counted
 from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, running_deployments
-from runtime.cli.options import Format, command_parser
+from runtime.cli.line.options import Format, command_parser
 from runtime.cli.streams import write
 
 NOTHING_RUNS = 1

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from runtime.deployment import DeployedCluster, DeploymentPlan
 from runtime.deployment.checker import is_installed
-from runtime.deployment.program_files import IGNORE_FILE, ProgramFiles
-from runtime.deployment.workplace import workplace_of
+from runtime.deployment.planning.program_files import IGNORE_FILE, ProgramFiles
+from runtime.deployment.planning.workplace import workplace_of
 
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FILE = re.compile(r"FileNotFoundError: \[Errno 2\] No such file or directory: '([^']+)'")

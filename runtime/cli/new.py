@@ -10,10 +10,10 @@ from typing import TextIO
 
 from gcm.cli.common_options import CommandParser
 from runtime.cli.errors import UsageError
+from runtime.cli.line.document import document_of
+from runtime.cli.line.options import command_parser
+from runtime.cli.line.questions import QUESTIONS, Answers, Question
 from runtime.cli.load import read_document
-from runtime.cli.one_line_document import document_of
-from runtime.cli.options import command_parser
-from runtime.cli.questions import QUESTIONS, Answers, Question
 from runtime.cli.write import check_folder, save
 from runtime.exit_codes import FAULTS
 

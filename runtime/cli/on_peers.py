@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from runtime.cli.line.options import Options
 from runtime.cli.load import Sites, load_deployment
-from runtime.cli.options import Options
 from runtime.cli.programs import look_at_programs
-from runtime.cli.steps_screen import Hears, StepListener, StepsScreen
+from runtime.cli.screens.steps import Hears, StepListener, StepsScreen
 from runtime.cli.streams import write
 from runtime.deployment import DeployedCluster, Deployment, DeploymentPlan, make_plan
 from runtime.deployment.model import PeersRequest

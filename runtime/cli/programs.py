@@ -6,10 +6,10 @@ import sys
 from collections.abc import Mapping
 
 from gcm.documents import Diagnostics, Severity
+from runtime.cli.line.options import Options
 from runtime.cli.load import write_findings_of
-from runtime.cli.options import Options
 from runtime.deployment import Application, Deployment
-from runtime.deployment.program_files import ProgramFiles, copies, readable, what_to_do
+from runtime.deployment.planning.program_files import ProgramFiles, copies, readable, what_to_do
 from runtime.launchers.errors import StagingFailed
 
 MOST_SHOWN = 5

@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from gcm.cli.output import Paint
-from runtime.cli.called import COMMAND
-from runtime.cli.history import History
 from runtime.cli.inspection import open_to_inspection
+from runtime.cli.line.options import Format, Options, ProgressMode
 from runtime.cli.missing import hints
-from runtime.cli.options import Format, Options, ProgressMode
-from runtime.cli.plain_lines import PlainLines
-from runtime.cli.plain_screen import PlainScreen
-from runtime.cli.printer import Printer, Screen
-from runtime.cli.rank_output import RankFiles
+from runtime.cli.screens.called import COMMAND
+from runtime.cli.screens.history import History
+from runtime.cli.screens.plain import PlainScreen
+from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.printer import Printer, Screen
+from runtime.cli.screens.rank_output import RankFiles
+from runtime.cli.screens.summary import Summary, as_text, summary_of
+from runtime.cli.screens.tree import ProgressTree
+from runtime.cli.screens.watch import EndSignals, LogLines, Watch
 from runtime.cli.streams import forget_output, write
-from runtime.cli.summary import Summary, as_text, summary_of
-from runtime.cli.tree import ProgressTree
-from runtime.cli.watch import EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
-from runtime.deployment.program_files import copies
+from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
 from runtime.processes.launcher.listener import RunListener
@@ -132,7 +132,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     # rich takes its time to load, so only who looks at it waits for it
     from rich.console import Console
 
-    from runtime.cli.live_screen import LiveScreen
+    from runtime.cli.screens.live import LiveScreen
 
     console = Console(stderr=True, highlight=False, force_terminal=True)
     output = None if sys.stdout.isatty() else out
@@ -160,7 +160,7 @@ def _tell(summary: Summary, options: Options) -> None:
     elif sys.stderr.isatty():
         from rich.console import Console
 
-        from runtime.cli.summary_table import print_summary
+        from runtime.cli.screens.summary_table import print_summary
 
         print_summary(summary, Console(stderr=True, highlight=False))
     else:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from runtime.cli.options import Format
+from runtime.cli.line.options import Format
 from runtime.cli.streams import OutputFailed, write
 from runtime.deployment import (
     Deployment,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+from runtime.cli.line.document import document_of
+from runtime.cli.line.options import Options
 from runtime.cli.load import read_document
-from runtime.cli.one_line_document import document_of
-from runtime.cli.options import Options
 from runtime.cli.streams import OutputFailed, write
 from runtime.exit_codes import FAULTS
 

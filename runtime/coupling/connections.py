@@ -8,10 +8,10 @@ from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed
 from runtime.wire import MessageSink, PeerConnections
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory as Places
-from runtime.wire.directory import Party
-from runtime.wire.references import References
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory as Places
+from runtime.wire.dialling.directory import Party
+from runtime.wire.dialling.references import References
 from runtime.wire.words import LANE, PROBES
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
-    from runtime.wire.connecting import CountingConnector
+    from runtime.wire.dialling.connecting import CountingConnector
 
 
 class CodeConnections(PeerConnections):
@@ -57,7 +57,9 @@ class CodeConnections(PeerConnections):
         )
         connector: CountingConnector = DirectConnector(me, self._places, link.credentials)
         if known.front_ends:
-            from runtime.wire.routed import RoutedConnector  # only where some cannot be dialled
+            from runtime.wire.dialling.routed import (
+                RoutedConnector,  # only where some cannot be dialled
+            )
 
             connector = RoutedConnector(
                 me,

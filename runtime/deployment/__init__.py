@@ -1,7 +1,5 @@
 """From an XML descriptor to a plan of what runs where, without any side effect."""
 
-from runtime.deployment.assembly import ExportedComponent, Level, implied_assembly
-from runtime.deployment.commands import is_at_front_end
 from runtime.deployment.model import (
     Application,
     DeployedCluster,
@@ -19,11 +17,13 @@ from runtime.deployment.model import (
     SshHop,
     VirtualNode,
 )
-from runtime.deployment.plan import DeploymentPlan, RankPlacement, make_plan
-from runtime.deployment.reader import read_descriptor
-from runtime.deployment.render import plan_as_dict, render_plan, render_variables
-from runtime.deployment.ssh_commands import over_ssh
-from runtime.deployment.steps import FileMove, Step, StepKind
+from runtime.deployment.planning.assembly import ExportedComponent, Level, implied_assembly
+from runtime.deployment.planning.commands import is_at_front_end
+from runtime.deployment.planning.plan import DeploymentPlan, RankPlacement, make_plan
+from runtime.deployment.planning.render import plan_as_dict, render_plan, render_variables
+from runtime.deployment.planning.ssh_commands import over_ssh
+from runtime.deployment.planning.steps import FileMove, Step, StepKind
+from runtime.deployment.reading.reader import read_descriptor
 from runtime.deployment.surroundings import DescriptorContext
 from runtime.deployment.variables import ValueOrigin, Variable
 

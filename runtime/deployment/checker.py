@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gcm.documents import Diagnostics, Location, Severity
-from runtime.deployment.reader import read_descriptor
+from runtime.deployment.reading.reader import read_descriptor
 from runtime.deployment.surroundings import DescriptorContext, VirtualNodes
 
 _NO_SETTINGS: Mapping[str, str] = {}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from gcm.records import dataclass
-from runtime.deployment.grammar import Attribute
 from runtime.deployment.hosts import HostListError, expand_hosts, split_names
-from runtime.deployment.language import LANGUAGE
+from runtime.deployment.language.grammar import Attribute
+from runtime.deployment.language.table import LANGUAGE
 from runtime.machine_words import is_user
 
 LOCALHOST = "localhost"

@@ -10,7 +10,7 @@ from enum import StrEnum
 from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
 from gcm.records import dataclass
 from runtime.deployment.extent import Extent, MachineAmount
-from runtime.deployment.grammar import NAME_PATTERN
+from runtime.deployment.language.grammar import NAME_PATTERN
 
 _NAME = re.compile(NAME_PATTERN)
 _USE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")

@@ -8,7 +8,7 @@ from gcm.records import dataclass
 from runtime.health import DetectorSettings, fitted
 
 if TYPE_CHECKING:
-    from runtime.deployment.plan import DeploymentPlan
+    from runtime.deployment.planning.plan import DeploymentPlan
 
 ARBITER = "launcher"
 """The member that decides; it is never declared lost for being silent."""

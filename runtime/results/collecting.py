@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
-from runtime.deployment.steps import FileMove
+from runtime.deployment.planning.steps import FileMove
 from runtime.launchers.errors import FetchFailed, LaunchError, StagingFailed
 from runtime.launchers.fetching import Stalled
 from runtime.results.incoming import IncomingFiles

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from runtime.deployment.model import Application, Deployment
-from runtime.deployment.program_files import (
+from runtime.deployment.planning.program_files import (
     BUILT_IN,
     IGNORE_FILE,
     EntryKind,

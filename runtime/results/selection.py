@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.deployment.patterns import Pick, picking
-from runtime.deployment.steps import EVERYTHING, FileMove
+from runtime.deployment.planning.steps import EVERYTHING, FileMove
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER, ignores, new_in
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.deployment.model import DeployedCluster
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.program_files import ProgramFiles, what_to_do
-from runtime.deployment.workplace import Workplace
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.program_files import ProgramFiles, what_to_do
+from runtime.deployment.planning.workplace import Workplace
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import StagingFailed
 

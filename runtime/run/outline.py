@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.deployment.assembly import Level
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import Step, StepKind
+from runtime.deployment.planning.assembly import Level
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step, StepKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,20 @@ from runtime.machine.contracts import Routes
 from runtime.machine.paths import RANKS
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.references import References
 from runtime.wire.errors import PeerLost
-from runtime.wire.messages import MessageSink
 from runtime.wire.peer_connections import PeerConnections
-from runtime.wire.references import References
+from runtime.wire.stream.messages import MessageSink
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from typing import Any
 
     from runtime import routing
-    from runtime.wire.probing import Probe
-    from runtime.wire.routed import RoutedConnector
+    from runtime.wire.dialling.probing import Probe
+    from runtime.wire.dialling.routed import RoutedConnector
 else:
     routing = Later("runtime.routing")  # not where all ranks reach each other directly
 
@@ -88,7 +88,7 @@ def _routed(
     link: RankLink, known: Everybody, directory: Directory, composition: Composition | None
 ) -> RoutedConnector:
     # only where not all can reach each other
-    from runtime.wire.routed import RoutedConnector
+    from runtime.wire.dialling.routed import RoutedConnector
 
     front_ends = {
         cluster: Party("{}:{}".format(*cluster), one.host, one.machine, one.addresses)

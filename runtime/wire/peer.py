@@ -10,8 +10,8 @@ from __future__ import annotations
 import socket
 
 from runtime.later import Later, logger
-from runtime.wire.breadth import Breadth
-from runtime.wire.duplex import DuplexStream
+from runtime.wire.dialling.joining import Joining
+from runtime.wire.dialling.line import READ, Line
 from runtime.wire.errors import (
     BadFrame,
     LinkLost,
@@ -22,24 +22,24 @@ from runtime.wire.errors import (
     gone,
     said,
 )
-from runtime.wire.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
-from runtime.wire.joining import Joining
-from runtime.wire.line import READ, Line
+from runtime.wire.lanes.breadth import Breadth
 from runtime.wire.memory import room
-from runtime.wire.pending import ResumePoint
-from runtime.wire.receiver import MessageReceiver
-from runtime.wire.sender import MessageSender
+from runtime.wire.stream.duplex import DuplexStream
+from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
+from runtime.wire.stream.pending import ResumePoint
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.wire import lanes as parts
     from runtime.wire import resting as rests
-    from runtime.wire import resuming as breaks
+    from runtime.wire.lanes import of_a_pair as parts
     from runtime.wire.peer_context import PeerContext
+    from runtime.wire.stream import resuming as breaks
 else:
-    parts = Later("runtime.wire.lanes")
+    parts = Later("runtime.wire.lanes.of_a_pair")
     rests = Later("runtime.wire.resting")
-    breaks = Later("runtime.wire.resuming")
+    breaks = Later("runtime.wire.stream.resuming")
 
 _log = logger(__name__)
 

@@ -15,15 +15,15 @@ from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
-from runtime.wire.connecting import Attempt, Connector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import Attempt, Connector
+from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
+from runtime.wire.dialling.listeners import Listeners
+from runtime.wire.dialling.meetings import Meetings
 from runtime.wire.errors import PeerLost, WireError
-from runtime.wire.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
-from runtime.wire.listeners import Listeners
-from runtime.wire.meetings import Meetings
-from runtime.wire.messages import MessageSink, Outgoing
 from runtime.wire.peer import Peer
-from runtime.wire.receiver import STAGE
+from runtime.wire.stream.messages import MessageSink, Outgoing
+from runtime.wire.stream.receiver import STAGE
 from runtime.wire.traffic import Traffic
 from runtime.wire.wake_ups import WakeUps
 from runtime.wire.words import LANE, PROBES

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from runtime.wire.connecting import Connector
+from runtime.wire.dialling.connecting import Connector
+from runtime.wire.dialling.listeners import Watch
 from runtime.wire.errors import PeerLost
-from runtime.wire.listeners import Watch
-from runtime.wire.messages import MessageSink
+from runtime.wire.stream.messages import MessageSink
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:

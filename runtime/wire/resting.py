@@ -7,10 +7,10 @@ until the other end hangs up, so everything that was said is read.
 
 from __future__ import annotations
 
-from runtime.wire.frames import REST, REST_TOO, STAY
-from runtime.wire.line import Line
-from runtime.wire.receiver import MessageReceiver
-from runtime.wire.sender import MessageSender
+from runtime.wire.dialling.line import Line
+from runtime.wire.stream.frames import REST, REST_TOO, STAY
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
 
 
 class Resting:

@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-from runtime.wire.directory import UNIX, Directory
+from runtime.wire.dialling.directory import UNIX, Directory
 
 _SUFFIX = ".bell"
 

@@ -15,8 +15,8 @@ from gcm import AttributeController, Component, FactoryController, running
 from gcm.adl import export, load
 from gcm.cli import main
 from gcm.errors import AdlError
+from runtime.cli.line.options import read_options
 from runtime.cli.load import load_deployment
-from runtime.cli.options import read_options
 
 FILES = Path(__file__).parent / "files"
 REFUSED = {

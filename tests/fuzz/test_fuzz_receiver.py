@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame
-from runtime.wire.frames import (
+from runtime.wire.memory import room
+from runtime.wire.stream.frames import (
     ASKS,
     BYE,
     BYE_TOO,
@@ -29,10 +30,9 @@ from runtime.wire.frames import (
     pack,
     pack_segment,
 )
-from runtime.wire.memory import room
-from runtime.wire.messages import Incoming
-from runtime.wire.receiver import MessageReceiver
-from runtime.wire.sender import MessageSender
+from runtime.wire.stream.messages import Incoming
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
 
 if TYPE_CHECKING:
     from tests.fuzz.conftest import Break, Cut

@@ -17,8 +17,8 @@ from typing import Any
 
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerConnections
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
 
 PORT = 5800
 SMALL = 200

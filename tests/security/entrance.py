@@ -25,9 +25,10 @@ from runtime.transport.listening import Door
 from runtime.transport.pyro import Guests, ServedObject
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
-from runtime.wire import Incoming, PeerConnections, listeners
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire import Incoming, PeerConnections
+from runtime.wire.dialling import listeners
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
 
 Close = Callable[[], None]
 

@@ -49,7 +49,7 @@ class Newcomers:
         from runtime.machine.table import decoded
         from runtime.membership.everybody import replacing
         from runtime.wire import PeerConnections
-        from runtime.wire.directory import Party
+        from runtime.wire.dialling.directory import Party
 
         reports, place, engine = decoded(table), self._place, self._engine
         for one in replacing(reports, len(place.everybody)):

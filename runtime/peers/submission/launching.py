@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from runtime.deployment.model import DeployedCluster, Deployment
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.peer import PeerLauncher
 from runtime.peers.contracts import Launch

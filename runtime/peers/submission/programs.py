@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.workplace import workplace_of
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.workplace import workplace_of
 from runtime.launchers import archive
 from runtime.launchers.peer import keep_alive
 from runtime.peers.connections import MemberConnection

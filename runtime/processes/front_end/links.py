@@ -20,7 +20,7 @@ from runtime.transport.errors import TransportError
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
-from runtime.wire.line import SILENCE_TIMEOUT, end_when_silent
+from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 
 MOST = 64
 """With more front-ends nobody connects: each would to every other one."""

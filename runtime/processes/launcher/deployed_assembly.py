@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from gcm.adl import assemble, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.spreading import spread_components
-from runtime.deployment.steps import Step, StepKind
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.spreading import spread_components
+from runtime.deployment.planning.steps import Step, StepKind
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts

@@ -18,9 +18,9 @@ from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
-from runtime.deployment.opening import levels_at
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import Step, StepKind
+from runtime.deployment.planning.opening import levels_at
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step, StepKind
 from runtime.errors import GridError
 from runtime.exit_codes import LOST
 from runtime.hosting.host import Host

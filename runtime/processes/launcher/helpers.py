@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from runtime.deployment.steps import Step
+from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.launchers.base import Command, Launcher, OutputStream, Process
 from runtime.launchers.errors import LaunchError

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import Step
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.crew import Crew

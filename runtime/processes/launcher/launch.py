@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher

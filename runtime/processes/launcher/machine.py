@@ -12,7 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
 from runtime.coupling.deployed_codes import Codes
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.exit_codes import NEVER_STARTED
 from runtime.hosting.workers import Workers

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from functools import partial
 
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.later import logger
 from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.deployment.model import Encryption
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.configuration import Keys

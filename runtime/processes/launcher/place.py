@@ -14,7 +14,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from runtime.deployment.model import DeployedCluster, NamedLauncher, SshHop
-from runtime.deployment.ssh_options import ssh_settings
+from runtime.deployment.reading.ssh_options import ssh_settings
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import WayFailed
 from runtime.launchers.hops import Hop

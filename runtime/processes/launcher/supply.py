@@ -11,18 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from gcm.records import dataclass
-from runtime.deployment.commands import (
+from runtime.deployment.model import DeployedCluster
+from runtime.deployment.planning.commands import (
     RANK_MODULE,
     front_end_command,
     is_at_front_end,
     node_command,
     shared_front_end_command,
 )
-from runtime.deployment.model import DeployedCluster
-from runtime.deployment.opening import levels_at
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import Step, StepKind
-from runtime.deployment.workplace import workplace_of
+from runtime.deployment.planning.opening import levels_at
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import Step, StepKind
+from runtime.deployment.planning.workplace import workplace_of
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated

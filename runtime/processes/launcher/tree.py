@@ -16,8 +16,8 @@ from gcm.factory import composite, wrapper
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.membranes.content import ContentController
-from runtime.deployment.assembly import ExportedComponent, Level
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.assembly import ExportedComponent, Level
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.machine.clustering import (
     CLUSTER_TYPE,

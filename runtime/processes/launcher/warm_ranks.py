@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.processes.configuration import Job
 from runtime.processes.launcher.supply import Supplied
 from runtime.processes.launcher.warm_start import WarmStart

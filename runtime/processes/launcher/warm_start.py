@@ -12,9 +12,9 @@ import sys
 import threading
 from typing import NoReturn, Self
 
-from runtime.deployment.commands import RANKS_MODULE
 from runtime.deployment.model import ProgramKind
-from runtime.deployment.plan import DeploymentPlan
+from runtime.deployment.planning.commands import RANKS_MODULE
+from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.home import python_path
 from runtime.launchers.base import Command, Process
 from runtime.launchers.forked_guard import ForkedGuard

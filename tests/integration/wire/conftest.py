@@ -20,9 +20,9 @@ import pytest
 from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, Outgoing, PeerConnections
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
-from runtime.wire.line import SILENCE_TIMEOUT
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.line import SILENCE_TIMEOUT
 
 RESET = struct.pack("ii", 1, 0)
 BOTH, DIALLER, LISTENER = "both", "dialler", "listener"

@@ -12,8 +12,8 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys, audience_of, issuer_of
 from runtime.transport.lean import dial
 from runtime.wire import Incoming, PeerConnections
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
 
 RUN = RunKeys(b"a secret of a test")
 OWN = "0:0:0#2"

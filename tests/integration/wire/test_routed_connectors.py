@@ -20,11 +20,11 @@ from runtime.topology import Cluster, Grid, Node, Site
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 from runtime.wire import Incoming, PeerConnections
-from runtime.wire.connecting import DIAL_TIMEOUT, DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import DIAL_TIMEOUT, DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.references import References
+from runtime.wire.dialling.routed import RoutedConnector
 from runtime.wire.errors import PeerLost, WireError
-from runtime.wire.references import References
-from runtime.wire.routed import RoutedConnector
 
 SECRET = b"a secret of a test of routes"
 PATIENCE = 20.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gcm.documents import Diagnostics
 from runtime.cli.run import copying_time
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.deployment.program_files import ProgramFiles
+from runtime.deployment.planning.program_files import ProgramFiles
 
 TEXT = (
     b'<deployment><application script="a.py"/><grid><site><cluster/><cluster><ssh host="h"/>'

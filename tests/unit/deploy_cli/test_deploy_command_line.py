@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runtime.cli.options import Format, ProgressMode, read_options
+from runtime.cli.line.options import Format, ProgressMode, read_options
 
 SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
 

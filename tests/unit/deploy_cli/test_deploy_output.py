@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from runtime.cli import rank_output
-from runtime.cli.live_screen import LiveScreen
-from runtime.cli.plain_lines import PlainLines
-from runtime.cli.plain_screen import PlainScreen
-from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
-from runtime.cli.rank_output import RankFiles, SharedStream
+from runtime.cli.screens import rank_output
+from runtime.cli.screens.live import LiveScreen
+from runtime.cli.screens.plain import PlainScreen
+from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
+from runtime.cli.screens.rank_output import RankFiles, SharedStream
+from runtime.cli.screens.tree import ProgressTree
 from runtime.cli.streams import OutputFailed
-from runtime.cli.tree import ProgressTree
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 

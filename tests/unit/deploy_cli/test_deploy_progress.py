@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
-from runtime.cli.picture import picture, plain
-from runtime.cli.plain_lines import PlainLines
-from runtime.cli.tree import ProgressTree
+from runtime.cli.screens.picture import picture, plain
+from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.tree import ProgressTree
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 
 Plan = Callable[..., DeploymentPlan]

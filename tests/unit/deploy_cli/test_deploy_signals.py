@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.cli import watch as watch_module
-from runtime.cli.history import History
-from runtime.cli.plain_screen import PlainScreen
-from runtime.cli.printer import Change, Item, Printer, RankOutput, Word
-from runtime.cli.watch import EndSignals, LogLines, Watch
+from runtime.cli.screens import watch as watch_module
+from runtime.cli.screens.history import History
+from runtime.cli.screens.plain import PlainScreen
+from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
+from runtime.cli.screens.watch import EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 

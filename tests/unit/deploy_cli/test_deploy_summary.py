@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 
 from rich.console import Console
 
-from runtime.cli.history import History
-from runtime.cli.summary import Summary, as_text, headline, summary_of, tables
-from runtime.cli.summary_table import print_summary
+from runtime.cli.screens.history import History
+from runtime.cli.screens.summary import Summary, as_text, headline, summary_of, tables
+from runtime.cli.screens.summary_table import print_summary
 from runtime.deployment import DeploymentPlan
 from runtime.run.outcome import (
     ComponentReport,

@@ -10,9 +10,9 @@ import pytest
 from lxml import etree
 
 from runtime.cli import main
+from runtime.cli.line.options import read_options
 from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import Hosts, hosts_of, machine_picture
-from runtime.cli.options import read_options
 from runtime.topology import Node
 
 Rectangle = tuple[str, int, int, int, int]

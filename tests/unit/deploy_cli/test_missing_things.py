@@ -9,7 +9,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.cli.missing import hints
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.deployment.program_files import ProgramFiles
+from runtime.deployment.planning.program_files import ProgramFiles
 
 TEXT = (
     b'<deployment><application script="a.py"/><grid><site name="s"><cluster name="here"/>'

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runtime.cli.options import read_options
+from runtime.cli.line.options import read_options
 from runtime.deployment.machine_argument import Emulation, HostArgument
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
 

@@ -9,7 +9,7 @@ import pytest
 
 from gcm.adl import plan_document
 from gcm.documents import Diagnostics
-from runtime.deployment.spreading import spread_components
+from runtime.deployment.planning.spreading import spread_components
 
 MODULE = "class Part:\n    pass\n"
 GRID = (

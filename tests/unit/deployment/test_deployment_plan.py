@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.deployment.opening import levels_at
-from runtime.deployment.steps import FileMove, Step, StepKind, in_order
+from runtime.deployment.planning.opening import levels_at
+from runtime.deployment.planning.steps import FileMove, Step, StepKind, in_order
 
 REMOTE = (
     '<grid><site><cluster><ssh host="h" user="u"/><front-end folder="/run" port="7000"/>'

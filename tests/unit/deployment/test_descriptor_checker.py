@@ -9,7 +9,7 @@ import pytest
 
 from gcm.cli import main
 from runtime.deployment.checker import check_descriptors
-from runtime.deployment.language import LANGUAGE
+from runtime.deployment.language.table import LANGUAGE
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,11 +12,11 @@ from lxml import etree
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor, render_plan
-from runtime.deployment.grammar import ValueKind
-from runtime.deployment.language import LANGUAGE
-from runtime.deployment.reference import render_reference
-from runtime.deployment.schema import render_xsd
-from runtime.deployment.ssh_options import ALLOWED
+from runtime.deployment.language.grammar import ValueKind
+from runtime.deployment.language.reference import render_reference
+from runtime.deployment.language.schema import render_xsd
+from runtime.deployment.language.table import LANGUAGE
+from runtime.deployment.reading.ssh_options import ALLOWED
 
 ROOT = Path(__file__).parents[3]
 XSD_FILE = ROOT / "runtime" / "deployment" / "descriptor.xsd"
@@ -41,7 +41,7 @@ KNOWN_TO_SCHEMA = {
 
 def test_the_shipped_schema_is_current() -> None:
     assert XSD_FILE.read_text(encoding="utf-8") == render_xsd(LANGUAGE), (
-        "run: python -m runtime.deployment.schema > runtime/deployment/descriptor.xsd"
+        "run: python -m runtime.deployment.language.schema > runtime/deployment/descriptor.xsd"
     )
 
 
@@ -51,7 +51,7 @@ def test_the_documented_reference_is_current() -> None:
     assert text.count(begin) == text.count(end) == 1
     between = text[text.index(begin) + len(begin) : text.index(end)]
     assert between.strip() == render_reference(LANGUAGE).strip(), (
-        "put the output of: python -m runtime.deployment.reference"
+        "put the output of: python -m runtime.deployment.language.reference"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.deployment.assembly import Level, implied_assembly
+from runtime.deployment.planning.assembly import Level, implied_assembly
 from runtime.topology.tree import Cluster, Grid, Node, Site
 
 SEVEN = Grid(

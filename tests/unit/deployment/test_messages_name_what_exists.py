@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gcm.adl.definitions.grammar import GRAMMAR
-from runtime.cli.questions import QUESTIONS
-from runtime.deployment.language import LANGUAGE
-from runtime.deployment.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
+from runtime.cli.line.questions import QUESTIONS
+from runtime.deployment.language.table import LANGUAGE
+from runtime.deployment.reading.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
 from runtime.peers.model import MemberRole
 
 ROOT = Path(__file__).parents[3]
@@ -24,8 +24,8 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 NO_MESSAGES = (
     "gcm/drawing/",
     "runtime/cli/machine_picture.py",
-    "runtime/deployment/schema.py",
-    "runtime/deployment/language.py",
+    "runtime/deployment/language/schema.py",
+    "runtime/deployment/language/table.py",
     "runtime/peers/watching/",
     "runtime/peers/commands/watch_actions.py",
 )

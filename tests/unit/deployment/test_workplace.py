@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.deployment.program_files import (
+from runtime.deployment.planning.program_files import (
     EntryKind,
     FolderEntry,
     ProgramFiles,
@@ -17,8 +17,8 @@ from runtime.deployment.program_files import (
     readable,
     what_to_do,
 )
-from runtime.deployment.steps import FileMove
-from runtime.deployment.workplace import Workplace, workplace_of
+from runtime.deployment.planning.steps import FileMove
+from runtime.deployment.planning.workplace import Workplace, workplace_of
 
 HOME = "/home/me/grid"
 

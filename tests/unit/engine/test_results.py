@@ -14,8 +14,8 @@ import pytest
 
 from gcm.documents import Location
 from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
-from runtime.deployment.plan import DeploymentPlan
-from runtime.deployment.steps import FileMove, Step, StepKind
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.launchers.errors import ConnectionLost, FetchFailed
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.homecoming import Homecoming

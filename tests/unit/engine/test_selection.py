@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.deployment.patterns import picking
-from runtime.deployment.steps import FileMove
+from runtime.deployment.planning.steps import FileMove
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER
 from runtime.results.selection import ArrivingFile, select
 

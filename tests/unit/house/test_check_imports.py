@@ -52,9 +52,9 @@ def test_a_pure_module_meets_no_world(tmp_path: Path, line: str) -> None:
         ("gcm/components/model.py", "import threading"),
         ("gcm/other.py", "import threading"),
         ("runtime/topology/tree.py", "from gcm.errors import GcmError"),
-        ("runtime/deployment/plan.py", "from runtime.topology import Tree"),
-        ("runtime/deployment/plan.py", "from runtime.deployment.model import Model"),
-        ("runtime/deployment/plan.py", "from .model import Model"),
+        ("runtime/deployment/planning/plan.py", "from runtime.topology import Tree"),
+        ("runtime/deployment/planning/plan.py", "from runtime.deployment.model import Model"),
+        ("runtime/deployment/planning/plan.py", "from .model import Model"),
     ],
 )
 def test_what_the_rules_allow(tmp_path: Path, file: str, line: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.cli.gcm_run import read_line
+from runtime.cli.line.document import document_of
 from runtime.cli.on_peers import asked_first
-from runtime.cli.one_line_document import document_of
-from runtime.cli.steps_screen import StepListener
+from runtime.cli.screens.steps import StepListener
 from runtime.deployment import (
     Deployment,
     DescriptorContext,
@@ -16,7 +16,7 @@ from runtime.deployment import (
     read_descriptor,
     render_plan,
 )
-from runtime.deployment.language import LANGUAGE
+from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.model import BookedPeer
 from runtime.peers.booking import Demand, Offer
 from runtime.peers.staging import Shape

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.wire import claims as parts
-from runtime.wire.claims import claim, give_back
 from runtime.wire.errors import BadFrame
+from runtime.wire.stream import claims as parts
+from runtime.wire.stream.claims import claim, give_back
 
 RANGES = st.tuples(st.booleans(), st.integers(0, 30), st.integers(1, 12))
 

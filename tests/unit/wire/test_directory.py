@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.directory import Directory, Party
 from runtime.wire.errors import WireError
 
 DIRECTORY = Directory(

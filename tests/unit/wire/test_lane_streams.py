@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.frames import ASKS, MESSAGE, OFFSET_SIZE, SEGMENT, pack, pack_segment
-from runtime.wire.lane import LaneReceiver, LaneSender
-from runtime.wire.messages import Incoming, Outgoing
-from runtime.wire.receiver import MessageReceiver
-from runtime.wire.sender import MessageSender
+from runtime.wire.lanes.lane import LaneReceiver, LaneSender
+from runtime.wire.stream.frames import ASKS, MESSAGE, OFFSET_SIZE, SEGMENT, pack, pack_segment
+from runtime.wire.stream.messages import Incoming, Outgoing
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
 
 KIB = 1 << 10
 MIB = 1 << 20

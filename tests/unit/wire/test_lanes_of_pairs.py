@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from runtime.transport.decrypted import DECRYPTED
-from runtime.wire.duplex import DuplexStream
+from runtime.wire.dialling.line import READ, WRITE
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.frames import LANE, LANE_OVER, WIDEN, pack
-from runtime.wire.lanes import Lanes
-from runtime.wire.line import READ, WRITE
-from runtime.wire.messages import Incoming, MessageSink, Outgoing
-from runtime.wire.receiver import MessageReceiver
-from runtime.wire.sender import MessageSender
+from runtime.wire.lanes.of_a_pair import Lanes
+from runtime.wire.stream.duplex import DuplexStream
+from runtime.wire.stream.frames import LANE, LANE_OVER, WIDEN, pack
+from runtime.wire.stream.messages import Incoming, MessageSink, Outgoing
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
 
 MIB = 1 << 20
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.frames import (
+from runtime.wire.stream.frames import (
     BYE,
     GO,
     INLINE,
@@ -25,9 +25,9 @@ from runtime.wire.frames import (
     pack,
     pack_segment,
 )
-from runtime.wire.messages import Incoming, Outgoing
-from runtime.wire.receiver import MessageReceiver
-from runtime.wire.sender import MessageSender
+from runtime.wire.stream.messages import Incoming, Outgoing
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
 
 KIB = 1 << 10
 MIB = 1 << 20

@@ -11,10 +11,10 @@ import pytest
 
 from runtime.routing import Route, routes
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
-from runtime.wire.connecting import Attempt
+from runtime.wire.dialling.connecting import Attempt
+from runtime.wire.dialling.line import READ
+from runtime.wire.dialling.trying import CALLED_AFTER_REFUSAL, HEAD_START, Race
 from runtime.wire.errors import PeerLost, PeerSilent
-from runtime.wire.line import READ
-from runtime.wire.trying import CALLED_AFTER_REFUSAL, HEAD_START, Race
 
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=1),)),)) for n in range(2)))
 DIRECT, CALLED, THEIRS, MINE = routes(GRID, Identifier(0, 0, 0), Identifier(1, 0, 0))[:4]

@@ -10,10 +10,10 @@ import pytest
 from runtime.routing import ReferenceCache
 from runtime.transport.credentials import Credentials
 from runtime.wire import Traffic
-from runtime.wire.connecting import DirectConnector
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.references import FEW, References
 from runtime.wire.errors import PeerLost
-from runtime.wire.references import FEW, References
 
 SECRET = b"a secret of a test of references"
 DIRECTORY = Directory((Party("0:0:0"), Party("0:1:0"), Party("0:1:1"), Party("1:0:0")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.wire.replay import Replay
+from runtime.wire.stream.replay import Replay
 
 SIZES = st.one_of(st.integers(1, 300), st.sampled_from([9000, 20_000, 100_000, 262_144]))
 STEPS = st.lists(

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame
-from runtime.wire.frames import CAME, MOST_COPIED, REST, pack
-from runtime.wire.messages import SENT, Incoming, Outgoing
-from runtime.wire.receiver import UNTOLD, MessageReceiver
-from runtime.wire.replay import total
-from runtime.wire.sender import MessageSender
+from runtime.wire.stream.frames import CAME, MOST_COPIED, REST, pack
+from runtime.wire.stream.messages import SENT, Incoming, Outgoing
+from runtime.wire.stream.receiver import UNTOLD, MessageReceiver
+from runtime.wire.stream.replay import total
+from runtime.wire.stream.sender import MessageSender
 
 KIB = 1 << 10
 MIB = 1 << 20

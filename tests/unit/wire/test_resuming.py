@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from runtime.wire.errors import PeerLost
-from runtime.wire.resuming import CALLED_TIMEOUT, Resuming, says_nobody
+from runtime.wire.stream.resuming import CALLED_TIMEOUT, Resuming, says_nobody
 
 TIMEOUT = "10.0.0.7:4711: no answer within 10 s"
 REFUSED = "10.0.0.7:4711: Connection refused"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.wire.directory import Directory, Party
+from runtime.wire.dialling.directory import Directory, Party
 from runtime.wire.wake_ups import WakeUps
 
 

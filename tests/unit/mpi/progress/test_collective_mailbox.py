@@ -6,7 +6,7 @@ import struct
 
 from runtime.mpi.collectives.mismatches import brief_tag_of
 from runtime.mpi.progress.collective_mailbox import BRIEF, LITTLE, CollectiveBox
-from runtime.wire.messages import Incoming
+from runtime.wire.stream.messages import Incoming
 
 FIRST, SECOND = (brief_tag_of("Bcast", turn) for turn in (1, 2))
 

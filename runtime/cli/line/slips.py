@@ -1,0 +1,93 @@
+"""What somebody meant who gave `gcm-deploy` a word of another command, or a file of another kind.
+
+Looked at only when something is wrong already.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+
+from gcm.cli.root_tag import root_tag
+from gcm.suggestion import did_you_mean, nearest
+from runtime.cli.errors import UsageError
+from runtime.cli.line.document import is_program
+from runtime.cli.line.options import Options
+from runtime.cli.line.words import missing_machine
+
+_RUN = "gcm-deploy {files}"
+_VERBS = {
+    "run": _RUN,
+    "start": _RUN,
+    "deploy": _RUN,
+    "launch": _RUN,
+    "exec": _RUN,
+    "mpirun": "gcm-deploy {files}",
+    "mpiexec": "gcm-deploy {files}",
+    "check": "gcm check {files}",
+    "show": "gcm-deploy --dry-run {files}",
+    "plan": "gcm-deploy --dry-run {files}",
+    "draw": "gcm-deploy --draw machine.svg {files}",
+    "help": "gcm-deploy --help",
+    "version": "gcm-deploy --version",
+}
+"""What to type for a word that other commands take first."""
+
+_WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits")
+MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
+"""What says where a program runs, and stands before it."""
+
+_OF_GCM = {"run", "check", "show", "draw"}
+
+
+def refuse_slip(words: Sequence[str]) -> None:
+    """Raise `UsageError` where the first word, which is no file, is like that of a command."""
+    verb, files = words[0], shlex.join(words[1:])
+    if verb in _VERBS:
+        raise UsageError(
+            f"'{verb}' is neither a file nor a command of gcm-deploy; type: {_instead(verb, files)}"
+        )
+    unknown = f"'{verb}' is neither a file nor a command of gcm-deploy"
+    if os.path.splitext(verb)[1]:
+        return
+    if meant := did_you_mean(verb, _WORDS):
+        raise UsageError(f"{unknown}; {meant}")
+    if close := nearest(verb, _VERBS):
+        raise UsageError(f"{unknown}; type: {_instead(close, files)}")
+
+
+def refuse_program(words: Sequence[str]) -> None:
+    """Raise `UsageError` where the first word is a program: nothing says where it shall run."""
+    program, *rest = words
+    if is_program(program) and not any(one in MACHINE_OPTIONS for one in rest):
+        line = shlex.join([program, *(rest[1:] if rest[:1] == ["--"] else rest)])
+        raise UsageError(f"'{program}' is a program and not a descriptor; {missing_machine(line)}")
+
+
+def what_was_meant(options: Options) -> str:
+    """Return what to say of a file that is no descriptor but something known, or nothing."""
+    file = options.descriptor
+    quoted = shlex.quote(file)
+    if root_tag(file) == "definition":
+        settings = "".join(
+            f" --set {shlex.quote(f'{name}={value}')}" for name, value in options.settings.items()
+        )
+        verb, does = ("show", "shows it") if options.dry_run else ("run", "runs it in one process")
+        return (
+            f"'{file}' is an assembly and not a descriptor: gcm {verb} {quoted}{settings} {does};"
+            f' to put it on nodes, name it in a descriptor, as <assembly file="{file}"/>'
+        )
+    if is_program(file):
+        rest = shlex.join([file, *options.arguments])
+        return f"'{file}' is a program and not a descriptor; {missing_machine(rest)}"
+    return ""
+
+
+def _instead(verb: str, files: str) -> str:
+    first = shlex.split(files)[0] if files else ""
+    if verb in _OF_GCM and root_tag(first) == "definition":
+        return f"gcm {verb} {files}"
+    if _VERBS[verb] == _RUN and is_program(first):
+        return f"gcm-deploy -n 4 {files}"
+    return _VERBS[verb].format(files=files or "DESCRIPTOR")

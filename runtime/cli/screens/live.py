@@ -1,0 +1,147 @@
+"""A live tree at the bottom of a terminal, with the output of the application above it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import BinaryIO
+
+from rich.console import Console
+from rich.text import Text
+
+from runtime.cli.screens.picture import Line, picture
+from runtime.cli.screens.plain import keep
+from runtime.cli.screens.printer import Change, Item, RankOutput
+from runtime.cli.screens.rank_output import RankFiles, SharedStream
+from runtime.cli.screens.tree import (
+    DONE,
+    ENDED,
+    FAILED,
+    LOST,
+    PLANNED,
+    READY,
+    RUNNING,
+    STARTING,
+    UP,
+    ProgressTree,
+)
+from runtime.launchers.base import OutputStream
+
+_STYLES = {
+    "title": "bold",
+    PLANNED: "dim",
+    STARTING: "yellow",
+    UP: "cyan",
+    READY: "cyan",
+    RUNNING: "green",
+    DONE: "bold green",
+    ENDED: "dim",
+    FAILED: "bold red",
+    LOST: "bold red",
+}
+
+HIGHEST = 24
+"""The tree is to be looked at beside the output, not in its place."""
+
+_LINE_UP = b"\x1b[A"
+_ERASE_BELOW = b"\r\x1b[J"
+
+
+class LiveScreen:
+    """A screen that redraws its tree a few times a second at most.
+
+    The old tree goes, the new lines come and the new tree follows in a single write, so that
+    nothing flickers however fast the lines come. They reach the terminal as the application wrote
+    them: `rich.live` would lay out each one anew, at many times the cost.
+
+    `output` is where standard output goes when that is not this terminal too. A last line without
+    its end stays so there, unless it `ends_output`.
+    """
+
+    pause = 0.08
+    patience: float | None = 1.0  # the seconds in its head go on
+
+    def __init__(
+        self,
+        terminal: BinaryIO,
+        console: Console,
+        tree: ProgressTree,
+        clock: Callable[[], float],
+        *,
+        output: BinaryIO | None = None,
+        tags: bool = False,
+        files: RankFiles | None = None,
+        ends_output: bool = False,
+    ) -> None:
+        self._terminal = terminal
+        self._console = console
+        self._tree = tree
+        self._clock = clock
+        self._began = clock()
+        self._output = output
+        self._above = SharedStream(tags=tags)
+        self._elsewhere = SharedStream(tags=tags)
+        self._ends_output = ends_output
+        self._files = files
+        self._height = 0
+
+    def show(self, items: Sequence[Item]) -> None:
+        """Print the lines above the tree, then draw the tree once."""
+        keep(items, self._files)
+        above = self._sorted(items)
+        lines = self._drawn()
+        self._replace(above + b"".join(map(self._rendered, lines)), len(lines))
+
+    def close(self) -> None:
+        """Take the tree away; what was printed above it stays."""
+        try:
+            self._replace(b"", 0)
+            if self._output is not None and self._ends_output:
+                self._output.write(self._elsewhere.end_line())
+                self._output.flush()
+        finally:
+            if self._files is not None:
+                self._files.close()
+
+    def _replace(self, data: bytes, height: int) -> None:
+        """Write where the tree stood; the last `height` lines are the new tree."""
+        erased = _LINE_UP * self._height + _ERASE_BELOW if self._height else b""
+        self._terminal.write(erased + data)
+        self._terminal.flush()
+        self._height = height
+
+    def _sorted(self, items: Iterable[Item]) -> bytes:
+        """Apply the changes, write what goes elsewhere, and return what goes above the tree."""
+        above: list[bytes] = []
+        elsewhere: list[bytes] = []
+        for item in items:
+            if isinstance(item, Change):
+                self._tree.apply(item.path, item.state, item.detail)
+            elif not isinstance(item, RankOutput):
+                above.append(self._above.word(item.text))
+            elif item.is_detail:
+                continue
+            elif self._output is not None and item.stream is OutputStream.OUTPUT:
+                elsewhere.append(self._elsewhere.output(item.rank, item.data))
+            else:
+                above.append(self._above.output(item.rank, item.data))
+        if self._output is not None and elsewhere:
+            for piece in elsewhere:  # what is small is gathered there
+                self._output.write(piece)
+            self._output.flush()
+        above.append(self._above.end_line())  # the tree begins a line of its own
+        return b"".join(above)
+
+    def _drawn(self) -> list[Line]:
+        size = self._console.size
+        return picture(
+            self._tree,
+            self._clock() - self._began,
+            width=size.width,
+            height=min(HIGHEST, max(1, size.height // 2)),
+        )
+
+    def _rendered(self, line: Line) -> bytes:
+        text = Text.assemble(*((piece.text, _STYLES.get(piece.style, "")) for piece in line))
+        with self._console.capture() as captured:
+            self._console.print(text, no_wrap=True, overflow="ellipsis")
+        return captured.get().encode(errors="replace")

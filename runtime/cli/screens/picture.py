@@ -1,0 +1,141 @@
+"""Draws the states of a machine as a few lines of styled text, however large it is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from gcm.records import dataclass
+from runtime.cli.screens.tree import (
+    BAD,
+    DONE,
+    ENDED,
+    FAILED,
+    LOST,
+    PLANNED,
+    READY,
+    RUNNING,
+    STARTING,
+    UP,
+    ProgressPart,
+    ProgressTree,
+)
+
+GLYPHS = {
+    PLANNED: "·",
+    STARTING: "○",
+    UP: "◐",
+    READY: "◐",
+    RUNNING: "●",
+    DONE: "✓",
+    FAILED: "✗",
+    LOST: "✗",
+    ENDED: "✓",
+}
+_UNKNOWN = "?"
+_USUAL_WORDS = len("starting MPI")
+
+
+@dataclass(frozen=True, slots=True)
+class StyledText:
+    """Some text; `style` is a state whose look it has, `title`, or empty."""
+
+    text: str
+    style: str = ""
+
+
+Line = tuple[StyledText, ...]
+
+
+def picture(tree: ProgressTree, seconds: float, *, width: int, height: int) -> list[Line]:
+    """Return at most `height` lines: everything where it fits, else what matters most.
+
+    First all clusters under their sites; where that is too much, sites with counts and only the
+    clusters that failed; where even that is too much, as much of it as fits.
+    """
+    head = _head(tree, seconds)
+    lines = [*_in_full(tree, width)]
+    if 1 + len(lines) > height:
+        lines = [*_folded(tree)]
+    if 1 + len(lines) > height:
+        left = len(lines) - max(0, height - 2)
+        lines = [*lines[: max(0, height - 2)], (StyledText(f"   and {left} more"),)]
+    return [head, *lines][:height]
+
+
+def plain(line: Line) -> str:
+    """Return the text of a line."""
+    return "".join(piece.text for piece in line)
+
+
+def _head(tree: ProgressTree, seconds: float) -> Line:
+    phase = tree.phase()
+    counts = tree.rank_states()
+    ranks = ", ".join(f"{number} {state}" for state, number in counts.items())
+    told = f"  {ranks}" if ranks else ""
+    style = FAILED if phase.endswith("failure") else phase
+    return (
+        StyledText(tree.name, "title"),
+        StyledText(f"  {phase}", style),
+        StyledText(f"  {seconds:.0f} s{told}"),
+    )
+
+
+def _in_full(tree: ProgressTree, width: int) -> Iterator[Line]:
+    names = max((len(part.name.partition("/")[2]) for part in tree.clusters), default=0)
+    words = max(_USUAL_WORDS, *(len(part.words) for part in tree.clusters))
+    last_site = len(tree.sites) - 1 + bool(tree.others)
+    for number, (site, clusters) in enumerate(tree.sites):
+        fork, rail = ("├─ ", "│  ") if number < last_site else ("└─ ", "   ")
+        yield (StyledText(fork), StyledText(site))
+        for place, part in enumerate(clusters, 1):
+            branch = rail + ("├─ " if place < len(clusters) else "└─ ")
+            text = f"{part.identifier} {part.name.partition('/')[2]:<{names}}  "
+            room = width - len(branch) - len(text) - words - 2
+            state = StyledText(f"{part.words:<{words}}", part.summed_up)
+            yield (StyledText(branch), StyledText(text), state, *_ranks(part, room))
+    yield from _others(tree.others.values())
+
+
+def _ranks(part: ProgressPart, room: int) -> Iterator[StyledText]:
+    if not part.ranks:
+        return
+    yield StyledText("  ")
+    if len(part.ranks) > room:
+        yield StyledText(part.counted()[: max(0, room)])
+        return
+    for state in part.ranks:
+        yield StyledText(GLYPHS.get(state, _UNKNOWN), state)
+
+
+def _others(parts: Iterable[ProgressPart]) -> Iterator[Line]:
+    for place, part in enumerate(parts := list(parts), 1):
+        branch = "├─ " if place < len(parts) else "└─ "
+        yield (StyledText(branch), StyledText(f"{part.name}  "), StyledText(part.words, part.state))
+
+
+def _folded(tree: ProgressTree) -> Iterator[Line]:
+    for site, clusters in tree.sites:
+        states = Counter(part.summed_up for part in clusters)
+        counts = ", ".join(f"{number} {state}" for state, number in states.items())
+        style = next((state for state in states if state in BAD), "")
+        noun = "cluster" if len(clusters) == 1 else "clusters"
+        yield (
+            StyledText("── "),
+            StyledText(f"{site}  {len(clusters)} {noun}: "),
+            StyledText(counts, style),
+        )
+        for part in clusters:
+            if part.summed_up in BAD:
+                yield (
+                    StyledText("   └─ "),
+                    StyledText(f"{part.identifier} "),
+                    StyledText(part.words, FAILED),
+                )
+    for part in tree.others.values():
+        if part.state in BAD:
+            yield (
+                StyledText("── "),
+                StyledText(f"{part.name}  "),
+                StyledText(part.words, part.state),
+            )

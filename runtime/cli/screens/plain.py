@@ -1,0 +1,82 @@
+"""Writes output as it comes: that of the application to its streams, news to standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import BinaryIO
+
+from runtime.cli.screens.called import COMMAND
+from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.printer import Item, RankOutput, Word
+from runtime.cli.screens.rank_output import RankFiles, SharedStream
+from runtime.launchers.base import OutputStream
+
+
+class PlainScreen:
+    """A screen for pipes, files and users who want no live tree; without `news` it tells none.
+
+    A last line without its end stays so on standard output, unless `ends_lines`.
+    """
+
+    pause = 0.0
+    patience: float | None = None
+
+    def __init__(
+        self,
+        output: BinaryIO,
+        error: BinaryIO,
+        *,
+        news: PlainLines | None,
+        tags: bool = False,
+        files: RankFiles | None = None,
+        ends_lines: bool = False,
+    ) -> None:
+        self._targets = {OutputStream.OUTPUT: output, OutputStream.ERROR: error}
+        self._streams = {stream: SharedStream(tags=tags) for stream in OutputStream}
+        self._news = news
+        self._files = files
+        self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)
+
+    def show(self, items: Sequence[Item]) -> None:
+        """Write the items in order, and let go of them at once."""
+        keep(items, self._files)
+        for stream, pieces in groupby(self._pieces(items), key=lambda pair: pair[0]):
+            self._write(stream, (piece for _, piece in pieces))
+
+    def close(self) -> None:
+        """End the last lines, and close the files of the ranks."""
+        try:
+            for stream in self._ends:
+                if rest := self._streams[stream].end_line():
+                    self._write(stream, (rest,))
+        finally:
+            if self._files is not None:
+                self._files.close()
+
+    def _write(self, stream: OutputStream, pieces: Iterable[bytes]) -> None:
+        target = self._targets[stream]
+        for piece in pieces:  # what is small is gathered by the target
+            target.write(piece)
+        target.flush()
+
+    def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[OutputStream, bytes]]:
+        for item in items:
+            if isinstance(item, RankOutput):
+                if not item.is_detail:
+                    yield item.stream, self._streams[item.stream].output(item.rank, item.data)
+            elif isinstance(item, Word):
+                yield OutputStream.ERROR, self._streams[OutputStream.ERROR].word(item.text)
+            elif self._news and (told := self._news.told(item.path, item.state, item.detail)):
+                yield (
+                    OutputStream.ERROR,
+                    self._streams[OutputStream.ERROR].word(f"{COMMAND}: {told}"),
+                )
+
+
+def keep(items: Iterable[Item], files: RankFiles | None) -> None:
+    """Write the output of ranks to their files, where there are some."""
+    if files is not None:
+        for item in items:
+            if isinstance(item, RankOutput):
+                files.write(item.rank, item.stream, item.data)

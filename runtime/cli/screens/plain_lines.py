@@ -1,0 +1,77 @@
+"""Tells the progress of a machine line by line, for logs and pipes."""
+
+from __future__ import annotations
+
+from gcm.cli.output import counted
+from runtime.cli.screens.tree import (
+    BAD,
+    DONE,
+    ENDED,
+    READY,
+    RUNNING,
+    UP,
+    ProgressPart,
+    ProgressTree,
+)
+
+MANY_CLUSTERS = 16
+"""With more clusters than this only sites, the whole and what fails are told about."""
+
+
+class PlainLines:
+    """Turns each change of state into a line, or into nothing where it says little."""
+
+    def __init__(self, tree: ProgressTree) -> None:
+        self._tree = tree
+        self._is_large = len(tree.clusters) > MANY_CLUSTERS
+        self._told_running = False
+
+    def told(self, path: str, state: str, detail: str = "") -> str:
+        """Apply a change and return the line about it, which may be empty."""
+        self._tree.apply(path, state, detail)
+        if state == RUNNING:
+            return self._running()
+        found = self._tree.cluster_of(path)
+        if found is None:
+            return self._other(path, state, detail)
+        cluster, identifier = found
+        if identifier != cluster.identifier:
+            return _with(f"{identifier} {cluster.name}: {state}", detail) if state in BAD else ""
+        if state in BAD:
+            return f"{identifier} {cluster.name}: {cluster.words}"
+        told = "" if self._is_large or state == ENDED else _told(cluster)
+        return f"{identifier} {cluster.name}: {told}" if told else ""
+
+    def _running(self) -> str:
+        ranks = self._tree.rank_states()
+        if self._told_running or ranks[RUNNING] < ranks.total():
+            return ""
+        self._told_running = True
+        clusters = sum(bool(part.ranks) for part in self._tree.clusters)
+        return f"running: {counted(ranks.total(), 'rank')} in {counted(clusters, 'cluster')}"
+
+    def _other(self, path: str, state: str, detail: str) -> str:
+        part = self._tree.others.get(path)
+        if part is not None:
+            return f"{part.name}: {part.words}"
+        where = f"site {self._tree.site_names[path]}" if path in self._tree.site_names else "grid"
+        if state in BAD:
+            return _with(f"{where}: {state}", detail)
+        is_ready = self._is_large and state == UP and detail == "handshake"
+        return f"{where}: {READY}" if is_ready else ""
+
+
+def _told(cluster: ProgressPart) -> str:
+    """Return what is worth a line: not what only begins, nor what the next line says anyway."""
+    match cluster.state, cluster.detail:
+        case ("up", "front-end"):
+            return cluster.words
+        case ("up", "ranks"):
+            return f"{counted(len(cluster.ranks), 'rank')} up"
+        case ("done", detail):
+            return _with(DONE, detail)
+    return ""
+
+
+def _with(text: str, detail: str) -> str:
+    return f"{text}, {detail}" if detail else text

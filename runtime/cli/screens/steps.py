@@ -1,0 +1,113 @@
+"""Shows the steps of a submission: a small tree on a terminal, else a line for each thing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from runtime.cli.screens.picture import GLYPHS
+from runtime.peers.submission import StepNews, Steps, StepState, SubmissionStep
+from runtime.processes.launcher.listener import RunListener
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
+
+_STYLES = {
+    StepState.PLANNED: "dim",
+    StepState.RUNNING: "yellow",
+    StepState.DONE: "green",
+    StepState.FAILED: "bold red",
+}
+
+
+Hears = Callable[[SubmissionStep], None]
+"""Is told of each step before it begins."""
+
+
+class StepsScreen:
+    """What a person sees of the steps; on a terminal until the run has a tree of its own."""
+
+    def __init__(self, *, is_live: bool, is_quiet: bool) -> None:
+        self.steps = Steps(self._told)
+        self._is_quiet = is_quiet
+        self._live: Live | None = None
+        if is_live and not is_quiet:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(stderr=True, highlight=False, force_terminal=True)
+            self._live = Live(console=console, refresh_per_second=10, auto_refresh=False)
+            self._live.start()
+
+    def close(self) -> None:
+        """Leave what is shown where it is."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _told(self, news: StepNews) -> None:
+        if self._is_quiet:
+            return
+        with suppress(OSError):  # nobody may read it any more
+            if self._live is not None:
+                self._live.update(self._drawn(), refresh=True)
+            elif news.detail or news.state is StepState.RUNNING:
+                detail = f": {news.detail}" if news.detail else ""
+                print(f"gcm-run: {news.step}{detail}", file=sys.stderr, flush=True)
+
+    def _drawn(self) -> Text:
+        from rich.text import Text
+
+        shown = Text()
+        for step, state in self.steps.states.items():
+            fork = "└─ " if step is SubmissionStep.WATCH else "├─ "
+            detail = self.steps.details[step].splitlines()
+            words = f"{step.value}{f': {detail[0]}' if detail else ''}"
+            shown.append(fork)
+            shown.append(f"{GLYPHS[state]} {words}\n", _STYLES[state])
+        shown.rstrip()
+        return shown
+
+
+class StepListener:
+    """Tells which step a run is in, as a part of the machine, and passes all on.
+
+    All front-ends that are up are the end of the launch, ranks that run that of the handshake.
+    """
+
+    def __init__(self, inner: RunListener, clusters: int, hears: Hears) -> None:
+        self._inner = inner
+        self._clusters = clusters
+        self._hears = hears
+        self._reached: set[str] = set()
+        self._steps = Steps(self._told)
+        self._steps.states |= {one: StepState.DONE for one in SubmissionStep if one.number < _FIRST}
+
+    def state(self, path: str, state: str, detail: str = "") -> None:
+        """Pass a change on."""
+        if self._steps.current is None:
+            self._steps.enter(SubmissionStep.LAUNCH)
+        self._inner.state(path, state, detail)
+        if (state, detail) == ("up", "front-end"):
+            self._reached.add(path)
+            if len(self._reached) == self._clusters:
+                self._enter(SubmissionStep.TABLE)
+        elif state == "running" and self._steps.current is SubmissionStep.TABLE:
+            self._enter(SubmissionStep.WATCH)
+
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        """Pass some output on."""
+        self._inner.output(identifier, stream, data, taken)
+
+    def _enter(self, step: SubmissionStep) -> None:
+        self._hears(step)
+        self._steps.enter(step)
+
+    def _told(self, news: StepNews) -> None:
+        self._inner.state(f"/grid/{news.step}", str(news.state))
+
+
+_FIRST = SubmissionStep.LAUNCH.number

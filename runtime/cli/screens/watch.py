@@ -1,0 +1,149 @@
+"""Between the engine and the screen: what the engine tells becomes items to print, in order."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from runtime.cli.screens.called import COMMAND
+from runtime.cli.screens.history import History
+from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
+from runtime.launchers.base import OutputStream
+from runtime.processes.launcher.listener import TRACEBACK
+
+GIVE_UP_SECONDS = 8.0
+"""How long a run that was told to end at once may take for it."""
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Watch:
+    """The listener of a run.
+
+    Every rank's traceback is shown only with `all_tracebacks`, and what launchers of MPI say only
+    if they are not to be `quiet`; both are in the files of the ranks in any case.
+    """
+
+    def __init__(
+        self,
+        put: Callable[[Item], None],
+        history: History,
+        clock: Callable[[], float],
+        *,
+        all_tracebacks: bool = False,
+        quiet: bool = False,
+    ) -> None:
+        self._put = put
+        self._history = history
+        self._clock = clock
+        self._all_tracebacks = all_tracebacks
+        self._quiet = quiet
+
+    def state(self, path: str, state: str, detail: str = "") -> None:
+        """Show the change, and remember when it came."""
+        self._history.note(path, state, self._clock())
+        self._put(Change(path, state, detail))
+
+    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
+        """Show some output."""
+        if stream == TRACEBACK:
+            stream, is_detail = OutputStream.ERROR, not self._all_tracebacks
+        else:
+            is_detail = self._quiet and identifier.count(":") == 1  # the `mpiexec` of a cluster
+        self._put(RankOutput(identifier, OutputStream(stream), data, taken, is_detail=is_detail))
+
+
+class EndSignals:
+    """Signals that end a run: the first one in order, the second one at once.
+
+    `press` tells the run. Should it not come to its end even then, `give_up` ends this process
+    with a code, after some seconds or at the third signal; what it has started ends with it.
+    `code` is that of the first signal, as a shell reports it; None: no signal came. SIGQUIT, which
+    is Ctrl-\\, ends nothing: `explain` tells what the run is doing.
+    """
+
+    def __init__(
+        self,
+        printer: Printer,
+        press: Callable[[], None],
+        give_up: Callable[[int], object] = os._exit,
+        *,
+        explain: Callable[..., None] | None = None,
+    ) -> None:
+        self.code: int | None = None
+        self._times = 0
+        self._printer = printer
+        self._press = press
+        self._give_up = give_up
+        self._explain = explain
+        self._last: threading.Timer | None = None
+
+    def came(self, number: int, _frame: FrameType | None = None) -> None:
+        """Be told of a signal; fit to be a signal handler."""
+        self._times += 1
+        if self.code is None:
+            self.code = 128 + number
+        if self._times == 2:
+            self._last = threading.Timer(GIVE_UP_SECONDS, self._give_up, (self.code,))
+            self._last.daemon = True
+            self._last.start()
+        elif self._times > 2:
+            self._give_up(self.code)
+        if self._times <= 2:
+            self._printer.put(Word(_words(number, self._times)))
+        self._press()
+
+    @contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Handle the signals inside the block; elsewhere than in the main thread nobody can."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        # what was ignored from the beginning stays so: that is how `nohup` lets a run go on
+        heard = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
+        before = {number: signal.signal(number, self.came) for number in heard}
+        if self._explain is not None:
+            before[signal.SIGQUIT] = signal.signal(signal.SIGQUIT, self._explain)
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            if self._last is not None:
+                self._last.cancel()
+
+
+def _words(number: int, times: int) -> str:
+    if times > 1:
+        return f"{COMMAND}: ending everything at once"
+    if number == signal.SIGINT:
+        return f"{COMMAND}: stopping; press Ctrl-C again to end everything at once"
+    return f"{COMMAND}: stopping on {signal.Signals(number).name}"
+
+
+class LogLines(logging.Handler):
+    """Prints what is logged as words of gcm-deploy, so that it does not tear the live tree."""
+
+    def __init__(self, put: Callable[[Item], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._put = put
+        self.setFormatter(logging.Formatter(f"{COMMAND}: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one record."""
+        self._put(Word(self.format(record)))
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Take part in logging inside the block."""
+        root = logging.getLogger("runtime")
+        root.addHandler(self)
+        try:
+            yield
+        finally:
+            root.removeHandler(self)

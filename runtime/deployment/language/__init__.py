@@ -1,0 +1,1 @@
+"""The language of descriptors: one table, and what is made of it."""

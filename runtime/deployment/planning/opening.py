@@ -1,0 +1,210 @@
+"""The steps from nothing to a running application, in the order that dependencies demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gcm.records import dataclass
+from runtime.deployment.model import (
+    ASSEMBLY,
+    Application,
+    DeployedCluster,
+    Deployment,
+    HelperProcess,
+    NodeAddress,
+    Position,
+    ProcessKind,
+)
+from runtime.deployment.planning.assembly import Level
+from runtime.deployment.planning.commands import (
+    front_end_command,
+    helper_command,
+    node_command,
+    ranks_command,
+    ranks_environment,
+    shared_front_end_command,
+)
+from runtime.deployment.planning.steps import Step, StepKind, in_order
+from runtime.deployment.planning.workplace import workplace_of
+
+HERE = "here"
+_WHOLE_GRID = "handshake:grid"
+_ASSEMBLE = "assemble"
+
+
+def opening_steps(deployment: Deployment) -> tuple[Step, ...]:
+    """Return every step up to the start of the application, by depth."""
+    return in_order(_Opening(deployment, _up_when(deployment), _first_with(deployment)).steps())
+
+
+def levels_at(deployment: Deployment, position: Position) -> tuple[str, ...]:
+    """Return the levels of the hierarchy that the front-end of a cluster hosts."""
+    site, cluster = position
+    levels: list[str] = [Level.CLUSTER]
+    if deployment.sites[site].leader == cluster:
+        levels.append(Level.SITE)
+        if deployment.leader == site:
+            levels.append(Level.GRID)
+    return tuple(levels)
+
+
+def _first_with(deployment: Deployment) -> dict[str, Position]:
+    """Return for each Python of this machine the first cluster here that has it."""
+    local = [one for one in deployment.clusters() if one.is_local]
+    return {one.front_end.python: one.position for one in reversed(local)}
+
+
+def _up_when(deployment: Deployment) -> dict[str, tuple[str, ...]]:
+    """Return the steps that have to be up before an application, process or assembly is."""
+    up = {
+        application.name: tuple(
+            f"handshake:{deployment.cluster(position).identifier}"
+            for position in application.clusters
+        )
+        for application in deployment.applications
+    }
+    up |= {process.name: tuple(_step_names(process)) for process in deployment.processes}
+    return {**up, ASSEMBLY: (_ASSEMBLE,)}
+
+
+def _step_names(process: HelperProcess) -> list[str]:
+    name = f"process:{process.name}"
+    if process.kind is ProcessKind.MPI:
+        return [name]
+    copies = [f"{name}@{host}" if host else name for host in process.hosts or ("",)]
+    if process.number == 1:
+        return copies
+    return [f"{copy}#{number}" for copy in copies for number in range(process.number)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    deployment: Deployment
+    up_when: dict[str, tuple[str, ...]]
+    first_with: dict[str, Position]
+
+    def steps(self) -> Iterator[Step]:
+        codes = {one.name: one for one in self.deployment.applications}
+        before_ranks = {name: self._before(name) for name in codes}
+        for cluster in self.deployment.clusters():
+            code = codes.get(cluster.application)
+            yield self._front_end(cluster)
+            if code is not None and cluster.ranks:
+                yield self._ranks(cluster, code, before_ranks[code.name])
+        for process in self.deployment.processes:
+            yield from self._helpers(process)
+        yield from self._handshakes()
+        yield from self._components()
+        last = [_WHOLE_GRID]
+        if self.deployment.assembly is not None:
+            last.append(_ASSEMBLE)
+        helpers = [name for one in self.deployment.processes for name in self.up_when[one.name]]
+        yield Step("start", StepKind.START, "grid", depends_on=(*last, *helpers))
+
+    def _before(self, name: str) -> tuple[str, ...]:
+        return tuple(
+            step
+            for before in self.deployment.dependencies.get(name, ())
+            for step in self.up_when[before]
+        )
+
+    def _front_end(self, cluster: DeployedCluster) -> Step:
+        argv, within = self._process_of(cluster)
+        return Step(
+            name=_front_end_name(cluster),
+            kind=StepKind.FRONT_END,
+            place=cluster.path,
+            argv=argv,
+            within=within,
+            files=workplace_of(self.deployment, cluster).files,
+            folder=cluster.front_end.folder,
+        )
+
+    def _process_of(self, cluster: DeployedCluster) -> tuple[tuple[str, ...], str]:
+        """Return the command of a front-end, or none and the step whose process it begins in.
+
+        The front-ends of this machine that have the same Python begin as one process.
+        """
+        if not cluster.is_local:
+            levels = levels_at(self.deployment, cluster.position)
+            return front_end_command(cluster, levels), ""
+        python = cluster.front_end.python
+        first = self.first_with[python]
+        if first == cluster.position:
+            return shared_front_end_command(python), ""
+        return (), _front_end_name(self.deployment.cluster(first))
+
+    def _ranks(self, cluster: DeployedCluster, code: Application, before: tuple[str, ...]) -> Step:
+        front_end = _front_end_name(cluster)
+        program = workplace_of(self.deployment, cluster).program_of(code)
+        return Step(
+            name=f"ranks:{cluster.identifier}",
+            kind=StepKind.RANKS,
+            place=cluster.path,
+            argv=ranks_command(cluster, code, program, self.deployment.umask),
+            depends_on=(front_end, *before),
+            by=front_end,
+            environment=ranks_environment(cluster, code),
+        )
+
+    def _helpers(self, process: HelperProcess) -> Iterator[Step]:
+        before = self._before(process.name)
+        place, by = HERE, ""
+        if process.on is not None:
+            cluster = self.deployment.cluster(process.on)
+            place, by = cluster.path, _front_end_name(cluster)
+        for name in self.up_when[process.name]:
+            host = name.partition("@")[2].partition("#")[0]
+            yield Step(
+                name=name,
+                kind=StepKind.PROCESS,
+                place=host or place,
+                argv=helper_command(process, host),
+                depends_on=(by, *before) if by else before,
+                by=by,
+                environment=process.environment,
+                folder=process.folder,
+                ready_line=process.ready_line,
+                ready_when_finished=process.ready_when_finished,
+            )
+
+    def _handshakes(self) -> Iterator[Step]:
+        for cluster in self.deployment.clusters():
+            below = f"ranks:{cluster.identifier}" if cluster.ranks else _front_end_name(cluster)
+            name = f"handshake:{cluster.identifier}"
+            yield Step(name, StepKind.HANDSHAKE, cluster.path, depends_on=(below,))
+        for number, site in enumerate(self.deployment.sites):
+            below_site = tuple(f"handshake:{cluster.identifier}" for cluster in site.clusters)
+            name = f"handshake:{number}"
+            yield Step(name, StepKind.HANDSHAKE, site.name, depends_on=below_site)
+        below_grid = tuple(f"handshake:{number}" for number in range(len(self.deployment.sites)))
+        yield Step(_WHOLE_GRID, StepKind.HANDSHAKE, "grid", depends_on=below_grid)
+
+    def _components(self) -> Iterator[Step]:
+        if self.deployment.assembly is None:
+            return
+        before, names = self._before(ASSEMBLY), []
+        used = {address for one in self.deployment.virtual_nodes for address in one.nodes}
+        for address in sorted(used, key=lambda one: (one.cluster, one.number)):
+            step = self._node(address, before)
+            names.append(step.name)
+            yield step
+        # The launcher reads the assembly and keeps its tree; only primitives live on nodes.
+        yield Step(_ASSEMBLE, StepKind.ASSEMBLE, HERE, depends_on=(*before, *names))
+
+    def _node(self, address: NodeAddress, before: tuple[str, ...]) -> Step:
+        cluster = self.deployment.cluster(address.cluster)
+        node = cluster.nodes[address.number]
+        front_end = _front_end_name(cluster)
+        return Step(
+            name=f"node:{cluster.path}/{node.name}",
+            kind=StepKind.NODE,
+            place=f"{cluster.path}/{node.name}",
+            argv=node_command(cluster, node),
+            depends_on=(front_end, *before),
+            by=front_end,
+        )
+
+
+def _front_end_name(cluster: DeployedCluster) -> str:
+    return f"front-end:{cluster.identifier}"

@@ -1,0 +1,87 @@
+"""From a checked deployment to the plan: who starts where, in which order, with which files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from gcm.records import dataclass
+from runtime.deployment.model import DeployedCluster, Deployment, Position
+from runtime.deployment.planning.assembly import ExportedComponent, implied_assembly
+from runtime.deployment.planning.closing import closing_steps
+from runtime.deployment.planning.opening import opening_steps
+from runtime.deployment.planning.program_files import ProgramFiles
+from runtime.deployment.planning.steps import Step
+from runtime.topology import Grid, Identifier, Node
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlacement:
+    """Where one rank runs, and what."""
+
+    identifier: Identifier
+    cluster: DeployedCluster
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentPlan:
+    """What a deployment will do, before anything is done.
+
+    `steps` come in the order of their depth; those of one depth start in parallel. `closing` are
+    the steps after the end of the application. `programs` is what of the folder of an application
+    is copied, as far as somebody has looked.
+    """
+
+    deployment: Deployment
+    grid: Grid
+    steps: tuple[Step, ...]
+    closing: tuple[Step, ...]
+    programs: Mapping[str, ProgramFiles] = field(default_factory=dict)
+
+    @property
+    def depth(self) -> int:
+        """Return how many steps follow each other at most; it does not grow with the clusters."""
+        return 1 + max((step.depth for step in self.steps), default=-1)
+
+    @property
+    def grid_front_end(self) -> Position:
+        """Return the cluster whose front-end hosts the grid component."""
+        return self.site_front_end(self.deployment.leader)
+
+    def site_front_end(self, site: int) -> Position:
+        """Return the cluster whose front-end hosts the component of a site."""
+        return (site, self.deployment.sites[site].leader)
+
+    def step(self, name: str) -> Step:
+        """Return the step of that name; raises `KeyError`."""
+        for step in (*self.steps, *self.closing):
+            if step.name == name:
+                return step
+        raise KeyError(name)
+
+    def placements(self) -> Iterator[RankPlacement]:
+        """Yield where every rank runs, in the order of the grid's ranks."""
+        for cluster in self.deployment.clusters():
+            rank = 0
+            for node in cluster.nodes:
+                for _ in range(node.ranks):
+                    yield RankPlacement(Identifier(*cluster.position, rank), cluster, node)
+                    rank += 1
+
+    def components(self) -> ExportedComponent:
+        """Return the assembly of wrapper and clustering components that the machine implies."""
+        return implied_assembly(self.grid)
+
+
+def make_plan(
+    deployment: Deployment, programs: Mapping[str, ProgramFiles] | None = None
+) -> DeploymentPlan:
+    """Return the plan of a checked deployment. Nothing is started, read or written."""
+    return DeploymentPlan(
+        deployment=deployment,
+        grid=deployment.grid(),
+        steps=opening_steps(deployment),
+        closing=closing_steps(deployment),
+        programs=programs or {},
+    )

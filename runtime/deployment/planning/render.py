@@ -1,0 +1,225 @@
+"""Shows a plan: as text for people, as plain values for programs."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from runtime.deployment.model import DeployedCluster
+from runtime.deployment.planning.opening import HERE, levels_at
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.deployment.planning.program_files import readable
+from runtime.deployment.planning.steps import EVERYTHING, FileMove, Step, StepKind
+from runtime.deployment.planning.workplace import workplace_of
+from runtime.deployment.variables import Variable
+
+
+def render_plan(plan: DeploymentPlan) -> str:
+    """Return the whole plan as text: the machine, the steps with their commands, the end."""
+    lines = [*_summary(plan), "", *_machine(plan), "", *_programs(plan)]
+    return "\n".join([*lines, *_order(plan), *_end(plan)]) + "\n"
+
+
+def render_variables(variables: Iterable[Variable]) -> str:
+    """Return each variable with its value and where the value came from."""
+    lines = [f"{one.name} = {one.value}  ({one.origin}: {one.source})" for one in variables]
+    return "\n".join(lines) + "\n" if lines else "no variables\n"
+
+
+def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
+    """Return the whole plan as plain values, ready for JSON."""
+    deployment = plan.deployment
+    return {
+        "name": deployment.name,
+        "ranks": plan.grid.size,
+        "depth": plan.depth,
+        "variables": [
+            {
+                "name": one.name,
+                "value": one.value,
+                "origin": str(one.origin),
+                "source": one.source,
+            }
+            for one in deployment.variables
+        ],
+        "sites": [
+            {
+                "name": site.name,
+                "identifier": str(number),
+                "clusters": [_cluster_as_dict(plan, cluster) for cluster in site.clusters],
+            }
+            for number, site in enumerate(deployment.sites)
+        ],
+        "virtual_nodes": {
+            one.name: [
+                f"{cluster.path}/{cluster.nodes[address.number].name}"
+                for address in one.nodes
+                for cluster in [deployment.cluster(address.cluster)]
+            ]
+            for one in deployment.virtual_nodes
+        },
+        "programs": {
+            name: {
+                "files": len(files.files),
+                "bytes": files.size,
+                "largest": dict(files.largest()),
+                "ignored": list(files.ignored),
+                "skipped": list(files.skipped),
+            }
+            for name, files in plan.programs.items()
+        },
+        "steps": [step.as_dict() for step in plan.steps],
+        "closing": [step.as_dict() for step in plan.closing],
+    }
+
+
+def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, object]:
+    at = workplace_of(plan.deployment, cluster)
+    return {
+        "name": cluster.name,
+        "identifier": cluster.identifier,
+        "levels": list(levels_at(plan.deployment, cluster.position)),
+        "route": [hop.destination for hop in cluster.hops],
+        "address": cluster.front_end.address,
+        "reachability": str(cluster.reachability),
+        "application": cluster.application,
+        "works_in": {"folder": at.folder, "copy": at.is_copy, "staged": at.is_staged},
+        "flavour": str(cluster.mpi.flavour),
+        "nodes": [
+            {"name": node.name, "host": node.host, "ranks": node.ranks} for node in cluster.nodes
+        ],
+    }
+
+
+def _summary(plan: DeploymentPlan) -> list[str]:
+    deployment = plan.deployment
+    clusters = list(deployment.clusters())
+    nodes = sum(len(cluster.nodes) for cluster in clusters)
+    counts = ", ".join(
+        _count(number, what)
+        for number, what in (
+            (len(deployment.sites), "site"),
+            (len(clusters), "cluster"),
+            (nodes, "node"),
+            (plan.grid.size, "rank"),
+        )
+    )
+    return [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
+
+
+def _machine(plan: DeploymentPlan) -> Iterator[str]:
+    site, cluster = plan.grid_front_end
+    yield f"grid (led by the front-end of {site}:{cluster})"
+    for number, found in enumerate(plan.deployment.sites):
+        leader = plan.site_front_end(number)
+        yield f"  site {number} {found.name} (led by the front-end of {leader[0]}:{leader[1]})"
+        for one in found.clusters:
+            yield f"    cluster {one.identifier} {one.name}: {', '.join(_facts(one))}"
+            yield f"      {_work(plan, one)}"
+            yield from (f"      {line}" for line in _nodes(one))
+    for virtual in plan.deployment.virtual_nodes:
+        names = [
+            f"{owner.path}/{owner.nodes[address.number].name}"
+            for address in virtual.nodes
+            for owner in [plan.deployment.cluster(address.cluster)]
+        ]
+        yield f"  virtual node {virtual.name}: {' '.join(names)}"
+
+
+def _facts(cluster: DeployedCluster) -> list[str]:
+    return [
+        cluster.way,
+        f"reachability {cluster.reachability}",
+        f"MPI {cluster.mpi.flavour}",
+        f"runs {cluster.application}" if cluster.application else "runs no application",
+    ]
+
+
+def _work(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
+    """Return where the ranks of a cluster start."""
+    at = workplace_of(plan.deployment, cluster)
+    if not at.is_copy:
+        return f"works in {at.folder}"
+    if not at.is_staged:
+        return "works in a folder made for it"
+    files = plan.programs.get(cluster.application)
+    return f"works in a copy of {at.folder}" + (f" ({files})" if files is not None else "")
+
+
+def _programs(plan: DeploymentPlan) -> Iterator[str]:
+    """Yield what is copied of each program folder, the largest first."""
+    for code in plan.deployment.applications:
+        files = plan.programs.get(code.name)
+        if files is None:
+            continue
+        above = (
+            f", above its limit of {code.stage_limit} MB" if files.exceeds(code.stage_limit) else ""
+        )
+        yield f"copied of {code.folder} for {code.name}: {files}{above}"
+        yield from (f"  {readable(size):>10}  {path}" for path, size in files.largest())
+        if files.ignored:
+            yield f"  left out: {_some(files.ignored)}"
+        if files.skipped:
+            yield f"  cannot be copied: {_some(files.skipped)}"
+        yield ""
+
+
+def _nodes(cluster: DeployedCluster) -> Iterator[str]:
+    first = 0
+    for node in cluster.nodes:
+        where = f"{node.name} ({node.host})" if node.host != node.name else node.name
+        last = first + node.ranks - 1
+        ranks = "no ranks"
+        if node.ranks:
+            ranks = f"{cluster.identifier}:{first}"
+            ranks += f" to {cluster.identifier}:{last}" if node.ranks > 1 else ""
+        yield f"{where}: {ranks}"
+        first = last + 1
+
+
+def _order(plan: DeploymentPlan) -> Iterator[str]:
+    for depth, steps in groupby(plan.steps, key=lambda step: step.depth):
+        yield f"wave {depth + 1}, all at once:"
+        for step in steps:
+            yield from _step(step)
+
+
+def _end(plan: DeploymentPlan) -> Iterator[str]:
+    if plan.closing:
+        yield "after the end, whatever it is, all at once:"
+    for step in plan.closing:
+        yield from _step(step)
+
+
+def _step(step: Step) -> Iterator[str]:
+    by = f" by {step.by}" if step.by else ""
+    place = "" if step.place == HERE else f" at {step.place}"
+    yield f"  {step.name}{place}{by}"
+    if step.depends_on:
+        yield f"    after {_some(step.depends_on)}"
+    for move in step.files:
+        yield f"    {_move(move, step.kind)}"
+    if step.environment:
+        yield f"    with {' '.join(sorted(step.environment))} in its environment"
+    if step.within:
+        yield f"    in the process of {step.within}"
+    if step.argv:
+        yield f"    $ {shlex.join(step.argv)}"
+
+
+def _move(move: FileMove, kind: StepKind) -> str:
+    if kind is not StepKind.FETCH:
+        return f"copy {move.source} to {move.destination}"
+    what = "all that is new" if move.source == EVERYTHING else move.source
+    every = f", also every {move.every:g} s of the run" if move.every else ""
+    return f"bring {what} home to {move.destination}{every}"
+
+
+def _some(names: tuple[str, ...], most: int = 6) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

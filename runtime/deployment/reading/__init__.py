@@ -1,0 +1,1 @@
+"""Reads descriptors: from elements to the model, with all faults at once."""

@@ -1,0 +1,117 @@
+"""Reads which program an application is, and where: its kind, its file or module, its folder."""
+
+from __future__ import annotations
+
+import posixpath
+
+from gcm.documents import Severity
+from runtime.deployment.model import Deployment, ProgramKind
+from runtime.deployment.planning.workplace import workplace_of
+from runtime.deployment.reading.structure import CheckedElement
+from runtime.deployment.surroundings import Reading
+
+
+def read_program(
+    entry: CheckedElement, name: str, reading: Reading
+) -> tuple[ProgramKind, str, str]:
+    """Return the kind of a program, its path or the name of its module, and the program folder."""
+    kind, written = _written(entry, name, reading)
+    is_here = entry.text("stage") != "no"
+    is_file = kind is ProgramKind.SCRIPT or (kind is ProgramKind.EXECUTABLE and "/" in written)
+    path = reading.path(written) if is_file else written
+    if is_file and is_here:
+        reading.existing(written, f"the {kind} of application '{name}'", entry.location)
+    folder = _folder(entry, name, path if is_file else "", reading)
+    if kind is ProgramKind.MODULE and written and is_here:
+        _find_module(written, folder, entry, reading)
+    return kind, path, folder
+
+
+def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[ProgramKind, str]:
+    written = [kind for kind in ProgramKind if entry.has(kind)]
+    if not written and entry.incomplete:
+        return ProgramKind.SCRIPT, ""
+    if len(written) != 1:
+        what = " and ".join(written) if written else "none of them"
+        reading.fault(
+            "one-program",
+            f"application '{name}' needs exactly one of script, module and executable; "
+            f"it has {what}",
+            entry.location,
+        )
+        return ProgramKind.SCRIPT, ""
+    kind = written[0]
+    path = entry.text(kind)
+    if not path:
+        reading.fault("empty-program", f"{kind} of application '{name}' is empty", entry.location)
+    return kind, path
+
+
+def _folder(entry: CheckedElement, name: str, path: str, reading: Reading) -> str:
+    """Return the program folder; `path` is the program's file, empty if it is none."""
+    if not entry.text("folder"):
+        return posixpath.dirname(path) if path else reading.surroundings.folder
+    folder = reading.path(entry.text("folder"))
+    if entry.text("stage") == "no":
+        return folder
+    exists = reading.surroundings.exists
+    reading.existing(
+        entry.text("folder"), f"the program folder of application '{name}'", entry.location
+    )
+    if exists(folder) and not exists(posixpath.join(folder, ".")):
+        reading.fault(
+            "no-folder",
+            f"the program folder of application '{name}' '{folder}' is a file",
+            entry.location,
+            hint="name the folder it is in",
+        )
+    return folder
+
+
+def _find_module(module: str, folder: str, entry: CheckedElement, reading: Reading) -> None:
+    """Report a module that is neither in the program folder nor installed."""
+    base = posixpath.join(folder, *module.split("."))
+    if any(reading.surroundings.exists(one) for one in (f"{base}.py", f"{base}/__main__.py")):
+        return
+    if reading.surroundings.is_installed(module):
+        return
+    reading.fault(
+        "no-such-module",
+        f"there is no module '{module}' in the program folder, and none is installed here",
+        entry.location,
+        hint=f'it was looked for in {folder}; name its folder in folder="...", '
+        'or write stage="no" if it is there on the clusters',
+    )
+
+
+def check_programs(deployment: Deployment, reading: Reading) -> None:
+    """Report programs that would not be in the copies of their program folders."""
+    for cluster in deployment.clusters():
+        code = deployment.application_of(cluster)
+        is_staged = workplace_of(deployment, cluster).is_staged
+        if code is not None and is_staged and code.is_file and code.path and not code.is_inside:
+            reading.fault(
+                "program-outside",
+                f"the {code.kind} of application '{code.name}' is not in its program folder, "
+                f"which is all that is copied to {cluster.path}",
+                code.location,
+                hint=f"{code.path} is not below {code.folder}; name a folder that holds both",
+            )
+            return
+
+
+def check_copies(deployment: Deployment, reading: Reading) -> None:
+    """Warn of copies for several machines that are made where only one of them may see them."""
+    for cluster in deployment.clusters():
+        hosts = {node.host for node in cluster.nodes if node.ranks}
+        if len(hosts) == 1 or cluster.front_end.folder or not cluster.application:
+            continue
+        if workplace_of(deployment, cluster).is_copy:
+            reading.diagnostics.report(
+                "copy-of-one-machine",
+                f"the ranks of cluster '{cluster.path}' are on {len(hosts)} machines and work in a "
+                "copy, which is made in the temporary folder of its front-end",
+                cluster.location,
+                hint='name a folder that all of them share: <front-end folder="..."/>',
+                severity=Severity.WARNING,
+            )

@@ -1,0 +1,152 @@
+"""From an XML descriptor to the checked deployment, with every fault of the document at once."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from dataclasses import replace
+
+from gcm.documents import Diagnostics, Limits, Severity, read_document
+from runtime.deployment.extent import Extent
+from runtime.deployment.language.table import LANGUAGE
+from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
+from runtime.deployment.reading.applications import (
+    read_applications,
+    read_assembly,
+    read_virtual_nodes,
+)
+from runtime.deployment.reading.detection import read_detection
+from runtime.deployment.reading.machine import read_machine
+from runtime.deployment.reading.named_classes import check_named_classes, read_named_classes
+from runtime.deployment.reading.peers import read_peers
+from runtime.deployment.reading.places import Places
+from runtime.deployment.reading.processes import read_dependencies, read_processes
+from runtime.deployment.reading.program import check_copies, check_programs
+from runtime.deployment.reading.replicas import check_replicas
+from runtime.deployment.reading.structure import CheckedElement, check_structure
+from runtime.deployment.reading.transfers import check_results, read_transfers
+from runtime.deployment.surroundings import DescriptorContext, Reading
+from runtime.deployment.variables import Variables, declare_variables
+
+
+def read_descriptor(
+    source: str | os.PathLike[str] | bytes,
+    *,
+    surroundings: DescriptorContext,
+    diagnostics: Diagnostics,
+    name: str | None = None,
+    limits: Limits | None = None,
+) -> Deployment | None:
+    """Return what a descriptor says, or None when it has errors; those are in `diagnostics`.
+
+    `source` is a path or the document itself as bytes, `name` how messages call the latter.
+    Nothing is raised for bad input, and warnings do not keep a deployment from being returned.
+    """
+    errors_before = len(diagnostics.errors)
+    root = read_document(
+        source, name=name, diagnostics=diagnostics, limits=limits if limits else Limits()
+    )
+    if root is None:
+        return None
+    stem = posixpath.splitext(posixpath.basename(root.location.file))[0]
+    extent = Extent(diagnostics)
+    variables = declare_variables(
+        root,
+        settings=surroundings.settings,
+        environment=surroundings.environment,
+        built_in={"folder": surroundings.folder, "name": stem},
+        diagnostics=diagnostics,
+        extent=extent,
+    )
+    entry = check_structure(root, LANGUAGE, variables, diagnostics)
+    if entry is None or extent.is_over:
+        return None
+    reading = Reading(surroundings, diagnostics, extent)
+    deployment = _deployment(entry, stem, variables, reading)
+    if len(diagnostics.errors) == errors_before:
+        check_results(deployment, reading)
+        check_named_classes(deployment, reading)
+        check_replicas(deployment, reading)
+    return deployment if len(diagnostics.errors) == errors_before else None
+
+
+def _deployment(
+    entry: CheckedElement, stem: str, variables: Variables, reading: Reading
+) -> Deployment:
+    grid = entry.only("grid")
+    sites, leader = read_machine(entry, reading)
+    places = Places(sites, reading)
+    applications = read_applications(entry, places, reading)
+    assembly = read_assembly(entry, reading)
+    processes = read_processes(entry, places, reading)
+    if not applications and assembly is None and not entry.incomplete:
+        reading.fault(
+            "nothing-to-run",
+            "the descriptor has neither an <application> nor an <assembly>",
+            entry.location,
+        )
+    deployment = Deployment(
+        name=entry.text("name") or stem,
+        folder=reading.surroundings.folder,
+        sites=_assigned(sites, applications, assembly is not None, reading),
+        leader=leader,
+        applications=applications,
+        processes=processes,
+        dependencies=read_dependencies(entry, applications, processes, reading),
+        assembly=assembly,
+        virtual_nodes=read_virtual_nodes(entry, assembly, places, reading),
+        transfers=read_transfers(entry, places, reading),
+        variables=variables.all(),
+        umask=reading.surroundings.umask,
+        encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
+        detection=read_detection(entry, sites, reading),
+        named_classes=read_named_classes(entry, reading),
+        explain_waits=entry.seconds("explain-waits"),
+        run_timeout=entry.seconds("run-timeout"),
+        peers=read_peers(entry, reading),
+    )
+    check_programs(deployment, reading)
+    check_copies(deployment, reading)
+    return deployment
+
+
+def _assigned(
+    sites: tuple[DeployedSite, ...],
+    applications: tuple[Application, ...],
+    has_assembly: bool,
+    reading: Reading,
+) -> tuple[DeployedSite, ...]:
+    """Return the sites with the application of each cluster; ranks exist only where one runs."""
+    owner: dict[Position, str] = {}
+    for application in applications:
+        for position in application.clusters:
+            if position in owner:
+                path = sites[position[0]].clusters[position[1]].path
+                reading.fault(
+                    "cluster-mapped-twice",
+                    f"application '{application.name}' claims cluster '{path}', "
+                    f"which runs '{owner[position]}'",
+                    application.location,
+                    hint="one cluster runs one application; describe two clusters on one machine",
+                )
+            owner.setdefault(position, application.name)
+    # a fault in a mapping is no reason to complain about the clusters it meant
+    complete = bool(applications) and all(one.clusters for one in applications)
+    assigned = []
+    for site in sites:
+        clusters = []
+        for cluster in site.clusters:
+            name = owner.get(cluster.position, "")
+            nodes = cluster.nodes
+            if not name:
+                nodes = tuple(replace(node, ranks=0) for node in nodes)
+            if not name and complete and not has_assembly:
+                reading.diagnostics.report(
+                    "idle-cluster",
+                    f"no application runs in cluster '{cluster.path}'",
+                    cluster.location,
+                    severity=Severity.WARNING,
+                )
+            clusters.append(replace(cluster, application=name, nodes=nodes))
+        assigned.append(replace(site, clusters=tuple(clusters)))
+    return tuple(assigned)

@@ -1,0 +1,121 @@
+"""Reads which files go to the clusters, and which results come home."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from gcm.documents import Location
+from runtime.deployment.model import Deployment, Direction, FileTransfer, Position
+from runtime.deployment.patterns import picking
+from runtime.deployment.planning.closing import closing_steps
+from runtime.deployment.planning.steps import EVERYTHING
+from runtime.deployment.reading.places import Places
+from runtime.deployment.reading.structure import CheckedElement
+from runtime.deployment.surroundings import Reading
+
+_WORK = "the work folder"
+_HOME = "the program folder"
+_GLOB = re.compile(r"[*?\[]")
+# Patterns of everything, which do not ask for what is ignored, as `__pycache__`.
+_EVERYTHING_TOO = frozenset(("**", "**/*", "**/**"))
+
+
+def read_transfers(
+    root: CheckedElement, places: Places, reading: Reading
+) -> tuple[FileTransfer, ...]:
+    """Return the file transfers; both sides stay within their folders."""
+    return tuple(_transfer(entry, places, reading) for entry in root.each("file-transfer"))
+
+
+def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTransfer:
+    direction = Direction(entry.text("direction") or Direction.IN)
+    source, location = entry.text("source"), entry.location
+    destination = entry.text("destination")
+    clusters: tuple[Position, ...] = places.everywhere()
+    if entry.has("clusters"):
+        clusters = places.clusters(entry.names("clusters"), location)
+    every = entry.seconds("every")
+    if direction is Direction.IN:
+        if every:
+            reading.fault(
+                "every-in",
+                'every is for results: direction="in" brings files once, before the start',
+                location,
+            )
+        destination = destination or posixpath.basename(posixpath.normpath(source))
+        _stay_inside(destination, "destination", _WORK, location, reading)
+        source = reading.existing(source, "the source of the transfer", location)
+        return FileTransfer(direction, source, destination, clusters, location)
+    inside = _stay_inside(source, "source", _WORK, location, reading)
+    if inside and source != EVERYTHING and picking(source) is None:
+        reading.fault(
+            "bad-pattern",
+            f'source="{source}" of <file-transfer> is no pattern',
+            location,
+            hint="close each '[' with a ']'; '*', '?' and '**' stand for any text",
+        )
+    destination = _destination(destination, location, reading)
+    source = posixpath.normpath(source)
+    if source in _EVERYTHING_TOO:
+        source = EVERYTHING
+    return FileTransfer(direction, source, destination, clusters, location, every)
+
+
+def _destination(written: str, location: Location, reading: Reading) -> str:
+    """Return the folder that results come to, and report one that is none of the program's."""
+    plain = written.replace("{site}", "site").replace("{cluster}", "cluster")
+    _stay_inside(plain, "destination", _HOME, location, reading)
+    if "{" in plain or "}" in plain:
+        reading.fault(
+            "bad-destination",
+            f'destination="{written}" of <file-transfer> has a word in braces that means nothing',
+            location,
+            hint="{site} and {cluster} stand for where the results come from",
+        )
+    return written
+
+
+def _stay_inside(path: str, what: str, where: str, location: Location, reading: Reading) -> bool:
+    outside = path.startswith(("/", "~")) or posixpath.normpath(path).split("/")[0] == ".."
+    if outside:
+        reading.fault(
+            "transfer-escapes",
+            f'{what}="{path}" of <file-transfer> leads out of {where}',
+            location,
+            hint="use a relative path that stays inside",
+        )
+    return not outside
+
+
+def check_results(deployment: Deployment, reading: Reading) -> None:
+    """Report results that could not be put where they shall come to lie."""
+    outgoing = [one for one in deployment.transfers if one.direction is Direction.OUT]
+    located = {(one.source, one.every): one.location for one in reversed(outgoing)}
+    told = set[str]()
+    for step in closing_steps(deployment):
+        first: dict[str, str] = {}
+        for move in step.files:
+            location = located.get((move.source, move.every))
+            if location is None:  # nothing was written of it: everything comes home
+                location = deployment.cluster(_position(step.name)).location
+            why = reading.surroundings.cannot_hold(move.destination)
+            if why and why not in told:
+                told.add(why)
+                reading.fault("no-place-for-results", f"results cannot come home: {why}", location)
+            if move.source == EVERYTHING or _GLOB.search(move.source):
+                continue
+            target = posixpath.join(move.destination, move.source)
+            if first.setdefault(target, move.source) != move.source and target not in told:
+                told.add(target)
+                reading.fault(
+                    "results-collide",
+                    f"'{move.source}' and '{first[target]}' would both come to {target}",
+                    location,
+                    hint="give one of them another destination",
+                )
+
+
+def _position(step: str) -> Position:
+    site, cluster = step.split(":")[1:]
+    return int(site), int(cluster)

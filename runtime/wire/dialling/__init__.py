@@ -1,0 +1,1 @@
+"""How connections come about: addresses, routes, dialling, listening, meeting."""

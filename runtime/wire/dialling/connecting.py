@@ -1,0 +1,363 @@
+"""Opening a connection to a peer without waiting: one address after another, until one proves."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+
+from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.encryption import secured
+from runtime.transport.errors import TransportError
+from runtime.transport.lean import socket_for
+from runtime.wire.dialling.directory import UNIX, Directory
+from runtime.wire.dialling.exchange import Exchange
+from runtime.wire.dialling.line import SILENCE_TIMEOUT, WRITE, end_when_silent
+from runtime.wire.errors import NoRoute, PeerLost, said
+from runtime.wire.words import LANE
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
+
+DIAL_TIMEOUT = 4.0
+"""Seconds for the host at an address to answer: it is asked three times within them."""
+
+PROOF_TIMEOUT = 10.0
+"""Seconds for the acceptor of a connection to prove itself while there are other addresses."""
+
+
+class Attempt(Protocol):
+    """A connection that is being opened."""
+
+    @property
+    def is_passive(self) -> bool:
+        """Whether the connection is to come in by the listener."""
+        ...
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the peer's system has taken the connection, which ends when its process does.
+
+        A process that is stopped, or busy in one long call, does not prove itself meanwhile.
+        """
+        ...
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself, so that the peer may use the connection already."""
+        ...
+
+    def describe(self) -> str:
+        """Say what goes on."""
+        ...
+
+    @property
+    def deadline(self) -> float:
+        """When it has to be looked after again."""
+        ...
+
+    def fileno(self) -> int:
+        """Return what to watch; it may be another one after each step."""
+        ...
+
+    @property
+    def events(self) -> int:
+        """What to watch it for."""
+        ...
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        """Go on, without waiting; return the connection once it is open, and what came behind.
+
+        Raises:
+            PeerLost: there is no way to the peer.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give up."""
+        ...
+
+
+class Connector(Protocol):
+    """Opens connections: directly, or by whatever other route there is."""
+
+    def connect(self, peer: int, now: float) -> Attempt:
+        """Begin to open an authenticated connection to a peer; raises PeerLost if none can be."""
+        ...
+
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """Begin to open one more connection, a lane, in the way that the first one was opened.
+
+        None means that it was opened by the other end. Raises PeerLost if none can be opened now.
+        """
+        ...
+
+    def came(self, peer: int, now: float) -> None:
+        """Record that a peer has dialled while this end tried to."""
+        ...
+
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """Record that a connection to a peer is used, opened by this end or the other."""
+        ...
+
+    def has_room(self) -> bool:
+        """Tell whether this end may have one more lane."""
+        ...
+
+
+class CountingConnector(Connector, Protocol):
+    """A connector that counts; `between` are the front-ends between this rank and each peer."""
+
+    between: dict[int, tuple[str, ...]]
+    tries: int
+    failures: int
+
+
+class DirectConnector:
+    """Dials the addresses in the directory: on the same machine the Unix socket, else TCP."""
+
+    def __init__(
+        self,
+        me: int,
+        directory: Directory,
+        credentials: Credentials,
+        *,
+        proof_timeout: float = PROOF_TIMEOUT,
+    ) -> None:
+        self._me = me
+        self._proof_timeout = proof_timeout
+        self._directory = directory
+        self._credentials = credentials
+        self.between: dict[int, tuple[str, ...]] = {}
+        self.tries = 0
+        self.failures = 0
+
+    def connect(self, peer: int, now: float) -> Attempt:
+        """Begin to dial; raises PeerLost if all addresses refuse at once, or there is none."""
+        self.tries += 1
+        try:
+            return _Direct(self, self._dial(peer, self._credentials, now))
+        except PeerLost:
+            self.failures += 1
+            raise
+
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """Begin to dial a lane; None where it is the other end that has dialled."""
+        if peer not in self.between:
+            return None
+        return self._dial(peer, self._credentials.named(self._credentials.name + LANE), now)
+
+    def has_room(self) -> bool:
+        """Tell whether there may be one more lane: nothing is bounded here."""
+        return True
+
+    def _dial(self, peer: int, credentials: Credentials, now: float) -> Dialling:
+        party = self._directory.party(peer)
+        ways = self._directory.ways(self._me, peer)
+        if not ways:
+            raise NoRoute(
+                f"{party} cannot be reached",
+                cure="It has no address here; was it started after this rank?",
+            )
+        patience = self._proof_timeout
+        return Dialling(str(party), party.member, ways, credentials, now, proof_timeout=patience)
+
+    def came(self, peer: int, now: float) -> None:
+        """Do nothing: there are no routes of which one could be better."""
+
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """Take note of how a peer is reached, where it is this end that has dialled."""
+        if is_dialled:
+            self.between[peer] = ()
+        else:
+            self.between.pop(peer, None)
+
+
+class _Direct:
+    """Tells its connector what became of dialling."""
+
+    is_passive = False
+
+    def __init__(self, connector: DirectConnector, dialling: Dialling) -> None:
+        self._connector = connector
+        self._dialling = dialling
+        self.fileno = dialling.fileno
+        self.close = dialling.close
+        self.describe = dialling.describe
+
+    @property
+    def is_taken(self) -> bool:
+        return self._dialling.is_taken
+
+    @property
+    def has_proved(self) -> bool:
+        return self._dialling.has_proved
+
+    @property
+    def deadline(self) -> float:
+        return self._dialling.deadline
+
+    @property
+    def events(self) -> int:
+        return self._dialling.events
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        try:
+            return self._dialling.step(now)
+        except PeerLost:
+            self._connector.failures += 1
+            raise
+
+
+class Dialling:
+    """Tries one address after another; `words` are how errors name the process `name`.
+
+    Where the connection was taken at once and nobody proves itself, the process is there but does
+    not run now. If there are no other addresses it is waited for: its system ends the connection
+    when the process ends, and `silence` of its host is noticed.
+    """
+
+    is_passive = False
+
+    def __init__(
+        self,
+        words: str,
+        name: str,
+        ways: tuple[str, ...],
+        credentials: Credentials,
+        now: float,
+        *,
+        timeout: float = DIAL_TIMEOUT,
+        proof_timeout: float = PROOF_TIMEOUT,
+        silence: float = SILENCE_TIMEOUT,
+    ) -> None:
+        self._words = words
+        self._name = name
+        self._ways = list(ways)
+        self._silent: list[str] = []  # where somebody has taken the connection and said nothing
+        self._credentials = credentials
+        self._timeout = timeout
+        self._proof_timeout = proof_timeout
+        self._silence = silence
+        self._faults: list[str] = []
+        self._address = ""
+        self._socket: socket.socket | None = None
+        self._exchange: Exchange | None = None  # once it is connected
+        self.deadline = now
+        self._next(now)
+
+    def fileno(self) -> int:
+        """Return the socket that is tried now."""
+        assert self._socket is not None
+        return self._socket.fileno()
+
+    @property
+    def events(self) -> int:
+        """What to watch it for."""
+        return WRITE if self._exchange is None else self._exchange.events
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the system of the called process has taken the connection."""
+        return self._exchange is not None
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself."""
+        return self._exchange is not None and self._exchange.greeting.has_proved
+
+    def describe(self) -> str:
+        """Say what goes on."""
+        if self._exchange is None:
+            return f"{self._address} does not answer"
+        return f"{self._address} has taken the connection, but the process does not answer"
+
+    def close(self) -> None:
+        """Give up."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        """Go on with this address, or with the next one; raises PeerLost after the last one."""
+        try:
+            return self._step(now)
+        except (OSError, TransportError) as fault:
+            self._failed(fault, now)
+            return None
+
+    def _step(self, now: float) -> tuple[socket.socket, bytes] | None:
+        assert self._socket is not None
+        if self._exchange is None:
+            if not self._has_connected(self._socket):
+                if now >= self.deadline:
+                    raise TimeoutError(f"no answer within {self._timeout:g} s")
+                return None
+            self.deadline = now + self._proof_timeout
+        assert self._exchange is not None
+        if not self._exchange.step():
+            if now < self.deadline:
+                return None
+            if self._ways and not self._address.startswith(UNIX):
+                self._silent.append(self._address)
+                raise TimeoutError(f"no proof within {self._proof_timeout:g} s")
+            self.deadline = now + self._proof_timeout
+            return None
+        greeting = self._exchange.greeting
+        connected, self._socket = self._socket, None
+        return connected, greeting.rest
+
+    def _has_connected(self, connected: socket.socket) -> bool:
+        fault = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if fault:
+            raise OSError(fault, os.strerror(fault))
+        try:
+            connected.getpeername()
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return False
+            raise
+        if connected.family != socket.AF_UNIX:
+            end_when_silent(connected, self._silence)
+        self._socket = connected = secured(
+            connected, self._credentials, dialled=True, peer=self._name
+        )
+        greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
+        self._exchange = Exchange(connected, greeting)
+        return True
+
+    def _next(self, now: float) -> None:
+        """Begin with the next address; raises PeerLost after the last one."""
+        while self._ways or self._silent:
+            if not self._ways:
+                self._ways, self._silent = self._silent, []
+            self._address = self._ways.pop(0)
+            self._exchange = None
+            self.deadline = now + self._timeout
+            try:
+                bare, where = socket_for(self._address)
+                self._socket = socket.socket(fileno=bare.detach())
+                self._socket.setblocking(False)
+                fault = self._socket.connect_ex(where)
+                if fault not in (0, errno.EINPROGRESS):
+                    raise OSError(fault, os.strerror(fault))
+            except (OSError, TransportError) as error:
+                self._note(error)
+                continue
+            return
+        raise PeerLost(
+            f"{self._words} cannot be reached",
+            cause="\n".join(self._faults),
+            cure="If it has not ended, let its cluster and this one reach each other",
+        )
+
+    def _failed(self, fault: Exception, now: float) -> None:
+        self._note(fault)
+        self._next(now)
+
+    def _note(self, fault: Exception) -> None:
+        self.close()
+        self._faults.append(f"{self._address}: {said(fault)}")

@@ -1,0 +1,117 @@
+"""How broad a pair is: whether one connection does, or lanes beside it are worth to be thought of.
+
+Only peers that are far away get more connections. For all others nothing is loaded or measured.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from runtime.later import Later
+from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.sender import MessageSender
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.routing import widening
+    from runtime.wire import round_trip as trips
+    from runtime.wire.lanes import of_a_pair as parts
+    from runtime.wire.peer_context import PeerContext
+else:
+    widening = Later("runtime.routing.widening")
+    trips = Later("runtime.wire.round_trip")
+
+
+class Breadth:
+    """The lanes of one pair, as soon as there may be any.
+
+    `make` makes them.
+    """
+
+    __slots__ = ("_context", "_first", "_make", "_sender", "lanes")
+
+    def __init__(
+        self,
+        context: PeerContext,
+        receiver: MessageReceiver,
+        sender: MessageSender,
+        make: Callable[[], parts.Lanes],
+    ) -> None:
+        self._context = context
+        self._sender = sender
+        self._make = make
+        self._first: socket.socket | None = None
+        self.lanes: parts.Lanes | None = None
+        receiver.lanes = self._hear
+
+    @property
+    def count(self) -> int:
+        """How many lanes there are."""
+        return 0 if self.lanes is None else self.lanes.count
+
+    @property
+    def most(self) -> int:
+        """How many there were at a time."""
+        return 0 if self.lanes is None else self.lanes.most
+
+    @property
+    def round_trip(self) -> float:
+        """The shortest seconds of the first connection there and back; 0 where nobody knows."""
+        seen = None if self._first is None else trips.round_trip(self._first)
+        return 0.0 if seen is None else seen[1]
+
+    @property
+    def deadline(self) -> float | None:
+        """When `look` has to be called."""
+        return None if self.lanes is None else self.lanes.deadline
+
+    def look(self, now: float) -> None:
+        """See to what is due."""
+        if self.lanes is not None:
+            self.lanes.look(now)
+
+    def joined(self, connected: socket.socket, *, resumes: bool) -> None:
+        """Record that this is the first connection now, or again."""
+        self._first = connected if resumes else None
+        if self.lanes is not None:
+            self.lanes.joined(self._first)
+        else:
+            self._sender.more = self._has_more if resumes else None
+
+    def admit(self, connected: socket.socket, received: bytes) -> None:
+        """Use a lane that the peer has opened; refuse it where it belongs to nothing."""
+        if self._first is None:
+            connected.close()
+        else:
+            self.opened().admit(connected, received)
+
+    def narrow(self) -> bool:
+        """Do with one connection for now; return whether that is so already."""
+        return self.lanes is None or self.lanes.narrow(self._context.now())
+
+    def close(self) -> None:
+        """Hang up, for good."""
+        self._sender.more = self._first = None
+        if self.lanes is not None:
+            self.lanes.close()
+
+    def opened(self) -> parts.Lanes:
+        """Return the lanes, of which there may be none yet."""
+        if self.lanes is None:
+            self.lanes = self._make()
+            self.lanes.first = self._first
+            self._sender.more = self.lanes.more
+        return self.lanes
+
+    def _has_more(self) -> None:
+        """Record that there is more to be sent than goes at once; of a near peer only this time."""
+        seen = None if self._first is None else trips.round_trip(self._first)
+        if seen is None or seen[0] < widening.FAR:
+            self._sender.more = None
+        else:
+            self.opened().more()
+
+    def _hear(self, kind: int, number: int, size: int) -> None:
+        if self._first is not None:
+            self.opened().hear(kind, number, size)

@@ -1,0 +1,169 @@
+"""Opening a lane: one end dials, and both say which lane it is, before anything goes over it."""
+
+from __future__ import annotations
+
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from runtime.wire.dialling.connecting import Attempt
+from runtime.wire.dialling.line import READ
+from runtime.wire.errors import PeerLost
+from runtime.wire.stream.frames import HEAD_SIZE, LANE, pack, unpack_from
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from runtime.wire.peer_context import PeerContext
+
+OPENING_TIMEOUT = 10.0
+"""Seconds for the other end to say which lane it is."""
+
+Done = Callable[["Opening", "socket.socket | None", "Exception | None"], None]
+"""Is told once: of the connection, or of why there is none, if this end wanted one."""
+
+
+class Opening(ABC):
+    """A lane in its beginnings; `deadline` is when it has to be looked after again."""
+
+    def __init__(self, context: PeerContext, number: int, done: Done) -> None:
+        self.number = number
+        self._context = context
+        self._done = done
+        self._socket: socket.socket | None = None
+        self._watched = -1
+        self._heard = b""
+        self.deadline = context.now() + OPENING_TIMEOUT
+
+    def go_on(self) -> bool:
+        """Do what can be done now."""
+        try:
+            if self._socket is None and not self._connect():
+                return True
+            assert self._socket is not None
+            if not self._hear(self._socket):
+                return True
+            self._answer(self._socket)
+        except (OSError, EOFError, PeerLost) as fault:
+            self.close()
+            self._done(self, None, self._wanted(fault))
+            return True
+        self._watch(-1, 0)
+        connected, self._socket = self._socket, None
+        self._done(self, connected, None)
+        return True
+
+    def close(self) -> None:
+        """Give up."""
+        self._watch(-1, 0)
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    @abstractmethod
+    def _connect(self) -> bool:
+        """Go on until there is a connection."""
+
+    @abstractmethod
+    def _answer(self, connected: socket.socket) -> None:
+        """Say what has to be said when the other end has spoken."""
+
+    @abstractmethod
+    def _wanted(self, fault: Exception) -> Exception | None:
+        """Return the fault, if it matters to this end."""
+
+    def _use(self, connected: socket.socket, received: bytes) -> None:
+        connected.setblocking(False)
+        self._socket = connected
+        self._heard = received
+        self.deadline = self._context.now() + OPENING_TIMEOUT
+        self._watch(connected.fileno(), READ)
+
+    def _hear(self, connected: socket.socket) -> bool:
+        """Read which lane it is, and no byte more; return whether that has come."""
+        while len(self._heard) < HEAD_SIZE:
+            try:
+                more = connected.recv(HEAD_SIZE - len(self._heard))
+            except BlockingIOError:
+                if self._context.now() >= self.deadline:
+                    raise TimeoutError("it does not say whether it uses the lane") from None
+                return False
+            if not more:
+                raise EOFError("it does not use the lane")
+            self._heard += more
+        kind, _, _, number, _ = unpack_from(self._heard)
+        if kind != LANE or self.number not in (-1, number):
+            raise ConnectionError("it does not speak of lanes")
+        self.number = number
+        return True
+
+    def _watch(self, descriptor: int, events: int) -> None:
+        if self._watched not in (-1, descriptor):
+            self._context.watch_descriptor(self._watched, 0, None)
+        self._watched = descriptor
+        if descriptor != -1:
+            self._context.watch_descriptor(descriptor, events, lambda _: self.go_on())
+            self._context.look_again()
+
+
+class Going(Opening):
+    """A lane that this end opens, by an `attempt`."""
+
+    def __init__(self, context: PeerContext, number: int, attempt: Attempt, done: Done) -> None:
+        super().__init__(context, number, done)
+        self._attempt: Attempt | None = attempt
+        self.deadline = attempt.deadline
+
+    def _connect(self) -> bool:
+        attempt = self._attempt
+        if attempt is None:
+            return False
+        opened = attempt.step(self._context.now())
+        if opened is None:
+            self.deadline = attempt.deadline
+            self._watch(attempt.fileno(), attempt.events)
+            return False
+        self._attempt = None
+        self._use(*opened)
+        opened[0].send(pack(LANE, 0, 0, self.number, 0))
+        return True
+
+    def _answer(self, _connected: socket.socket) -> None:
+        """Say nothing: this end has spoken first."""
+
+    def _wanted(self, fault: Exception) -> Exception:
+        return fault
+
+    def close(self) -> None:
+        """Give up."""
+        attempt, self._attempt = self._attempt, None
+        super().close()
+        if attempt is not None:
+            attempt.close()
+
+
+class Coming(Opening):
+    """A lane that the other end has opened, whose number has to be one that `fits`."""
+
+    def __init__(
+        self,
+        context: PeerContext,
+        connected: socket.socket,
+        received: bytes,
+        done: Done,
+        *,
+        fits: Callable[[int], bool],
+    ) -> None:
+        super().__init__(context, -1, done)
+        self._fits = fits
+        self._use(connected, received)
+
+    def _connect(self) -> bool:
+        return False
+
+    def _answer(self, connected: socket.socket) -> None:
+        if not self._fits(self.number):
+            raise ConnectionError("its number cannot be that of a new lane")
+        connected.send(pack(LANE, 0, 0, self.number, 0))
+
+    def _wanted(self, _fault: Exception) -> None:
+        return None

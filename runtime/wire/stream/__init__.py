@@ -1,0 +1,1 @@
+"""Messages over connections that break: frames, both ends of a stream, what is replayed."""

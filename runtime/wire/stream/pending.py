@@ -1,0 +1,57 @@
+"""A connection whose ends have proved themselves, until the other one says that it is used."""
+
+from __future__ import annotations
+
+import socket
+
+from gcm.records import dataclass
+from runtime.wire.stream.frames import BYE, GO, HEAD_SIZE, unpack_from
+
+
+@dataclass(frozen=True, slots=True)
+class ResumePoint:
+    """What the other end says: its flags, how much has come to it, and how much it has written.
+
+    `rest` is what came behind.
+    """
+
+    flags: int
+    position: int
+    written: int
+    rest: bytes
+
+
+class PendingConnection:
+    """One connection; `is_dialled` says that this end has opened it."""
+
+    def __init__(
+        self, connected: socket.socket, received: bytes, deadline: float, *, is_dialled: bool
+    ) -> None:
+        self.socket = connected
+        self.deadline = deadline
+        self.is_dialled = is_dialled
+        self._received = received
+
+    def hear(self, now: float) -> ResumePoint | None:
+        """Return what the other end says, or None if that has not come yet.
+
+        Raises:
+            ConnectionRefusedError: the other end wants nothing more of this one.
+            OSError, EOFError: it does not come.
+        """
+        while len(self._received) < HEAD_SIZE:
+            try:
+                more = self.socket.recv(HEAD_SIZE - len(self._received))
+            except BlockingIOError:
+                if now >= self.deadline:
+                    raise TimeoutError("it does not say whether it uses the connection") from None
+                return None
+            if not more:
+                raise EOFError("the connection ended before it was used")
+            self._received += more
+        kind, flags, _, position, written = unpack_from(self._received)
+        if kind == BYE:
+            raise ConnectionRefusedError("it has ended, or has given this rank up")
+        if kind != GO:
+            raise ConnectionError("it does not speak the protocol of ranks")
+        return ResumePoint(flags, position, written, self._received[HEAD_SIZE:])
