@@ -32,7 +32,7 @@ from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
 from benchmarks.grid.networks import ROOT
 from benchmarks.report import Goal, Line, show
 from runtime.wire.dialling.connecting import Dialling
-from runtime.wire.dialling.forwarded import Asked
+from runtime.wire.dialling.forwarded import ForwardedAttempt
 
 LOOPBACK = "127.0.0.1"
 PORT = 5750
@@ -139,7 +139,7 @@ def _opened() -> socket.socket:
     ways = (f"{LOOPBACK}:{PORT}",)
     credentials = member(ENDS[0], encrypts=False)
     now = time.monotonic()
-    asked = Asked(
+    asked = ForwardedAttempt(
         Dialling("the front-end", FRONT_ENDS[1], ways, credentials, now), (ENDS[1],), "the end"
     )
     while True:

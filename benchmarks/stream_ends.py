@@ -20,7 +20,7 @@ from benchmarks.echoes.contract import listening
 from benchmarks.echoes.members import ENDS, member
 from runtime.wire import Incoming, Outgoing
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.peer_connections import PeerConnections
 
 SENDER, RECEIVER = 0, 1
@@ -78,7 +78,7 @@ def open_connections(me: int, host: str, port: int, ear: Ear, *, way: str) -> Pe
         Party(ENDS[SENDER], "sender", "here"),
         Party(ENDS[RECEIVER], "receiver", "there", (f"{host}:{port}",)),
     )
-    directory = Directory(parties)
+    directory = RankDirectory(parties)
     credentials = member(ENDS[me], encrypts=way == "tls")
     listeners = [socket.create_server((host, port))] if me == RECEIVER else []
     connector = DirectConnector(me, directory, credentials)

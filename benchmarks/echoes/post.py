@@ -18,8 +18,8 @@ from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerLeft
 from runtime.wire.dialling.connecting import Attempt, Connector, Dialling, DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
-from runtime.wire.dialling.forwarded import Asked, Forwarded
+from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
 from runtime.wire.peer_connections import PeerConnections
 
 CLIENT, SERVER = 0, 1
@@ -62,7 +62,7 @@ class _ByFrontEnds:
         """Begin."""
         mine, theirs = FRONT_ENDS
         first = Dialling("the first front-end", mine, self._ways, self._credentials, now)
-        asked = Asked(first, (theirs, ENDS[SERVER]), "the server")
+        asked = ForwardedAttempt(first, (theirs, ENDS[SERVER]), "the server")
         return Forwarded(asked, ENDS[SERVER], "the server", self._credentials)
 
     def again(self, _peer: int, _now: float) -> Attempt | None:
@@ -105,7 +105,7 @@ def _connections(
     # only the server can be dialled
     server = Party(ENDS[SERVER], "server", "here", (f"{host}:{port}",))
     parties = Party(ENDS[CLIENT], "client", "here"), server
-    directory = Directory(parties)
+    directory = RankDirectory(parties)
     credentials = member(ENDS[me], encrypts=way == "tls")
     listeners = [socket.create_server((host, port))] if me == SERVER else []
     connector: Connector = DirectConnector(me, directory, credentials)

@@ -22,7 +22,7 @@ from runtime.coupling.errors import (
     NotCoupled,
     UnknownCode,
 )
-from runtime.coupling.mailbox import Mailbox, Message
+from runtime.coupling.mailbox import CouplingMailbox, Message
 from runtime.coupling.words import DRIVER
 from runtime.matching import ANY, Wildcard
 
@@ -135,7 +135,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def _mailbox() -> Mailbox:
+def _mailbox() -> CouplingMailbox:
     from runtime.coupling.rank_side import mailbox
 
     return mailbox()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
-    from runtime.coupling.mailbox import Mailbox
+    from runtime.coupling.mailbox import CouplingMailbox
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
     from runtime.wire import Incoming
@@ -49,7 +49,7 @@ class CodeWire:
         self,
         link: RankLink,
         machine: bytes,
-        mailbox: Mailbox,
+        mailbox: CouplingMailbox,
         doors: list[socket.socket],
         found: Found,
     ) -> None:

@@ -9,9 +9,8 @@ from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed
 from runtime.wire import MessageSink, PeerConnections
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory as Places
-from runtime.wire.dialling.directory import Party
-from runtime.wire.dialling.references import References
+from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.words import LANE, PROBES
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -43,7 +42,7 @@ class CodeConnections(PeerConnections):
     ) -> None:
         """Answer from now on those who connect to `doors`; `found` is how they find them."""
         known = everybody(link, machine)
-        self._places = Places(
+        self._places = RankDirectory(
             tuple(
                 Party(str(one.identifier), one.host, cluster=known.cluster_name(one.identifier))
                 for one in known.residents[: known.grid.size]
@@ -74,7 +73,7 @@ class CodeConnections(PeerConnections):
                 share=lambda _: None,
                 stop_of=coupled_stop,
             )
-        self.references = References(connector)
+        self.references = ReferenceController(connector)
         super().__init__(
             me, self._places, sink, self.references,
             listeners=doors, credentials=link.credentials,

@@ -12,7 +12,7 @@ from typing import Any
 from gcm.suggestion import did_you_mean
 from runtime.coupling.code_run import CodeRankEnd, CodeRun, CodeState
 from runtime.coupling.control import CodeStatus, OutputLine
-from runtime.coupling.directory import Directory
+from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
@@ -60,7 +60,7 @@ class Codes:
             for code in deployment.applications
         }
         machine = pickle.dumps(plan.grid, protocol=5)
-        self.hub = Hub(Directory(clusters, has_driver=steered), machine)
+        self.hub = Hub(CodeDirectory(clusters, has_driver=steered), machine)
         self.idle = idle
         self.is_steered = steered
         self._settle = settle

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class Directory:
+class CodeDirectory:
     """The codes by name. The ranks of a code are numbered over all its clusters, in order.
 
-    >>> directory = Directory({"ocean": [("0:0", 2), ("1:0", 2)]})
+    >>> directory = CodeDirectory({"ocean": [("0:0", 2), ("1:0", 2)]})
     >>> directory.path("ocean", 2), directory.whose("1:0:0")
     ('/ranks/1:0:0', ('ocean', 2))
     """

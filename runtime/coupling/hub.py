@@ -6,9 +6,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from runtime.coupling.directory import Directory
+from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
-from runtime.coupling.mailbox import Mailbox
+from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peer, Peers
 from runtime.coupling.words import DRIVER, DRIVER_PATH
 from runtime.machine.calls import NotServed, Served
@@ -36,7 +36,7 @@ class Hub:
     that several codes can be started again one after the other.
     """
 
-    def __init__(self, directory: Directory, machine: bytes = b"") -> None:
+    def __init__(self, directory: CodeDirectory, machine: bytes = b"") -> None:
         self.directory = directory
         self._machine = machine
         self._reports: dict[str, Report] = {}
@@ -52,17 +52,17 @@ class Hub:
         self._news_to: NewsTo = _nobody
         self._mail_to: MailTo = _nobody
         self._tell_front_ends: TellFrontEnds = lambda _: None
-        self._driver: Mailbox | None = None
+        self._driver: CouplingMailbox | None = None
         self._served = {COUPLING: Served(), DRIVER_PATH: Served()}
         self._served[COUPLING].serve(Coupling, self)
         if directory.has_driver:
             self._joined.add(DRIVER)
             peers = Peers((DRIVER, 0), 1, directory, self._states)
-            self._driver = Mailbox(peers, DRIVER, self, self._mail_of_driver)
+            self._driver = CouplingMailbox(peers, DRIVER, self, self._mail_of_driver)
             self._served[DRIVER_PATH].serve(Mail, self._driver)
 
     @property
-    def driver(self) -> Mailbox:
+    def driver(self) -> CouplingMailbox:
         """The mailbox of the program that holds the machine; raises NotCoupled."""
         if self._driver is None:
             raise NotCoupled(
@@ -183,11 +183,11 @@ class Hub:
     def _mail_of_driver(self, path: str) -> Mail:
         return self._mail_to(path)
 
-    def _all(self, members: set[str]) -> list[CouplingNews | Mailbox]:
+    def _all(self, members: set[str]) -> list[CouplingNews | CouplingMailbox]:
         # The driver last: hearing it, the program there may send to those who then know it too.
         return [self._news_of(one) for one in sorted(members, key=lambda one: (one == DRIVER, one))]
 
-    def _news_of(self, member: str) -> CouplingNews | Mailbox:
+    def _news_of(self, member: str) -> CouplingNews | CouplingMailbox:
         return self.driver if member == DRIVER else self._news_to(member)
 
 

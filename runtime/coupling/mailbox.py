@@ -39,7 +39,7 @@ class Message:
         return f"Message({self.value!r}, code={self.code!r}, rank={self.rank}, tag={self.tag})"
 
 
-class Mailbox:
+class CouplingMailbox:
     """Sends and receives for one rank, or for the program that drives the machine.
 
     `member` is what others call this participant. `coupling` is told which ranks it deals with;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.coupling.directory import Directory
+from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded
 from runtime.coupling.words import DRIVER
 from runtime.matching import ANY, Debt, Pattern, Window
@@ -53,7 +53,7 @@ class Peers:
         self,
         me: Peer,
         life: int,
-        directory: Directory,
+        directory: CodeDirectory,
         states: Mapping[str, tuple[int, str | None]],
     ) -> None:
         """`states` gives for each code its life, and why that ended or None if it has not."""

@@ -7,9 +7,9 @@ import os
 import socket
 import threading
 
-from runtime.coupling.directory import Directory
+from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
-from runtime.coupling.mailbox import Mailbox
+from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peers
 from runtime.coupling.words import identifier_of
 from runtime.machine.contracts import Mail
@@ -35,14 +35,14 @@ class RankSide:
     def __init__(self, link: RankLink) -> None:
         self._link = link
         self._answered = threading.Event()
-        self._early: list[Callable[[Mailbox], None]] = []
-        self._mailbox: Mailbox | None = None
+        self._early: list[Callable[[CouplingMailbox], None]] = []
+        self._mailbox: CouplingMailbox | None = None
         self._wire: CodeWire | None = None
         self._doors: list[Any] = []
         self._found: Found = ("", ())
         self._lost = ""
 
-    def join(self) -> Mailbox:
+    def join(self) -> CouplingMailbox:
         """Return the mailbox once the launcher has answered; raises NotCoupled."""
         link = self._link
         if link.wrapper.settings.get("replicas", 1) == 1:
@@ -73,8 +73,8 @@ class RankSide:
     ) -> None:
         """Open the mailbox, and connections to the ranks of other codes."""
         link = self._link
-        peers = Peers(me, life, Directory(*directory), states)
-        mailbox = Mailbox(peers, link.name, link.coupling, self._mail_to)
+        peers = Peers(me, life, CodeDirectory(*directory), states)
+        mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to)
         if self._doors:
             from runtime.coupling.code_wire import CodeWire
 
@@ -109,7 +109,7 @@ class RankSide:
     def ended(self, code: str, why: str) -> None:
         """Pass it on behind all that the code has sent."""
 
-        def names(directory: Directory) -> list[str]:
+        def names(directory: CodeDirectory) -> list[str]:
             clusters = directory.clusters(code)
             return [f"{name}:{rank}" for name, ranks in clusters for rank in range(ranks)]
 
@@ -133,9 +133,9 @@ class RankSide:
 
     def _tell(
         self,
-        call: Callable[[Mailbox], None],
+        call: Callable[[CouplingMailbox], None],
         why: str = "",
-        ended: Callable[[Directory], list[str]] = lambda _: [],
+        ended: Callable[[CodeDirectory], list[str]] = lambda _: [],
     ) -> None:
         """Tell the mailbox, once all has come that the ranks have sent which have ended.
 
@@ -147,7 +147,7 @@ class RankSide:
         else:
             self._wire.pass_on(lambda: call(mailbox), why, ended(mailbox.peers.directory))
 
-    def _pass_on(self, call: Callable[[Mailbox], None]) -> None:
+    def _pass_on(self, call: Callable[[CouplingMailbox], None]) -> None:
         if self._mailbox is not None:
             call(self._mailbox)
         else:
@@ -161,10 +161,10 @@ class RankSide:
 
 
 _opening = threading.Lock()
-_mailbox: Mailbox | None = None
+_mailbox: CouplingMailbox | None = None
 
 
-def mailbox() -> Mailbox:
+def mailbox() -> CouplingMailbox:
     """Return the mailbox of this rank; raises NotCoupled if this process is none."""
     global _mailbox  # noqa: PLW0603 - a process is one rank at most
     from runtime.membership.rank_link import current

@@ -2,16 +2,16 @@
 
 from runtime.matching.asks import Posted
 from runtime.matching.envelope import ANY, Envelope, Pattern, Wildcard
-from runtime.matching.joint import Asked, JointMatcher
+from runtime.matching.joint import JointMatcher, JointReceive
 from runtime.matching.queues import Matcher
 from runtime.matching.window import Debt, Window, weight
 
 __all__ = [
     "ANY",
-    "Asked",
     "Debt",
     "Envelope",
     "JointMatcher",
+    "JointReceive",
     "Matcher",
     "Pattern",
     "Posted",

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     class Near(Protocol):
         """What native MPI is asked to do."""
 
-        def give(self, asked: Asked) -> None:
+        def give(self, asked: JointReceive) -> None:
             """Wait for a message from a near sender; it can be left alone from now on."""
 
         def peek(self, pattern: Pattern) -> Envelope | None:
             """Return what is written on the first message that is there and fits."""
 
-        def take(self, asked: Asked, envelope: Envelope) -> bool:
+        def take(self, asked: JointReceive, envelope: Envelope) -> bool:
             """Take the first message with this envelope; False if it is not there any more."""
 
 
@@ -40,7 +40,7 @@ PROBES = 16
 """For how many patterns native MPI is asked at most where one question was not enough."""
 
 
-class Asked(Posted):
+class JointReceive(Posted):
     """A receive: from which sides it can be satisfied, and whether native MPI must be asked.
 
     `owner` is who wants to know.
@@ -69,12 +69,12 @@ class JointMatcher:
         self._all = Matcher()
         self._sought = 0
         self._turns: deque[Key] = deque()
-        self.queue: dict[Key, deque[Asked]] = {}
+        self.queue: dict[Key, deque[JointReceive]] = {}
         """The receives for which native MPI has to be asked, in one line for each pattern."""
         self.near_first = False
         """Where to look first for what can come from both sides; each side has its turn."""
 
-    def post(self, asked: Asked) -> None:
+    def post(self, asked: JointReceive) -> None:
         """Ask for a message; it has come from a far sender, or will, or native MPI has it."""
         if not asked.near:
             if not self._all.meet(asked):
@@ -94,16 +94,16 @@ class JointMatcher:
         while asked.number and self._seek(asked.pattern):
             pass
 
-    def _take_at_once(self, asked: Asked) -> bool:
+    def _take_at_once(self, asked: JointReceive) -> bool:
         found = self._near.peek(asked.pattern)
         if found is None or self.wants(found) or not self._near.take(asked, found):
             return False
         self.near_first = False
         return True
 
-    def arrive(self, envelope: Envelope, message: Any) -> Asked | None:
+    def arrive(self, envelope: Envelope, message: Any) -> JointReceive | None:
         """Give a message of a far sender to the first that asked, and return that, or keep it."""
-        asked: Asked | None = self._all.arrive(envelope, message)
+        asked: JointReceive | None = self._all.arrive(envelope, message)
         if asked is not None and asked.near:
             self._forget(asked)
         return asked
@@ -116,7 +116,7 @@ class JointMatcher:
         """
         moved = False
         while self._sought and (found := self._next(is_burst=moved)) is not None:
-            asked: Asked | None = self._all.asks.first(found)
+            asked: JointReceive | None = self._all.asks.first(found)
             if asked is None:
                 moved |= self._look_behind()
                 break
@@ -146,19 +146,19 @@ class JointMatcher:
 
     def hand_over(self, envelope: Envelope) -> bool:
         """Let the first that waits get a near message that it `wants`; False if it is gone."""
-        asked: Asked = self._all.asks.first(envelope)
+        asked: JointReceive = self._all.asks.first(envelope)
         return self._seek(asked.pattern)
 
     def _seek(self, pattern: Pattern) -> bool:
         """Let the first that asked have the first near message that fits; False for nothing."""
         while (found := self._near.peek(pattern)) is not None:
-            asked: Asked = self._all.asks.first(found)
+            asked: JointReceive = self._all.asks.first(found)
             if asked.pattern.key == pattern.key:
                 return self._take(asked, found)
             pattern = asked.pattern  # which may fit an earlier message of the same sender
         return False
 
-    def _take(self, asked: Asked, found: Envelope) -> bool:
+    def _take(self, asked: JointReceive, found: Envelope) -> bool:
         if not self._near.take(asked, found):
             return False
         self._all.asks.remove(asked)
@@ -173,14 +173,14 @@ class JointMatcher:
                 self._forget(asked)
                 self._near.give(asked)
 
-    def _forget(self, asked: Asked) -> None:
+    def _forget(self, asked: JointReceive) -> None:
         """Ask native MPI no longer for what is not in the queue of all any more."""
         self._sought -= asked.sought
         key = asked.pattern.key
         if not self.queue[key]:
             del self.queue[key]
 
-    def cancel(self, asked: Asked) -> bool:
+    def cancel(self, asked: JointReceive) -> bool:
         """Wait for it no longer; False if it has come or native MPI has it."""
         if not self._all.asks.remove(asked):
             return False
@@ -204,7 +204,7 @@ class JointMatcher:
         """Return the first kept message of a far sender that fits, and leave it where it is."""
         return self._all.find(pattern)
 
-    def pending(self) -> list[Asked]:
+    def pending(self) -> list[JointReceive]:
         """Return all receives that are here, in the order of their posts."""
         return list(self._all.asks)
 

@@ -13,8 +13,8 @@ from runtime.machine.paths import RANKS
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
-from runtime.wire.dialling.references import References
+from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.errors import PeerLost
 from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.stream.messages import MessageSink
@@ -52,7 +52,7 @@ def open_connections(
     bound = None
     if composition is not None and composition.named(REFERENCE_CACHE, composition.here):
         bound = partial(composition.controller, REFERENCE_CACHE)
-    references = References(
+    references = ReferenceController(
         routed or DirectConnector(known.index, directory, link.credentials), bound
     )
     connections = (make or PeerConnections)(
@@ -79,13 +79,13 @@ def passed(connections: PeerConnections, peer: int) -> tuple[str, ...] | None:
     """Return the front-ends between this rank and a peer, as far as this end has connected them."""
     return (
         connections.connector.passed(peer)
-        if isinstance(connections.connector, References)
+        if isinstance(connections.connector, ReferenceController)
         else None
     )
 
 
 def _routed(
-    link: RankLink, known: Everybody, directory: Directory, composition: Composition | None
+    link: RankLink, known: Everybody, directory: RankDirectory, composition: Composition | None
 ) -> RoutedConnector:
     # only where not all can reach each other
     from runtime.wire.dialling.routed import RoutedConnector
@@ -125,7 +125,7 @@ class _Routes:
         self,
         connections: PeerConnections,
         routed: RoutedConnector | None,
-        directory: Directory,
+        directory: RankDirectory,
         count: Callable[[], None],
     ) -> None:
         self._connections = connections
@@ -184,10 +184,10 @@ class _Routes:
             self._connections.rest(peer)  # where it is idle; the next message goes the shorter way
 
 
-def directory_of(link: RankLink) -> Directory:
+def directory_of(link: RankLink) -> RankDirectory:
     """Return who is where, as far as a rank was told."""
     known = everybody(link)
-    return Directory(
+    return RankDirectory(
         tuple(
             Party(
                 str(one.identifier),

@@ -16,7 +16,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
 from runtime.wire.dialling.connecting import Attempt, Connector
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.dialling.listeners import Listeners
 from runtime.wire.dialling.meetings import Meetings
@@ -67,7 +67,7 @@ class PeerConnections:
     def __init__(
         self,
         me: int,
-        directory: Directory,
+        directory: RankDirectory,
         sink: MessageSink,
         connector: Connector,
         *,

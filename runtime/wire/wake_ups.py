@@ -12,7 +12,7 @@ import socket
 from collections.abc import Iterable
 from contextlib import suppress
 
-from runtime.wire.dialling.directory import UNIX, Directory
+from runtime.wire.dialling.directory import UNIX, RankDirectory
 
 _SUFFIX = ".bell"
 
@@ -20,7 +20,7 @@ _SUFFIX = ".bell"
 class WakeUps:
     """The socket at which this rank is woken, and those of others on its machine."""
 
-    def __init__(self, me: int, directory: Directory) -> None:
+    def __init__(self, me: int, directory: RankDirectory) -> None:
         self._places: dict[int, str] = {}
         self._socket: socket.socket | None = None
         self._own = _place(directory, me, me)
@@ -80,7 +80,7 @@ class WakeUps:
                 os.unlink(self._own)
 
 
-def _place(directory: Directory, me: int, index: int) -> str:
+def _place(directory: RankDirectory, me: int, index: int) -> str:
     """Return where a rank is woken, or nothing if it is on another machine."""
     for address in directory.ways(me, index):
         if address.startswith(UNIX):

@@ -18,7 +18,7 @@ from typing import Any
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerConnections
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 
 PORT = 5800
 SMALL = 200
@@ -58,7 +58,7 @@ def payloads(index: int, size: int) -> dict[bytes, bytes]:
 
 def connections_of(told: dict[str, Any], ear: Ear) -> PeerConnections:
     me, addresses = told["index"], told["addresses"]
-    directory = Directory(
+    directory = RankDirectory(
         tuple(
             Party(f"{n}:0:0", f"c{n}", f"c{n}", (f"{a}:{PORT}",)) for n, a in enumerate(addresses)
         )

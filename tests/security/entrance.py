@@ -28,7 +28,7 @@ from runtime.transport.streams import SocketStream
 from runtime.wire import Incoming, PeerConnections
 from runtime.wire.dialling import listeners
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 
 Close = Callable[[], None]
 
@@ -87,7 +87,7 @@ def rank(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
         Party("0:0:0", "here", "machine", (address,)),
         Party("0:1:0", "here", "machine", ()),
     )
-    directory = Directory(parties)
+    directory = RankDirectory(parties)
     ended = threading.Event()
 
     def work() -> None:

@@ -25,7 +25,7 @@ from runtime.mpi.progress.operations import (
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
-    from runtime.mpi.collectives.reductions import Reduction
+    from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.collectives.rings import Neighbours
 
 
@@ -114,7 +114,7 @@ class Direct:
         return True
 
     def fold(
-        self, reduction: Reduction, mine: memoryview, into: memoryview | None, root: int
+        self, reduction: ElementReduction, mine: memoryview, into: memoryview | None, root: int
     ) -> Sequence[Operation]:
         """Reduce to the root along a binomial tree; `into` takes the result there."""
         near = self._near
@@ -138,7 +138,7 @@ class Direct:
 
     def _fold(
         self,
-        reduction: Reduction,
+        reduction: ElementReduction,
         mine: memoryview,
         target: memoryview,
         arriving: Sequence[tuple[memoryview, Operation]],

@@ -18,7 +18,7 @@ from runtime.mpi.progress.landings import Exactly
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
     from runtime.collectives.port import Data
-    from runtime.mpi.collectives.reductions import Reduction
+    from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.collectives.rings import Neighbours
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -40,7 +40,11 @@ class NativePort:
     )
 
     def __init__(
-        self, members: CommunicatorMembers, tag: int, reduction: Reduction | None, near: Neighbours
+        self,
+        members: CommunicatorMembers,
+        tag: int,
+        reduction: ElementReduction | None,
+        near: Neighbours,
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near

@@ -29,7 +29,7 @@ from runtime.mpi.collectives.memory import (
     read,
 )
 from runtime.mpi.collectives.plans import root_there
-from runtime.mpi.collectives.reductions import Average, Averaging, Reduction, reduction
+from runtime.mpi.collectives.reductions import Average, Averaging, ElementReduction, reduction
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.errors import report
 from runtime.mpi.progress.collective_mailbox import LITTLE
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 class Work:
     """An operation on data of one datatype: what is reduced, and how a result becomes that data."""
 
-    reduction: Reduction
+    reduction: ElementReduction
     width: int
     """Bytes in what is reduced for each element."""
     averaging: Averaging | None = None
@@ -103,7 +103,7 @@ def work_on(call: CollectiveCall, op: MPI.Op, spec: Spec) -> Work:
 
 
 @cache
-def _predefined(found: Reduction) -> Work:
+def _predefined(found: ElementReduction) -> Work:
     return Work(found, found.grain)
 
 

@@ -59,7 +59,7 @@ def _average() -> Average:
 AVG = Average()
 
 
-class Reduction:
+class ElementReduction:
     """An operation on elements of one datatype that lie in memory one after the other.
 
     `grain` are the bytes from one element to the next; it `is_predefined` if both are MPI's own.
@@ -102,22 +102,22 @@ class Reduction:
         return memoryview(left)
 
 
-def reduction(op: MPI.Op, datatype: MPI.Datatype) -> Reduction:
+def reduction(op: MPI.Op, datatype: MPI.Datatype) -> ElementReduction:
     """Return what an operation does on a datatype; raises MPI's error if it is not defined."""
     handle = datatype.handle
     if op.is_predefined and datatype.is_predefined:
         return _predefined(op.handle, handle)
-    return Reduction(op, datatype, datatype.extent, op.Is_commutative())
+    return ElementReduction(op, datatype, datatype.extent, op.Is_commutative())
 
 
 @cache
-def _predefined(op_handle: int, type_handle: int) -> Reduction:
+def _predefined(op_handle: int, type_handle: int) -> ElementReduction:
     """Try the operation once, so that what is not defined fails at every member alike."""
     op, datatype = MPI.Op.fromhandle(op_handle), MPI.Datatype.fromhandle(type_handle)
     extent = datatype.extent
     tried = [bytearray(extent), 1, datatype]
     op.Reduce_local(tried, [bytearray(extent), 1, datatype])
-    return Reduction(op, datatype, extent, op.Is_commutative(), is_predefined=True)
+    return ElementReduction(op, datatype, extent, op.Is_commutative(), is_predefined=True)
 
 
 class Averaging:

@@ -32,7 +32,7 @@ from runtime.mpi.requests.requests import Prequest, new_request, persistent_requ
 if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
     from runtime.collectives.port import Steps
-    from runtime.mpi.collectives.reductions import Reduction
+    from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.progress.operations import Operation, Task
 
 _T = TypeVar("_T")
@@ -46,7 +46,7 @@ class CollectivePlan(Generic[_T]):
 
     name: str
     algorithm: Algorithm[_T]
-    reduction: Reduction | None = None
+    reduction: ElementReduction | None = None
     root: int | None = None
     """That all members have to give alike, if they have."""
     brief: TalkOf | None = None

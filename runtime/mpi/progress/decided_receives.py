@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.matching import Asked
+from runtime.matching import JointReceive
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.progress.operations import IDLE
 from runtime.mpi.progress.receives import Receive
@@ -63,7 +63,7 @@ class DecidedReceive(Receive):
         near, far = _sides(self.members, source)
         sought = not self.landing.sized
         self.point = None
-        self.asked = Asked(pattern_of(source, tag), self, near=near, far=far, sought=sought)
+        self.asked = JointReceive(pattern_of(source, tag), self, near=near, far=far, sought=sought)
 
     def post(self) -> None:
         """Ask the mailbox for it."""

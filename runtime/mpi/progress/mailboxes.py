@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.matching import ANY, Asked, Envelope, JointMatcher, Pattern
+from runtime.matching import ANY, Envelope, JointMatcher, JointReceive, Pattern
 from runtime.mpi.progress.receives import Receive
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -70,7 +70,7 @@ class Mailbox:
 
     # what the matcher asks of native MPI
 
-    def give(self, asked: Asked) -> None:
+    def give(self, asked: JointReceive) -> None:
         """Let native MPI wait for a message."""
         receive: Receive = asked.owner
         source, tag = self._native_pattern(asked.pattern)
@@ -86,7 +86,7 @@ class Mailbox:
             return None
         return Envelope("", self.rank_from(status.source), status.tag)
 
-    def take(self, asked: Asked, envelope: Envelope) -> bool:
+    def take(self, asked: JointReceive, envelope: Envelope) -> bool:
         """Receive the first message with this envelope."""
         status = MPI.Status()
         message = self.pick(envelope, status)

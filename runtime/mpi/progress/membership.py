@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from runtime.matching import Asked
+    from runtime.matching import JointReceive
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.mailboxes import Mailbox
     from runtime.mpi.progress.recovery import Recovery
@@ -63,7 +63,7 @@ class CommunicatorMembers:
 
     box: Mailbox
     """The messages of programs; set by the engine."""
-    sought: Mapping[Any, deque[Asked]]
+    sought: Mapping[Any, deque[JointReceive]]
     """Receives for which native MPI has to be asked; later ones may have to wait for them."""
     recovery: Recovery
     """How the members get over losses; set by the engine."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.matching import Asked, Envelope, Pattern
+from runtime.matching import Envelope, JointReceive, Pattern
 from runtime.mpi.progress.landings import Fresh
 from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
@@ -43,7 +43,7 @@ class Receive(Operation):
         self._status = MPI.Status()
         self._incoming: Incoming | None = None
         self._is_taken = False
-        self.asked = Asked(pattern, self, near=near, far=far, sought=not landing.sized)
+        self.asked = JointReceive(pattern, self, near=near, far=far, sought=not landing.sized)
 
     def again(self) -> Receive:
         """Return one that asks for the same, into the same memory."""

@@ -7,7 +7,7 @@ from runtime.launchers.base import Command, Process
 from runtime.launchers.errors import LaunchError, PythonTooOld
 from runtime.launchers.lines import Collected
 from runtime.processes.configuration import REFUSED
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 
 OLDEST = (3, 11)
 PATIENCE = 5.0
@@ -15,7 +15,7 @@ PATIENCE = 5.0
 _ASK = "import sys; sys.stdout.write('%d.%d.%d' % sys.version_info[:3])"
 
 
-def fault_of(place: Place, words: str) -> GridError:
+def fault_of(place: ClusterPlace, words: str) -> GridError:
     """Return why the front-end of a place has gone, if `words` are all it said; this may wait."""
     process = place.process
     if process is not None and process.exit is not None and process.exit.code == REFUSED:
@@ -29,7 +29,7 @@ def fault_of(place: Place, words: str) -> GridError:
     )
 
 
-def _too_old(place: Place, words: str) -> PythonTooOld | None:
+def _too_old(place: ClusterPlace, words: str) -> PythonTooOld | None:
     """Ask the Python of a place for its version; over ssh that was done before."""
     python, said = place.cluster.front_end.python, Collected()
     try:

@@ -19,7 +19,7 @@ from runtime.machine.contracts import (
 from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.run.events import (
     Aborted,
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 class Run(Protocol):
     """What of a run is told of front-ends and of who wants to read."""
 
-    def front_end_up(self, place: Place) -> None:
+    def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
         ...
 
@@ -68,7 +68,7 @@ class Run(Protocol):
         """Record that a rank is stopped, or is not any more."""
         ...
 
-    def read_input(self, place: Place, size: int) -> None:
+    def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read."""
         ...
 
@@ -83,7 +83,7 @@ class ClusterReports:
 
     def __init__(
         self,
-        place: Place,
+        place: ClusterPlace,
         run: Run,
         post: Callable[[Event], None],
         *,

@@ -20,7 +20,7 @@ from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.node_process import NodeProcess
 from runtime.hosting.remote_references import find_remote
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.telling import words_of
 from runtime.run.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
 from runtime.run.hierarchy import node_path
@@ -73,7 +73,7 @@ class DeployedAssembly:
         self.result: str | None = None
         """What is to be printed when everything has ended."""
 
-    def connect(self, host: Host, places: Mapping[str, Place], post: Post) -> None:
+    def connect(self, host: Host, places: Mapping[str, ClusterPlace], post: Post) -> None:
         """Belong to a run from now on."""
         self._host = host
         self._places = places

@@ -53,7 +53,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
@@ -164,7 +164,9 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: (Place if cluster.is_local else partial(RemotePlace, reach=reach))(
+            cluster.identifier: (
+                ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
+            )(
                 cluster,
                 local,
                 partial(self._onward, cluster.identifier),
@@ -211,7 +213,7 @@ class Executor:
         )
         self._served = {name: self._reports(place) for name, place in self._places.items()}
 
-    def _reports(self, place: Place) -> Served:
+    def _reports(self, place: ClusterPlace) -> Served:
         return ClusterReports(
             place,
             self,
@@ -226,7 +228,7 @@ class Executor:
             parts=self._parts_at(place),
         ).served()
 
-    def _parts_at(self, place: Place) -> list[str]:
+    def _parts_at(self, place: ClusterPlace) -> list[str]:
         """Return the parts of the machine whose components live in the front-end of a place."""
         levels = levels_at(self._plan.deployment, place.cluster.position)
         return hosted_identifiers(place.identifier, levels)
@@ -255,7 +257,7 @@ class Executor:
         if self._assembly is not None and self._assembly.result is not None:
             self._output.say(ASSEMBLY, "stdout", self._assembly.result)
 
-    def _close(self, place: Place) -> None:
+    def _close(self, place: ClusterPlace) -> None:
         """Let go of a place, and remove what killed ranks left if its front-end could not."""
         paths = {
             path
@@ -476,10 +478,10 @@ class Executor:
         """Return what tells that a step failed."""
         return lambda fault: self._post(StepFailed(step.name, str(fault)))
 
-    def _is_lost(self, place: Place, words: str, fault: GridError | None) -> None:
+    def _is_lost(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         self._post(lambda: self._lose(place, words, fault))
 
-    def _lose(self, place: Place, words: str, fault: GridError | None) -> None:
+    def _lose(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
         if fault is not None:
             place.expel()  # what is not heard of any more must not come back
@@ -566,7 +568,7 @@ class Executor:
             for part in waiting:
                 self._host_of(part).views.expect(part, 0, self._members(part))
 
-    def _host_of(self, part: str) -> Place:
+    def _host_of(self, part: str) -> ClusterPlace:
         """Return the place that hosts the clustering component of a part."""
         cluster = self._hosting(clustering_path(part))
         assert cluster is not None
@@ -589,7 +591,7 @@ class Executor:
 
     # --- what front-ends say ----------------------------------------------------------------------
 
-    def _hear(self, place: Place, request: IncomingCall) -> Future[Any] | None:
+    def _hear(self, place: ClusterPlace, request: IncomingCall) -> Future[Any] | None:
         """Pass what a front-end tells on to the engine's thread, in order."""
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
@@ -609,7 +611,7 @@ class Executor:
         self._post(lambda: self._understand(place, request))
         return None
 
-    def _understand(self, place: Place, request: IncomingCall) -> None:
+    def _understand(self, place: ClusterPlace, request: IncomingCall) -> None:
         target = request.target
         try:
             args = request.invocation().args
@@ -634,7 +636,7 @@ class Executor:
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
             self._verdicts.ended(place, words)
 
-    def read_input(self, place: Place, size: int) -> None:
+    def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
         if self._input is None:
             place.input.read(b"")
@@ -671,7 +673,7 @@ class Executor:
             why, blamed = self._suspicions.why(by, rank), self._suspicions.blamed(by, rank)
             self._post(Suspected(parsed(by)[0], parsed(rank)[0], why, blamed))
 
-    def front_end_up(self, place: Place) -> None:
+    def front_end_up(self, place: ClusterPlace) -> None:
         """Once all front-ends are there, let their components wait for their members."""
         place.is_up = True
         self._rooms[place.identifier].taken(0)

@@ -15,7 +15,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.openings import Post
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.run.events import StepFailed, StepUp
 from runtime.run.outcome import KeptFolder, Results
 
@@ -31,7 +31,7 @@ class Homecoming:
     def __init__(
         self,
         plan: DeploymentPlan,
-        places: Mapping[str, Place],
+        places: Mapping[str, ClusterPlace],
         local: LocalLauncher,
         crew: Crew,
         post: Post,
@@ -128,7 +128,7 @@ class Homecoming:
 
         self._crew.do(step.name, finish, lambda _: self._post(StepUp(step.name)))
 
-    def _discard(self, place: Place) -> None:
+    def _discard(self, place: ClusterPlace) -> None:
         """Remove a work folder in which no rank has ever run."""
         if place.work:
             place.launcher.remove_folder(place.work)

@@ -17,7 +17,7 @@ from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher
 from runtime.membership.room import address_in
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
-from runtime.processes.launcher.place import Ears, Place, last_words
+from runtime.processes.launcher.place import ClusterPlace, Ears, last_words
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.launcher.warm_ranks import with_warm_ranks
 from runtime.processes.launcher.warm_start import WarmStart
@@ -34,7 +34,7 @@ _CREDENTIALS = struct.Struct("3i")  # process, user, group
 class Nursery:
     """Starts the front-ends of clusters on this machine that have the same Python."""
 
-    def __init__(self, places: Sequence[Place], ears: Ears) -> None:
+    def __init__(self, places: Sequence[ClusterPlace], ears: Ears) -> None:
         self._places = {place.identifier: place for place in places}
         self._ears = ears
 

@@ -18,7 +18,7 @@ from runtime.processes.configuration import Keys
 from runtime.processes.launcher.autopsy import fault_of
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.nursery import Nursery
-from runtime.processes.launcher.place import Ears, Place, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.events import Event, PlaceClosed, PlaceLost, StepFailed
@@ -43,7 +43,7 @@ class Openings:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _authority: CertificateAuthority | None = field(default=None, repr=False)
 
-    def open(self, place: Place, places: Iterable[Place], ears: Ears) -> None:
+    def open(self, place: ClusterPlace, places: Iterable[ClusterPlace], ears: Ears) -> None:
         """Open a place, and those of `places` whose front-ends are started together with it."""
         if isinstance(place, RemotePlace):
             self.crew.do(
@@ -66,7 +66,7 @@ class Openings:
                 partial(self._cannot_open, together),
             )
 
-    def lost(self, place: Place, words: str, fault: GridError | None = None) -> None:
+    def lost(self, place: ClusterPlace, words: str, fault: GridError | None = None) -> None:
         """Tell that the front-end of a place has gone without being asked.
 
         Without a `fault` that says why, the place is asked.
@@ -99,10 +99,10 @@ class Openings:
                 )
         return Keys(self.secret, self._authority)
 
-    def _gone(self, place: Place, fault: GridError) -> None:
+    def _gone(self, place: ClusterPlace, fault: GridError) -> None:
         self.post(PlaceLost(place.identifier, str(fault)))
 
-    def _cannot_open(self, places: list[Place], fault: GridError) -> None:
+    def _cannot_open(self, places: list[ClusterPlace], fault: GridError) -> None:
         fault.place = fault.place or ", ".join(place.cluster.path for place in places)
         self.post(StepFailed(f"front-end:{places[0].identifier}", str(fault)))
         for place in places:

@@ -41,11 +41,11 @@ class Ears:
     """Who listens to front-ends: what they say, and that they have gone."""
 
     reactor: Reactor
-    hear: Callable[[Place, IncomingCall], Future[Any] | None]
-    gone: Callable[[Place, str], None]
+    hear: Callable[[ClusterPlace, IncomingCall], Future[Any] | None]
+    gone: Callable[[ClusterPlace, str], None]
 
 
-class Place:
+class ClusterPlace:
     """A cluster on this machine; its front-end is started together with others, by a nursery."""
 
     def __init__(
@@ -135,7 +135,7 @@ class Place:
             self.channel.close()
 
 
-class RemotePlace(Place):
+class RemotePlace(ClusterPlace):
     """A cluster on another host, to which `reach` leads. `open`, `abort` and `close` wait."""
 
     def __init__(

@@ -16,14 +16,14 @@ from gcm.invocation import Invocation
 from runtime.errors import GridError
 from runtime.health import Declare, Effect, Suspect, Trust
 from runtime.processes.heartbeats import HeartbeatLoop
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.watch import ARBITER, WatchedGroup
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor
 
 _log = logging.getLogger(__name__)
 
-Lost = Callable[[Place, str, GridError | None], None]
+Lost = Callable[[ClusterPlace, str, GridError | None], None]
 """Takes a verdict: of whom, the last words, and the whole message where it was for silence."""
 
 
@@ -34,7 +34,11 @@ class Verdicts:
     """
 
     def __init__(
-        self, watch: WatchedGroup | None, places: Mapping[str, Place], reactor: Reactor, lost: Lost
+        self,
+        watch: WatchedGroup | None,
+        places: Mapping[str, ClusterPlace],
+        reactor: Reactor,
+        lost: Lost,
     ) -> None:
         self._places = places
         self._reactor = reactor
@@ -55,18 +59,18 @@ class Verdicts:
         if self._loop is not None and not self._is_over:
             self._reactor.soon(self._begin)
 
-    def hear(self, place: Place, args: tuple[Any, ...]) -> None:
+    def hear(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:
         """Take what the detector of a front-end says, on the reactor's thread."""
         if len(args) != 3 or args[0] != place.identifier:
             _log.error("%s speaks of heartbeats in the name of another member", place.cluster.path)
         elif self._loop is not None:
             self._loop.hear(*args)
 
-    def ended(self, place: Place, words: str) -> None:
+    def ended(self, place: ClusterPlace, words: str) -> None:
         """Record that the process or the connection of a front-end has ended; from any thread."""
         self._reactor.soon(partial(self._judge, place, words, None))
 
-    def condemn(self, place: Place, why: str) -> None:
+    def condemn(self, place: ClusterPlace, why: str) -> None:
         """Declare a cluster lost that others cannot reach; from any thread."""
         fault = GridError(
             "ranks of other clusters cannot reach its ranks, so it was ended: not all can go on",
@@ -120,7 +124,7 @@ class Verdicts:
                 place.is_silent = True
                 self._judge(place, why, fault)
 
-    def _judge(self, place: Place, words: str, fault: GridError | None) -> None:
+    def _judge(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         if place.identifier in self._judged:
             return
         self._judged.add(place.identifier)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtime.machine.contracts import Facts
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 
 # What explains them is imported when somebody waits for long.
@@ -66,7 +66,7 @@ class WaitReports:
 
     def __init__(
         self,
-        places: Iterable[Place],
+        places: Iterable[ClusterPlace],
         later: Later,
         left_behind: Callable[[str, bool], None] | None,
     ) -> None:

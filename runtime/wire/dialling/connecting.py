@@ -10,7 +10,7 @@ from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
-from runtime.wire.dialling.directory import UNIX, Directory
+from runtime.wire.dialling.directory import UNIX, RankDirectory
 from runtime.wire.dialling.exchange import Exchange
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, WRITE, end_when_silent
 from runtime.wire.errors import NoRoute, PeerLost, said
@@ -122,7 +122,7 @@ class DirectConnector:
     def __init__(
         self,
         me: int,
-        directory: Directory,
+        directory: RankDirectory,
         credentials: Credentials,
         *,
         proof_timeout: float = PROOF_TIMEOUT,

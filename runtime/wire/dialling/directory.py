@@ -47,7 +47,7 @@ class Party:
         return f"rank {self.name}{where}{addresses}"
 
 
-class Directory:
+class RankDirectory:
     """All ranks in the order of their indexes."""
 
     __slots__ = ("_indexes", "_parties")
@@ -89,7 +89,7 @@ class Directory:
     def link(self, source: int, target: int) -> str:
         """Return how errors name what is between two ranks.
 
-        >>> Directory((Party("0:0:0", cluster="a"), Party("1:0:0"))).link(0, 1)
+        >>> RankDirectory((Party("0:0:0", cluster="a"), Party("1:0:0"))).link(0, 1)
         'the link from cluster a to cluster 1:0'
         """
         ends = [self.party(one) for one in (source, target)]

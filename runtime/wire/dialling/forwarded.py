@@ -22,7 +22,7 @@ PROOF_TIMEOUT = 10.0
 _PIECE = 4096
 
 
-class Asked:
+class ForwardedAttempt:
     """Dials a front-end by `attempt` and asks it for a way; open once the front-end says so."""
 
     is_passive = False
@@ -124,8 +124,10 @@ class Forwarded:
 
     is_passive = False
 
-    def __init__(self, asked: Asked, name: str, words: str, credentials: Credentials) -> None:
-        self._asked: Asked | None = asked
+    def __init__(
+        self, asked: ForwardedAttempt, name: str, words: str, credentials: Credentials
+    ) -> None:
+        self._asked: ForwardedAttempt | None = asked
         self._name = name
         self._words = words
         self._credentials = credentials

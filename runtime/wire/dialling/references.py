@@ -6,7 +6,7 @@ import os
 
 from runtime.later import Later
 from runtime.wire.dialling.connecting import Attempt, CountingConnector
-from runtime.wire.dialling.directory import Directory
+from runtime.wire.dialling.directory import RankDirectory
 from runtime.wire.errors import PeerLost, WireError
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
@@ -50,7 +50,7 @@ class Keeper(Protocol):
         ...
 
 
-class References:
+class ReferenceController:
     """Opens connections as `connector` does, counts, and lets those rest that nobody uses.
 
     `keeper` is set once it is there. `bound` returns what decides instead of the usual cache, which
@@ -138,7 +138,7 @@ class References:
         }
 
     def rows(
-        self, traffic: Mapping[int, Traffic], directory: Directory
+        self, traffic: Mapping[int, Traffic], directory: RankDirectory
     ) -> list[tuple[str, tuple[str, ...] | None, int, int, int]]:
         """Return what went to which cluster, and by which route if this end has chosen it.
 

@@ -10,8 +10,8 @@ from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension,
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
 from runtime.wire.dialling.connecting import Attempt, Dialling
-from runtime.wire.dialling.directory import UNIX, Directory, Party
-from runtime.wire.dialling.forwarded import Asked, Forwarded
+from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
+from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
 from runtime.wire.dialling.probing import Probe
 from runtime.wire.dialling.trying import HEAD_START, Called, Race
 from runtime.wire.errors import NoRoute, PeerLost
@@ -39,7 +39,7 @@ class RoutedConnector:
     def __init__(
         self,
         me: int,
-        directory: Directory,
+        directory: RankDirectory,
         credentials: Credentials,
         grid: Grid,
         *,
@@ -179,7 +179,7 @@ class RoutedConnector:
         site, _, cluster = front_end.partition(":")
         place = FrontEndStop((int(site), int(cluster)))
         words = f"the front-end of {front_end}"
-        return Asked(self._to_front_end(place, now), (meeting(token),), words)
+        return ForwardedAttempt(self._to_front_end(place, now), (meeting(token),), words)
 
     def begin(
         self,
@@ -210,7 +210,7 @@ class RoutedConnector:
             self._peers(peer).meet(str(route.stops[-2]), token)
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEndStop)
-        asked = Asked(self._to_front_end(front_end, now), tuple(stops), str(party))
+        asked = ForwardedAttempt(self._to_front_end(front_end, now), tuple(stops), str(party))
         return Forwarded(asked, party.member, str(party), credentials)
 
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:

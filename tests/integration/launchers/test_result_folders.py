@@ -13,7 +13,7 @@ from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
 from runtime.launchers.base import Command
 from runtime.launchers.errors import FetchFailed
 from runtime.launchers.local import LocalLauncher
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.results.result_folders import FolderAtPlace, FolderGone
 from runtime.topology import Reachability
 
@@ -35,16 +35,16 @@ def never() -> bool:
 
 
 @pytest.fixture
-def place(local: LocalLauncher) -> Place:
+def place(local: LocalLauncher) -> ClusterPlace:
     """A cluster on this machine that works in a copy."""
-    made = Place(CLUSTER, local)
+    made = ClusterPlace(CLUSTER, local)
     made.work = made.folder = local.make_folder()
     local.seal(made.work)
     return made
 
 
 def test_a_work_folder_that_somebody_removed_is_an_error_and_not_one_without_results(
-    place: Place,
+    place: ClusterPlace,
 ) -> None:
     folder = FolderAtPlace(place)
     assert folder.list(never) == {}
@@ -54,7 +54,7 @@ def test_a_work_folder_that_somebody_removed_is_an_error_and_not_one_without_res
 
 
 def test_a_file_system_here_from_which_nothing_comes_is_no_reason_to_end_the_run(
-    place: Place, local: LocalLauncher
+    place: ClusterPlace, local: LocalLauncher
 ) -> None:
     with pytest.raises(FetchFailed, match="nothing comes any more"):
         FolderAtPlace(place).let_go()
@@ -62,7 +62,7 @@ def test_a_file_system_here_from_which_nothing_comes_is_no_reason_to_end_the_run
 
 
 def test_the_command_that_is_named_brings_results_to_a_folder_that_is_not_there_yet(
-    place: Place, tmp_path: Path
+    place: ClusterPlace, tmp_path: Path
 ) -> None:
     Path(place.work, "result").write_text("1")
     kept = FolderAtPlace(place).kept(str(tmp_path / "not there" / "yet"))

@@ -21,7 +21,7 @@ from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, Outgoing, PeerConnections
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT
 
 RESET = struct.pack("ii", 1, 0)
@@ -67,7 +67,7 @@ class Rank:
         self.index = index
         self.ear = Ear()
         self._folder = folder
-        directory = Directory(tuple(party(number, folder, kind) for number in range(count)))
+        directory = RankDirectory(tuple(party(number, folder, kind) for number in range(count)))
         credentials = Credentials(
             SECRET,
             directory.party(index).name,

@@ -13,7 +13,7 @@ from runtime.transport.keys import RunKeys, audience_of, issuer_of
 from runtime.transport.lean import dial
 from runtime.wire import Incoming, PeerConnections
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 
 RUN = RunKeys(b"a secret of a test")
 OWN = "0:0:0#2"
@@ -38,7 +38,7 @@ def address() -> Iterator[str]:
     listener = socket.create_server(("127.0.0.1", 0))
     where = f"127.0.0.1:{listener.getsockname()[1]}"
     own, other = Party("0:0:0", "here", "m", (where,), 2), Party("0:1:0", "here", "m", (), 3)
-    directory = Directory((own, other))
+    directory = RankDirectory((own, other))
     known = Credentials(RUN.keyring([audience_of(OWN)]), OWN)
     ended = threading.Event()
 

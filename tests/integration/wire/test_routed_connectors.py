@@ -21,8 +21,8 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 from runtime.wire import Incoming, PeerConnections
 from runtime.wire.dialling.connecting import DIAL_TIMEOUT, DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
-from runtime.wire.dialling.references import References
+from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.dialling.routed import RoutedConnector
 from runtime.wire.errors import PeerLost, WireError
 
@@ -84,7 +84,7 @@ class Rank:
         self.told: list[Experience] = []
         self.connections: PeerConnections
         self.connector: RoutedConnector
-        self.references: References
+        self.references: ReferenceController
 
 
 class Machine:
@@ -111,7 +111,7 @@ class Machine:
             self.ranks.append(Rank(index, door, *self._doors.get(address, (address,))))
         parties = tuple(Party(one.name, "host", "", (one.address,)) for one in self.ranks)
         for rank in self.ranks:
-            self._open(rank, Directory(parties))
+            self._open(rank, RankDirectory(parties))
 
     def _peers(self, peer: int) -> Routes:
         return cast(Routes, Asked(lambda name: self.called(peer, name)))
@@ -123,7 +123,7 @@ class Machine:
                 lambda: self.ranks[peer].connections.watch(NAMES.index(name))
             )
 
-    def _open(self, rank: Rank, directory: Directory) -> None:
+    def _open(self, rank: Rank, directory: RankDirectory) -> None:
         credentials = Credentials(SECRET, rank.name)
         rank.connector = RoutedConnector(
             rank.index,
@@ -135,7 +135,7 @@ class Machine:
             share=rank.told.extend,
             head_start=HEAD_START,
         )
-        rank.references = References(rank.connector)
+        rank.references = ReferenceController(rank.connector)
         rank.connections = PeerConnections(
             rank.index,
             directory,
@@ -337,7 +337,7 @@ def test_a_connection_over_which_somebody_waits_does_not_rest(machine: Machine) 
 def test_a_bound_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
     monkeypatch.setenv("GCM_MOST_CONNECTIONS", told)
     with pytest.raises(WireError, match=f"GCM_MOST_CONNECTIONS is '{told}', which is no number"):
-        References(DirectConnector(0, Directory(()), Credentials(SECRET, "0:0:0")))
+        ReferenceController(DirectConnector(0, RankDirectory(()), Credentials(SECRET, "0:0:0")))
 
 
 def test_a_probe_proves_who_answers(machine: Machine) -> None:
@@ -352,7 +352,7 @@ def test_a_probe_proves_who_answers(machine: Machine) -> None:
         for name, expected in (("1:0:1", False), ("1:0:0", True)):
             connections = PeerConnections(
                 2,
-                Directory(tuple(Party(one) for one in NAMES)),
+                RankDirectory(tuple(Party(one) for one in NAMES)),
                 Ear(),
                 third.references,
                 listeners=[socket.socket(fileno=os.dup(silent.fileno()))],

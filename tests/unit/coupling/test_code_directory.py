@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.coupling.directory import Directory
+from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, identifier_of, rank_path
 from runtime.transport.messages import PLAIN_DATA
 
-TWO = Directory({"ocean": [("0:0", 2)], "air": [("0:1", 2), ("1:0", 3)]})
+TWO = CodeDirectory({"ocean": [("0:0", 2)], "air": [("0:1", 2), ("1:0", 3)]})
 
 
 def test_ranks_are_numbered_over_all_clusters_of_a_code() -> None:
@@ -30,15 +30,15 @@ def test_every_rank_is_found_under_its_own_path(sizes: list[list[int]]) -> None:
         f"code{n}": [(f"{n}:{m}", ranks) for m, ranks in enumerate(parts)]
         for n, parts in enumerate(sizes)
     }
-    directory = Directory(codes)
+    directory = CodeDirectory(codes)
     for code, size in directory.sizes.items():
         for rank in range(size):
             assert directory.whose(identifier_of(directory.path(code, rank))) == (code, rank)
 
 
 def test_a_directory_travels() -> None:
-    here = Directory({"ocean": [("0:0", 2)]}, has_driver=True)
-    there = Directory(*PLAIN_DATA.load(PLAIN_DATA.dump(here.plain)))
+    here = CodeDirectory({"ocean": [("0:0", 2)]}, has_driver=True)
+    there = CodeDirectory(*PLAIN_DATA.load(PLAIN_DATA.dump(here.plain)))
     assert (there.sizes, there.codes, there.has_driver) == (
         {"ocean": 2, DRIVER: 1},
         ("ocean",),
@@ -56,7 +56,7 @@ def test_a_rank_that_is_not_there_is_refused(rank: int) -> None:
 
 def test_a_code_without_ranks_says_so() -> None:
     with pytest.raises(NoSuchRank, match="dry has no rank 0. It has no ranks at all"):
-        Directory({"dry": []}).check("dry", 0)
+        CodeDirectory({"dry": []}).check("dry", 0)
 
 
 def test_an_unknown_code_is_refused_with_what_may_be_meant() -> None:
@@ -75,7 +75,7 @@ def test_nobody_has_a_name_that_is_not_in_the_directory(nobody: str) -> None:
 
 
 def test_the_driver_has_a_name_where_there_is_one() -> None:
-    assert Directory({"ocean": []}, has_driver=True).whose(DRIVER) == (DRIVER, 0)
+    assert CodeDirectory({"ocean": []}, has_driver=True).whose(DRIVER) == (DRIVER, 0)
 
 
 def test_a_path_says_to_which_cluster_it_leads() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from gcm.interfaces.future import Future
-from runtime.coupling.directory import Directory
+from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.hub import Hub
-from runtime.coupling.mailbox import Mailbox
+from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peers
 from runtime.machine.calls import NotServed, stub
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
@@ -30,9 +30,9 @@ class Exchange:
     """A hub and the mailboxes of all ranks, joined without any connection between."""
 
     def __init__(self, driver: bool = False, running: tuple[str, ...] = ("a", "b")) -> None:
-        self.hub = Hub(Directory(NAMES, has_driver=driver))
+        self.hub = Hub(CodeDirectory(NAMES, has_driver=driver))
         self.hub.connect(self.news_to, self.mail_to("(driver)"), lambda _: None)
-        self.boxes: dict[str, Mailbox] = {}
+        self.boxes: dict[str, CouplingMailbox] = {}
         self.log: list[tuple[str, str]] = []
         self.told_where: list[tuple[str, str]] = []
         self.coupling = stub(Coupling, partial(self.call, "", COUPLING))
@@ -41,7 +41,7 @@ class Exchange:
         for identifier in IDENTIFIERS:
             self.join(identifier)
 
-    def join(self, identifier: str) -> Mailbox:
+    def join(self, identifier: str) -> CouplingMailbox:
         self.coupling.attach(identifier, 1, "", ("", ()))
         return self.boxes[f"/ranks/{identifier}"]
 
@@ -59,9 +59,9 @@ class Exchange:
         args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
         if operation == "welcome":
             me, life, directory, states, _ = args
-            peers = Peers(me, life, Directory(*directory), states)
+            peers = Peers(me, life, CodeDirectory(*directory), states)
             name = path.removeprefix("/ranks/")
-            self.boxes[path] = Mailbox(peers, name, self.coupling, self.mail_to(name))
+            self.boxes[path] = CouplingMailbox(peers, name, self.coupling, self.mail_to(name))
         elif operation == "here":
             self.told_where.append((path, args[0]["rank"]))
         elif path in self.boxes:
@@ -69,7 +69,7 @@ class Exchange:
         else:
             self.hub.hear(args[0], path, interface, operation, args)
 
-    def __getitem__(self, identifier: str) -> Mailbox:
+    def __getitem__(self, identifier: str) -> CouplingMailbox:
         return self.boxes[f"/ranks/{identifier}"]
 
 
@@ -317,9 +317,9 @@ def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
 
 
 def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
-    peers = Peers(("a", 0), 1, Directory(NAMES), {"a": (1, None), "b": (1, None)})
+    peers = Peers(("a", 0), 1, CodeDirectory(NAMES), {"a": (1, None), "b": (1, None)})
     ranks = Exchange()
-    impatient = Mailbox(peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), patience=0)
+    impatient = CouplingMailbox(peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), patience=0)
     said = threading.Event()
 
     def note(_: logging.LogRecord) -> bool:

@@ -19,7 +19,7 @@ from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.launchers.errors import ConnectionLost, FetchFailed
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.homecoming import Homecoming
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.results.collecting import Fetcher
 from runtime.results.landing import ResultPlacement
 from runtime.results.result_folders import FolderHere
@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine
     nowhere: Any = None  # nothing is done there
     gone = str(home / "gone")
     step = Step("fetch:s:a", StepKind.FETCH, "s/a", files=(FileMove(".", str(home)),), folder=gone)
-    place = Place(CLUSTER, nowhere)
+    place = ClusterPlace(CLUSTER, nowhere)
     place.folder = gone
     plan = DeploymentPlan(nowhere, nowhere, (), (step,))
     with caplog.at_level(logging.WARNING):

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from runtime.machine.calls import stub
 from runtime.machine.contracts import ClusterControl
-from runtime.processes.launcher.place import Place
+from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports
 
 AT_REST: dict[str, Any] = {
@@ -43,7 +43,7 @@ class Script:
 
     def reports(self) -> WaitReports:
         control = stub(ClusterControl, self._tell)
-        place = cast("Place", OnePlace(control))
+        place = cast("ClusterPlace", OnePlace(control))
         return WaitReports(
             [place], lambda _seconds, call: self.later.append(call), lambda _words, _are_all: None
         )
@@ -103,7 +103,9 @@ class Simulated:
         self._serial = count()
         self.put_off: list[tuple[float, int, Callable[[], None]]] = []
         control = stub(ClusterControl, self._ask)
-        self.reports = WaitReports([cast("Place", OnePlace(control))], self.later, self._is_left)
+        self.reports = WaitReports(
+            [cast("ClusterPlace", OnePlace(control))], self.later, self._is_left
+        )
         for rank in doing:
             self.reports.rank_ready(rank)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.matching import ANY, Asked, Envelope, JointMatcher, Pattern
+from runtime.matching import ANY, Envelope, JointMatcher, JointReceive, Pattern
 from runtime.matching.joint import PROBES
 
 NEAR = (0, 1)
@@ -23,9 +23,9 @@ def pattern(rank: int | None, tag: int | None) -> Pattern:
 class Model:
     """Native MPI as the standard describes it, and a record of who got which message."""
 
-    waiting: list[Asked] = field(default_factory=list)
+    waiting: list[JointReceive] = field(default_factory=list)
     kept: list[tuple[Envelope, int]] = field(default_factory=list)
-    posted: list[Asked] = field(default_factory=list)
+    posted: list[JointReceive] = field(default_factory=list)
     sent: list[Envelope] = field(default_factory=list)
     got: dict[int, int] = field(default_factory=dict)
     cancelled: set[int] = field(default_factory=set)
@@ -35,7 +35,7 @@ class Model:
     def __post_init__(self) -> None:
         self.matcher = JointMatcher(self)
 
-    def give(self, asked: Asked) -> None:
+    def give(self, asked: JointReceive) -> None:
         envelope = self.peek(asked.pattern)
         if envelope is None or not self.take(asked, envelope):
             self.waiting.append(asked)
@@ -46,7 +46,7 @@ class Model:
         fitting = [found for found, _ in self.kept if pattern.fits(found)]
         return next((one for one in fitting if one.rank == self.prefers), (*fitting, None)[0])
 
-    def take(self, asked: Asked, envelope: Envelope) -> bool:
+    def take(self, asked: JointReceive, envelope: Envelope) -> bool:
         place = next(place for place, kept in enumerate(self.kept) if kept[0] == envelope)
         _, number = self.kept.pop(place)
         self.matched(asked, number)
@@ -54,7 +54,7 @@ class Model:
 
     def post(self, rank: int | None, tag: int | None, unsized: bool) -> None:
         near, far = rank is None or rank in NEAR, rank is None or rank in FAR
-        asked = Asked(pattern(rank, tag), None, near=near, far=far, sought=unsized)
+        asked = JointReceive(pattern(rank, tag), None, near=near, far=far, sought=unsized)
         self.posted.append(asked)
         self.matcher.post(asked)
         if asked.has_come:
@@ -80,7 +80,7 @@ class Model:
             assert place not in self.got
             self.cancelled.add(place)
 
-    def matched(self, asked: Asked, number: int) -> None:
+    def matched(self, asked: JointReceive, number: int) -> None:
         place = self.posted.index(asked)
         for earlier in range(place):
             if earlier not in self.got and earlier not in self.cancelled:

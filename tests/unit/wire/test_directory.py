@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.errors import WireError
 
-DIRECTORY = Directory(
+DIRECTORY = RankDirectory(
     (
         Party("0:0:0", "alpha", "m1", ("unix:/a", "alpha:1")),
         Party("0:1:0", "alpha", "m1", ("127.0.0.1:7", "alpha:2")),
@@ -46,7 +46,7 @@ def test_an_index_that_nobody_has_is_refused(index: int) -> None:
 def test_the_name_of_a_rank_that_was_replaced_means_the_new_one_and_its_index_the_lost_one() -> (
     None
 ):
-    directory = Directory((Party("0:0:0", incarnation=1), Party("0:1:0", "far", incarnation=1)))
+    directory = RankDirectory((Party("0:0:0", incarnation=1), Party("0:1:0", "far", incarnation=1)))
     directory.add(Party("0:1:0", "near", "m1", ("unix:/c",), incarnation=2))
     assert directory.index("0:1:0") == 2
     assert [directory.party(index).member for index in (1, 2)] == ["0:1:0#1", "0:1:0#2"]

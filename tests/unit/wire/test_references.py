@@ -11,12 +11,12 @@ from runtime.routing import ReferenceCache
 from runtime.transport.credentials import Credentials
 from runtime.wire import Traffic
 from runtime.wire.dialling.connecting import DirectConnector
-from runtime.wire.dialling.directory import Directory, Party
-from runtime.wire.dialling.references import FEW, References
+from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.references import FEW, ReferenceController
 from runtime.wire.errors import PeerLost
 
 SECRET = b"a secret of a test of references"
-DIRECTORY = Directory((Party("0:0:0"), Party("0:1:0"), Party("0:1:1"), Party("1:0:0")))
+DIRECTORY = RankDirectory((Party("0:0:0"), Party("0:1:0"), Party("0:1:1"), Party("1:0:0")))
 
 
 class Kept:
@@ -54,18 +54,18 @@ class NoMore:
 
 
 def test_another_bound_is_asked_for_every_connection(files: int) -> None:
-    made = References(DirectConnector(0, DIRECTORY, Credentials(SECRET, "0:0:0")), NoMore)
+    made = ReferenceController(DirectConnector(0, DIRECTORY, Credentials(SECRET, "0:0:0")), NoMore)
     kept = Kept()
     opened(made, kept, 1, 2)
     assert set(kept.carried) == {2}
     assert made.figures({})["evictions"] == 1
 
 
-def references() -> References:
-    return References(DirectConnector(0, DIRECTORY, Credentials(SECRET, "0:0:0")))
+def references() -> ReferenceController:
+    return ReferenceController(DirectConnector(0, DIRECTORY, Credentials(SECRET, "0:0:0")))
 
 
-def opened(made: References, kept: Kept, *peers: int) -> None:
+def opened(made: ReferenceController, kept: Kept, *peers: int) -> None:
     made.keeper = kept
     for peer in peers:
         kept.carried = {**kept.carried, peer: 0}

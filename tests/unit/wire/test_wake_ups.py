@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from runtime.wire.dialling.directory import Directory, Party
+from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.wake_ups import WakeUps
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> Directory:
+def directory(tmp_path: Path) -> RankDirectory:
     """Two ranks of one machine, one of another, and one that listens at no Unix socket."""
-    return Directory(
+    return RankDirectory(
         (
             Party("0:0:0", "one", "m1", (f"unix:{tmp_path}/rank0",)),
             Party("0:0:1", "one", "m1", (f"unix:{tmp_path}/rank1",)),
@@ -26,7 +26,7 @@ def directory(tmp_path: Path) -> Directory:
 
 
 @pytest.fixture
-def pair(directory: Directory) -> Iterator[tuple[WakeUps, WakeUps]]:
+def pair(directory: RankDirectory) -> Iterator[tuple[WakeUps, WakeUps]]:
     first, second = WakeUps(0, directory), WakeUps(1, directory)
     yield first, second
     first.close()
@@ -91,7 +91,7 @@ def test_a_closed_bell_is_silent_and_leaves_no_file(
     assert [file.name for file in tmp_path.iterdir()] == ["rank1.bell"]
 
 
-def test_without_a_place_for_it_there_is_no_bell(directory: Directory) -> None:
+def test_without_a_place_for_it_there_is_no_bell(directory: RankDirectory) -> None:
     wake_ups = WakeUps(3, directory)
     assert wake_ups.fileno() == -1
     assert not wake_ups.reach([0])
@@ -99,7 +99,7 @@ def test_without_a_place_for_it_there_is_no_bell(directory: Directory) -> None:
 
 
 def test_the_bell_of_a_rank_that_was_here_before_is_replaced(
-    directory: Directory, tmp_path: Path
+    directory: RankDirectory, tmp_path: Path
 ) -> None:
     (tmp_path / "rank0.bell").touch()
     wake_ups = WakeUps(0, directory)
