@@ -96,8 +96,11 @@ class ReplicaLines:
         lasts: dict[Stream, bytes] = {}
         for (process, stream), begun in self._begun.items():
             key = self._names[process], stream
-            is_ahead = self._written.get((process, stream), 0) == self._shown.get(key, 0)
-            if begun and (is_ahead or stream == "stderr"):
+            if stream == "stderr":
+                is_ahead = not self._behind[process]
+            else:
+                is_ahead = self._written.get((process, stream), 0) == self._shown.get(key, 0)
+            if begun and is_ahead:  # else it has begun a line that was shown
                 lasts[key] = max(lasts.get(key, b""), bytes(begun), key=len)
         for (name, stream), last in lasts.items():
             yield name, stream, last

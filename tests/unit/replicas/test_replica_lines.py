@@ -42,11 +42,12 @@ def test_ranks_and_streams_are_apart() -> None:
     assert lines.written("0:1:0", "stdout", b"a\n") == ("0:0:0", b"")
 
 
-def test_half_a_line_of_a_replica_that_died_is_not_shown() -> None:
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_half_a_line_of_a_replica_that_died_is_not_shown(stream: str) -> None:
     lines = ReplicaLines(RANKS)
-    assert lines.written("0:0:0", "stdout", b"one\ntw") == ("0:0:0", b"one\n")
-    assert lines.written("0:1:0", "stdout", b"one\ntwo\nthr") == ("0:0:0", b"two\n")
-    assert list(lines.finish()) == [("0:0:0", "stdout", b"thr")]
+    assert lines.written("0:0:0", stream, b"one\ntwo, but not al") == ("0:0:0", b"one\n")
+    assert lines.written("0:1:0", stream, b"one\ntwo\nthr") == ("0:0:0", b"two\n")
+    assert list(lines.finish()) == [("0:0:0", stream, b"thr")]
 
 
 def test_a_warning_of_one_replica_is_shown_and_takes_no_line_of_the_others_away() -> None:
