@@ -57,12 +57,13 @@ class CodeWire:
         self._mailbox = mailbox
         self._served = Served()
         self._served.serve(Mail, mailbox)
-        self._moved = threading.Condition(threading.RLock())
-        """Its lock protects the connections; it is notified of what they have done."""
+        self._lock = threading.RLock()
+        """Protects the connections."""
         self._opened: set[int] = set()
         self._news: deque[tuple[set[int], Callable[[], None]]] = deque()
         self._unexplained: dict[int, tuple[float, str]] = {}
         self._is_closed = False
+        self._is_broken = False
         self._process = os.getpid()
         self._connections = CodeConnections(link, machine, self, doors, found)
         self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
@@ -72,9 +73,9 @@ class CodeWire:
 
     def mail_to(self, name: str) -> Mail | None:
         """Return what brings messages to a rank, or None if there is no connection to it."""
-        with self._moved:
+        with self._lock:
             index = self._connections.index_of(name)
-            if index is None or self._is_closed:
+            if index is None or self._is_closed or self._is_broken:
                 return None
             if index not in self._opened:
                 if not self._connections.is_connected(index):
@@ -86,25 +87,24 @@ class CodeWire:
         """Send what is to be sent, and hang up; a child of this process leaves that to it."""
         if os.getpid() != self._process:
             return
-        with self._moved:
+        with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
         self._connections.wake()
         self._thread.join()
-        with self._moved:
+        if self._is_broken:
+            return  # nothing can be sent any more
+        with self._lock:
             self._connections.at_end = self._tell_figures
             self._connections.close()
-            self._moved.notify_all()
 
     def _send(self, index: int, _: str, operation: str, args: tuple[Any, ...]) -> None:
-        whole = _packed(operation, args)
-        with self._moved:
-            if index not in self._opened:
-                return  # it has ended meanwhile
-            sent = self._connections.send(index, b"", whole)
-            while not sent.done:
-                self._moved.wait()
+        # A copy, since the caller may change its arrays before the receiver has read them.
+        whole = memoryview(b"".join(_packed(operation, args)))
+        with self._lock:
+            if index in self._opened:  # else it has ended meanwhile
+                self._connections.send(index, b"", [whole])
 
     def _tell_figures(self) -> None:
         self._link.wrapper.references.exchanged(self._link.name, *self._connections.rows())
@@ -113,22 +113,25 @@ class CodeWire:
 
     def here(self, report: dict[str, Any]) -> None:
         """Connect to a rank that listens somewhere."""
-        self._connections.soon(partial(self._meet, report))
+        self._soon(partial(self._meet, report))
 
     def come(self, name: str) -> None:
         """Connect to a rank that cannot connect to this one."""
-        self._connections.soon(partial(self._come, name))
+        self._soon(partial(self._come, name))
 
     def meet(self, front_end: str, token: str) -> None:
         """Come to a front-end, where another rank waits."""
-        self._connections.soon(partial(self._meet_at, front_end, token))
+        self._soon(partial(self._meet_at, front_end, token))
 
     def pass_on(self, call: Callable[[], None], why: str, ended: Iterable[str] = ()) -> None:
         """Call once all has come that some ranks have sent, and after what was to be called before.
 
         Nothing more comes of those that have `ended`.
         """
-        self._connections.soon(partial(self._pass_on, call, why, tuple(ended)))
+        self._soon(partial(self._pass_on, call, why, tuple(ended)))
+
+    def _soon(self, wish: Callable[[], None]) -> None:
+        self._connections.soon(partial(_try, wish))
 
     def _meet(self, report: dict[str, Any]) -> None:
         self._connections.learn(report)
@@ -169,7 +172,7 @@ class CodeWire:
 
     def _call_what_is_due(self) -> None:
         while self._news and not self._news[0][0]:
-            self._news.popleft()[1]()
+            _try(self._news.popleft()[1])
 
     # -- the thread of the connections -------------------------------------------------------------
 
@@ -178,7 +181,7 @@ class CodeWire:
             times = [at for at, _ in tuple(self._unexplained.values())]
             now = time.monotonic()
             self._connections.ready(max(0.0, min(times) - now) if times else None)
-            with self._moved:
+            with self._lock:
                 if self._is_closed:
                     return
                 try:
@@ -186,9 +189,9 @@ class CodeWire:
                     self._tell_unexplained()
                 except Exception as fault:  # nobody may wait for ever
                     _log.exception("messages of other codes cannot be received any more")
+                    self._is_broken = True
                     self._mailbox.lose(f"{type(fault).__name__}: {fault}")
                     return
-                self._moved.notify_all()
 
     def _tell_unexplained(self) -> None:
         """Tell of ranks that have gone without a word of the launcher."""
@@ -232,6 +235,14 @@ class CodeWire:
         for waits, _ in self._news:
             waits.discard(peer)
         self._call_what_is_due()
+
+
+def _try(call: Callable[[], None]) -> None:
+    """Call, and go on whatever is wrong with what another member has said."""
+    try:
+        call()
+    except Exception as fault:
+        _log.error("what was told of other codes is not understood: %s", fault)
 
 
 def _packed(operation: str, args: tuple[Any, ...]) -> list[memoryview]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from runtime.machine.contracts import Coupling, Mail
     from runtime.matching.envelope import AnyOr
 
+MOST_APART = 1000
+"""A value with more large buffers is pickled as a whole: a frame has no room for so many parts."""
+
 PATIENCE = 30.0
 """After how many seconds a wait says what it waits for."""
 
@@ -84,6 +87,8 @@ class CouplingMailbox:
         """
         peer, path = (code, rank), self.peers.directory.path(code, rank)
         parts = PLAIN.dump(value)
+        if len(parts) > MOST_APART:
+            parts = [pickle.dumps(value, protocol=5)]
         heavy = weight(sum(len(part) for part in parts))
         doing = f"{self._me} sends a message with tag {tag} to rank {rank} of {code}"
         self._watch(code, rank)

@@ -267,6 +267,11 @@ class Channel:
                 self._stream.want(read=read, write=self._outbox.size > 0)
 
     @property
+    def is_held(self) -> bool:
+        """Whether nothing is read from it now, since what it brought before cannot be passed on."""
+        return not self._may_read
+
+    @property
     def _may_read(self) -> bool:
         return not self._held_by and not self._backlog.is_full
 

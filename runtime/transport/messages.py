@@ -69,7 +69,8 @@ class Codec:
     def load(self, parts: Sequence[Part]) -> Any:
         """Return the value; its large buffers stay where they were received."""
         if not parts[0]:
-            return bytes(parts[1])
+            (_, value) = parts
+            return bytes(value)
         return self.unpickler(io.BytesIO(parts[0]), parts[1:]).load()
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
@@ -96,8 +97,7 @@ class PlainDataCodec(Codec):
 
     def load(self, parts: Sequence[Part]) -> Any:
         """Return the value; raises `pickle.UnpicklingError` before anything large is made."""
-        fault = fault_of(parts[0])
-        if fault:
+        if parts[0] and (fault := fault_of(parts[0])):  # bytes stand behind an empty part
             raise pickle.UnpicklingError(f"plain data is expected here: {fault}")
         return super().load(parts)
 

@@ -230,11 +230,14 @@ class ReplicatedConnections:
     def _fail(self, sending: ReplicatedSending) -> None:
         """End what nobody is left to receive; that is an error only of who would transmit it.
 
-        A replica that is behind may still send what its master has sent before the receiver ended.
+        A replica that is behind may still send what its master had sent before the receiver ended.
         """
         sending.done = True
-        if self.core.leads and not self._is_redundant:
-            sending.error = self._why(sending.to)
+        why = self._why(sending.to)
+        is_behind = any(self.table.rank_of(one) == self.rank for one in self._gone)
+        was_received = is_behind and isinstance(why, PeerLeft)
+        if self.core.leads and not (self._is_redundant or was_received):
+            sending.error = why
 
     def _why(self, rank: int) -> Exception:
         """Return how a rank has ended: well if one of its replicas has."""

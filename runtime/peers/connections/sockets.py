@@ -67,5 +67,9 @@ def why_refused(error: ssl.SSLError) -> NotAuthentic:
 
 def addresses(host: str, port: int) -> Iterable[tuple[int, tuple[object, ...]]]:
     """Yield the families and socket addresses of a host; raises OSError."""
-    for family, _, _, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:  # a label that is empty or too long
+        raise OSError(f"{host!r} is no name of a host") from error
+    for family, _, _, _, address in found:
         yield family, address

@@ -24,7 +24,7 @@ def addresses_of(surroundings: Surroundings) -> list[Address]:
 def _resolved(name: Address) -> list[Address]:
     try:
         found = socket.getaddrinfo(name.host, name.port, type=socket.SOCK_STREAM)
-    except OSError:
+    except (OSError, UnicodeError):
         return []  # said where nobody is found
     return [Address(str(address[0]), name.port) for *_, address in found]
 
@@ -57,5 +57,5 @@ def source_address(other: Address) -> str:
         with socket.socket(family, kind) as probe:
             probe.connect(address)  # sends nothing
             return str(probe.getsockname()[0]).removeprefix("::ffff:")
-    except OSError:
+    except (OSError, UnicodeError):
         return ""

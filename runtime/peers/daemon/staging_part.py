@@ -54,7 +54,7 @@ class StagingPart:
         return self._service.get(caller, digest, offset, most)
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Get a content from peers or URLs."""
+        """Get a content from other peers."""
         return self._service.fetch(caller, key, content, sources)
 
     @contextmanager

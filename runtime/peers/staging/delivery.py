@@ -95,16 +95,16 @@ def deliver(
                 with receiver.open() as service:
                     told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
                     _pull(effect.peer, content.size, told, ending.is_set)
-        except (PeerError, OSError) as fault:
-            starved = isinstance(fault, Refused) and fault.reason not in _FINAL
-            words = str(fault)
-            if starved and isinstance(effect, Fetch):
+        except Exception as fault:  # whatever is wrong with an answer, nobody waits for ever
+            is_known = isinstance(fault, PeerError | OSError)
+            words = str(fault) if is_known else f"{type(fault).__name__}: {fault}"
+            if isinstance(effect, Fetch) and _is_starved(fault):
                 events.put(lambda: broadcast.starved(effect.peer))
             else:
                 events.put(lambda: broadcast.lost(effect.peer, words))
         else:
-            arrived(effect.peer)
             events.put(lambda: broadcast.arrived(effect.peer))
+            arrived(effect.peer)
 
     with _threads(receivers, ending) as threads:
         found = [one for name, why in lost.items() for one in broadcast.lost(name, why)]
@@ -115,6 +115,11 @@ def deliver(
             if broadcast.is_over:
                 return broadcast.failures
             found = events.get()()
+
+
+def _is_starved(fault: Exception) -> bool:
+    """Tell whether a peer only lacks sources."""
+    return isinstance(fault, Refused) and fault.reason not in _FINAL
 
 
 @contextmanager

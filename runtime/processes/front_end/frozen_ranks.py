@@ -56,8 +56,10 @@ class FrozenRanks:
     def _look(self) -> None:
         if self._is_over:
             return
-        now = time.monotonic()
-        for rank, facts in self._ranks().items():
+        now, ranks = time.monotonic(), self._ranks()
+        for known in self._handles.keys() - {(rank, facts["pid"]) for rank, facts in ranks.items()}:
+            os.close(self._handles.pop(known))
+        for rank, facts in ranks.items():
             if facts["host"] == self._host:
                 self._look_at(rank, facts["pid"], now)
         self.begin()

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gcm.interfaces.future import Future
-from runtime.coupling.words import cluster_of, rank_path
+from runtime.coupling.words import cluster_of, identifier_of, rank_path
 from runtime.forwarding import LINK, lead_on
 from runtime.machine.paths import clustering_path
 from runtime.processes.member_host import BETWEEN_RANKS, HEARTBEAT, sender_of
@@ -105,7 +105,7 @@ class FrontEndLinks:
             return None
         if cluster_of(rank_path(target.client)) != peer:
             raise TransportError(f"{peer} calls {target} in the name of {target.client!r}")
-        return self._inward(target)
+        return self._inward(target) if identifier_of(target.component) else None
 
     def _hear(self, peer: str, request: IncomingCall) -> Future[Any] | None:
         target = request.target

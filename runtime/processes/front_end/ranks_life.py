@@ -591,7 +591,7 @@ class RanksLife:
         """
         way = self.find(rank)
         now = 0 if way is None else way.received_bytes
-        if now == received:
+        if now == received and not (way is not None and way.is_held):
             self._give_up(rank, incarnation)
         elif rank not in self._ends.told:
             again = partial(self._give_up_once_quiet, rank, incarnation, pause, now)

@@ -20,7 +20,8 @@ from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
 from runtime.transport.errors import NotSendable
-from runtime.transport.messages import PLAIN, PLAIN_DATA
+from runtime.transport.frames import MOST_PARTS
+from runtime.transport.messages import OUT_OF_BAND, PLAIN, PLAIN_DATA
 
 NAMES = {"a": [("0:0", 1)], "b": [("0:1", 1), ("1:0", 1)]}
 IDENTIFIERS = ["0:0:0", "0:1:0", "1:0:0"]
@@ -55,6 +56,7 @@ class Exchange:
         self, sender: str, path: str, interface: str, operation: str, args: tuple[Any, ...]
     ) -> None:
         self.log.append((path, operation))
+        assert len(args) < MOST_PARTS  # for which a frame has room
         # What would be opened at the other end of a connection: plain data, and bytes of its own.
         args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
         if operation == "welcome":
@@ -333,3 +335,10 @@ def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) ->
     with pytest.raises(NotCoupled):
         waiting.result(10)
     assert caplog.messages == ["for 0 s now, a waits for a message with tag 3 from rank 1 of b"]
+
+
+def test_a_value_of_more_arrays_than_a_message_has_parts_is_sent_all_the_same() -> None:
+    exchange = Exchange()
+    value = [np.zeros(OUT_OF_BAND, "u1") for _ in range(MOST_PARTS)]
+    exchange["0:0:0"].send(value, "b", 0, 1)
+    assert len(exchange["0:1:0"].receive("a", 0, 1).value) == len(value)

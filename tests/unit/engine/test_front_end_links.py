@@ -55,6 +55,7 @@ def test_a_front_end_is_heard_for_itself_and_its_own_ranks_only(
         links.say(rank, "mail", "deliver", f"{THERE}:0", client=f"{THERE}:0")
         links.say(CLUSTERING.format(1), "health-controller", "hear", "0:2", client=other)
         links.say("/front-end", "cluster-control", "kill_ranks", client="")
+        links.say("/nodes/n0/#1", "routes", "step", client=f"{THERE}:0")
         links.say(rank, "code-routes", "come", f"{THERE}:0", client=f"{THERE}:0")
         links.say(CLUSTERING.format(1), "health-controller", "hear", THERE, client=own)
         assert [links.next(), links.next()] == [(f"{THERE}:0", "come"), (own, "hear")]

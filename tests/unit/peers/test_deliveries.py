@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -283,3 +283,19 @@ def test_a_peer_that_ends_fetches_nothing_more(lab: Lab, content: StagedContent)
     with pytest.raises(Refused, match="is about to end"):
         service.fetch(CALLER, KEY, content.plain(), ["peer:h1=h1:7700", "peer:h2=h2:7700"])
     assert source.pieces == 1
+
+
+def test_a_peer_whose_answers_make_no_sense_is_named_and_nobody_waits_for_it(
+    lab: Lab, content: StagedContent
+) -> None:
+    class Senseless:
+        def held(self, *_: object) -> list[int]:
+            return []
+
+        def put(self, *_: object) -> None: ...
+
+    senseless = cast(Staging, Senseless())
+    strange = Receiver("strange", "strange:7700", KEY, lambda: nullcontext(senseless))
+    failures = deliver(content, [strange, lab.add("desk")], caller=CALLER, shape=Shape.PUSH)
+    assert list(failures) == ["strange"]
+    assert has_it(lab, "desk", content)
