@@ -260,6 +260,17 @@ class RunState:
             self._settling = True
             self.deadline = self._now + self.patience.settle
 
+    def _lose_results(self, cluster: str) -> None:
+        """What replicas of a cluster have made is gone with it: others are needed again."""
+        makes = any(step.partition(":")[2] == cluster for step in self.outline.closing)
+        if not (self.outline.replicas and makes):
+            return
+        for rank in self.outline.ranks[cluster]:
+            if self.codes.get(rank) == 0:
+                self.codes[rank] = LOST
+        if self._settling and not self.failures.code and self._ranks_without_result():
+            self._settling, self.deadline = False, None
+
     def _ranks_without_result(self) -> set[int]:
         """Return the ranks of which no replica has ended well."""
         replicas = self.outline.replicas
@@ -377,6 +388,7 @@ class RunState:
                 yield self._tell(TellEnd(rank, LOST, "was lost with its front-end"))
                 self._look_after_replicas(rank)
             self._ended.add(rank)
+        self._lose_results(event.cluster)
         yield from self._end_if_all_ended()
 
     def _tell(self, end: TellEnd) -> TellEnd:

@@ -989,6 +989,39 @@ def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
     )
 
 
+def test_replicas_whose_results_are_needed_again_are_not_stopped(replicated: RunState) -> None:
+    play(
+        replicated,
+        """
+        > at 10 RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > at 10 RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        > at 11 PlaceLost 0:0 "power failure"
+        /0:0 is lost
+        > at 20 Tick
+        > at 30 RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > at 30 RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > at 30 JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 1:0
+        /1:0 is ended
+        discard fetch:0:0
+        start fetch:1:0
+        > StepUp fetch:0:0
+        > StepUp fetch:1:0
+        finish 0
+        """,
+    )
+
+
 def test_a_rank_is_lost_with_its_last_replica_and_then_the_others_are_given_a_while(
     replicated: RunState,
 ) -> None:
