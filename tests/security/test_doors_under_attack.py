@@ -294,6 +294,8 @@ def test_a_certificate_that_has_expired_opens_nothing(kind: str) -> None:
     expects = pytest.raises(AuthenticationFailed, match="certificate has expired")
     with Entrance(kind, certificate=expired()) as entrance, expects:
         dial(entrance.address, entrance.member(), LONG)
+    # A listener that hangs up may do so before its reason has come.
+    expects = pytest.raises(AuthenticationFailed, match="(?i)certificate.expired|EOF occurred")
     with Entrance(kind, certificate=certificate()) as entrance, expects:
         dial(entrance.address, entrance.member(shown=expired(DIALLER)), LONG)
 
