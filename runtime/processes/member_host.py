@@ -6,9 +6,11 @@ from typing import Any
 
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
+from gcm.interfaces.stub import Stub
 from runtime.coupling.words import DRIVER_PATH, cluster_of
 from runtime.hosting.host import Host
 from runtime.hosting.lent_blocks import BLOCKS
+from runtime.hosting.remote import RemoteInterface
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import CONTRACTS, CodeRoutes, Membership, Routes, Views
 from runtime.machine.paths import COUPLING, GRID, LAUNCHER, RANKS, above_path, clustering_path
@@ -66,7 +68,31 @@ class MemberHost(Host):
             call = request.invocation()
             check_sender(target, call.args)
             return self._serving.serve(target, lambda: call, request.channel)
-        return super().serve(request)
+        answer = super().serve(request)
+        if (target.interface, target.operation) == ("binding-controller", "lookup"):
+            return self._names_in(answer)
+        return answer
+
+    def _names_in(self, answer: Future[Any]) -> Future[Any]:
+        """Return the names of the ends that are answered: references are no plain data."""
+        named: Future[Any] = Future(answer)
+
+        def tell(_: object) -> None:
+            if (fault := answer.exception()) is not None:
+                named.set_exception(fault)
+                return
+            found = answer.result()
+            ends = found if isinstance(found, list | tuple) else [found]
+            named.set_result([self._name_of(one) for one in ends if one is not None])
+
+        answer.add_done_callback(tell)
+        return named
+
+    def _name_of(self, found: Any) -> str:
+        end = found._end if isinstance(found, Stub) else found
+        if isinstance(end, RemoteInterface):
+            return f"{end.component}.{end.interface}"
+        return f"{self.exports.name_of(end.owner)}.{end.name}"
 
 
 def check_sender(target: Target, args: tuple[Any, ...]) -> None:
