@@ -212,7 +212,7 @@ class RanksLife:
         self._here.discard(rank)
         self._again[rank] = incarnation
         try:
-            if self._gate is None or self.is_over or self._stopping:
+            if self._gate is None or self._last is not None or self._stopping:
                 raise GridError("its cluster has ended")
             address = self._gate.expect_again(rank, incarnation)
             entrance = self._entrance(address, incarnation)
@@ -389,6 +389,8 @@ class RanksLife:
         self.is_over = True
         if self._input is not None:
             self._input.close()
+        for rank in self._again.keys() - self._ready.keys() - set(self._ends.told):
+            self._cannot_start(rank, "its cluster has ended")
         ended, why = self._last
         names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
         come = [name for name in names if name in self._ready]

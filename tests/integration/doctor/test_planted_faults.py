@@ -208,7 +208,7 @@ def test_a_host_that_does_not_answer_keeps_no_other_from_being_examined(plan: Pl
         ("lab/lonely, node no-such-node.invalid", "unresolvable-host"),
     }
     assert [one["reached"] for one in report["hosts"]] == [True, False, True, False]
-    assert "gcm-deploy: lab/mute (127.0.0.1): waiting for ssh to 127.0.0.1, " in said
+    assert "gcm-deploy: lab/mute (127.0.0.1): waiting for the way to 127.0.0.1, " in said
 
 
 def test_a_healthy_grid_behind_ssh_has_no_findings(plan: Plan) -> None:
