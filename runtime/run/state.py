@@ -256,9 +256,19 @@ class RunState:
         if None not in codes and 0 not in codes:
             self.failures.blame_what_was_lost()
             self._let_others_end()
-        elif not self._ranks_without_result():
+        elif not self._ranks_without_result() and self._are_results_whole():
             self._settling = True
             self.deadline = self._now + self.patience.settle
+
+    def _are_results_whole(self) -> bool:
+        """Tell whether nobody writes any more where results are to come from."""
+        needed = self._clusters_of_results()
+        return all(
+            rank in self.codes
+            for cluster, ranks in self.outline.ranks.items()
+            if cluster in needed
+            for rank in ranks
+        )
 
     def _lose_results(self, cluster: str) -> None:
         """What replicas of a cluster have made is gone with it: others are needed again."""

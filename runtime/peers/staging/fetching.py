@@ -85,7 +85,8 @@ def fetch(
             if isinstance(fault, Refused) and fault.reason in (Reason.DISK, Reason.ENDING):
                 raise
             faults.append(f"{name}: {' '.join(str(fault).split())}")
-    if cache.path(digest) is not None:
+    # Where some has come and the sources have gone, who asked sees that and asks again.
+    if cache.path(digest) is not None or cache.held(digest) > begun:
         return "cache"
     raise Refused(
         f"no source had all of the content {digest[:12]} ({size} bytes)",

@@ -989,6 +989,29 @@ def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
     )
 
 
+def test_a_cluster_that_still_writes_results_which_are_needed_is_not_stopped(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > at 10 RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > at 10 RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > at 30 Tick
+        > at 40 RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > at 44 Tick
+        > at 45 Tick
+        stop
+        """,
+    )
+
+
 def test_replicas_whose_results_are_needed_again_are_not_stopped(replicated: RunState) -> None:
     play(
         replicated,
