@@ -92,7 +92,7 @@ SAYS = {
         "served: 5",
     ],
     "14_hierarchy": ["1000 people live in all streets"] * 4,
-    "15_documents": [
+    "19_documents": [
         "planned: 3 components, /mill/miller, /mill/stone",
         "virtual nodes: river valley",
         "can be run: True by run",

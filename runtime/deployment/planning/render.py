@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import DeployedCluster, NamedClass
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
@@ -50,6 +50,15 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
                 "clusters": [_cluster_as_dict(plan, cluster) for cluster in site.clusters],
             }
             for number, site in enumerate(deployment.sites)
+        ],
+        "named_classes": [
+            {
+                "role": one.role,
+                "class": one.name,
+                "between": one.between,
+                "scope": list(one.scope),
+            }
+            for one in deployment.named_classes
         ],
         "virtual_nodes": {
             one.name: [
@@ -111,12 +120,15 @@ def _summary(plan: DeploymentPlan) -> list[str]:
 def _machine(plan: DeploymentPlan) -> Iterator[str]:
     site, cluster = plan.grid_front_end
     yield f"grid (led by the front-end of {site}:{cluster})"
+    yield from _named_classes(plan, (), "  ")
     for number, found in enumerate(plan.deployment.sites):
         leader = plan.site_front_end(number)
         yield f"  site {number} {found.name} (led by the front-end of {leader[0]}:{leader[1]})"
+        yield from _named_classes(plan, (number,), "    ")
         for one in found.clusters:
             yield f"    cluster {one.identifier} {one.name}: {', '.join(_facts(one))}"
             yield f"      {_work(plan, one)}"
+            yield from _named_classes(plan, one.position, "      ")
             yield from (f"      {line}" for line in _nodes(one))
     for virtual in plan.deployment.virtual_nodes:
         names = [
@@ -125,6 +137,17 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
             for owner in [plan.deployment.cluster(address.cluster)]
         ]
         yield f"  virtual node {virtual.name}: {' '.join(names)}"
+
+
+def _named_classes(plan: DeploymentPlan, scope: tuple[int, ...], indent: str) -> Iterator[str]:
+    """Yield which controllers and interceptors a part of the machine is given."""
+    for one in plan.deployment.named_classes:
+        if one.scope == scope:
+            yield f"{indent}{_role(one)}: {one.name}"
+
+
+def _role(named: NamedClass) -> str:
+    return f"{named.role} between {named.between}" if named.between else named.role
 
 
 def _facts(cluster: DeployedCluster) -> list[str]:

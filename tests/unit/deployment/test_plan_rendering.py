@@ -84,6 +84,28 @@ def test_the_text_shows_the_machine_the_waves_and_the_exact_commands(read: Any) 
     assert render_plan(make_plan(read(DESCRIPTOR).good)) == TEXT
 
 
+def test_controllers_and_interceptors_are_shown_where_they_are_named(read: Any) -> None:
+    part = "<cluster/><cluster/>"
+    text = f"""<deployment><application script="a.py"/><grid>
+    <controller role="plan-choice" class="plans.Row"/>
+    <site name="north"><interceptor class="news.Count"/>{part}</site>
+    <site name="south"><cluster name="elm">
+    <interceptor class="news.Delay" between="sites"/></cluster></site>
+    </grid></deployment>"""
+    plan = make_plan(read(text).good)
+    shown = [line for line in render_plan(plan).splitlines() if "s.Row" in line or "news." in line]
+    assert shown == [
+        "  plan-choice: plans.Row",
+        "    interceptor between clusters: news.Count",
+        "      interceptor between sites: news.Delay",
+    ]
+    assert plan_as_dict(plan)["named_classes"] == [
+        {"role": "plan-choice", "class": "plans.Row", "between": "", "scope": []},
+        {"role": "interceptor", "class": "news.Count", "between": "clusters", "scope": [0]},
+        {"role": "interceptor", "class": "news.Delay", "between": "sites", "scope": [1, 0]},
+    ]
+
+
 def test_long_lists_of_dependencies_are_cut_short(read: Any) -> None:
     text = '<deployment><emulate sites="8"/><application script="a"/></deployment>'
     shown = render_plan(make_plan(read(text).good))

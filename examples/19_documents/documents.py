@@ -1,6 +1,6 @@
 """Documents as data: checked, planned, made, written again, ported from Java, and drawn.
 
-    python examples/15_documents/documents.py
+    python examples/19_documents/documents.py
 
 `gcm check`, `show`, `draw`, `port` and `run` are these functions with a command line around them.
 """
