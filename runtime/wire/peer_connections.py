@@ -15,6 +15,7 @@ from runtime.later import logger
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
+from runtime.wire.brief_waits import SOON, BriefWaits, preemptions
 from runtime.wire.dialling.connecting import Attempt, Connector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
@@ -99,6 +100,9 @@ class PeerConnections:
         self.at_end: Callable[[], None] | None = None
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
+        self._brief_waits = BriefWaits(
+            has_processor=directory.near(me) <= len(os.sched_getaffinity(0)), preempted=preemptions
+        )
         self._is_closed = False
         self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
@@ -191,10 +195,7 @@ class PeerConnections:
             time.sleep(_LEAVE)
             return True
         try:
-            if timeout is not None and 0 < timeout < _COARSE:
-                events = self._sleep_briefly(timeout)
-            else:
-                events = self._poll(timeout, _MOST_EVENTS)
+            events = self._wait_for_events(timeout)
         finally:
             with self._wake_lock:
                 self._sleepers -= 1
@@ -206,6 +207,25 @@ class PeerConnections:
         if events[0][0] != self._wake_up or len(events) > 1:
             self._hint = events
         return True
+
+    def _wait_for_events(self, timeout: float | None) -> list[tuple[int, int]]:
+        """Ask again and again at first, where that is likely to help, and then sleep."""
+        begun = now = self.now()
+        patience = self._brief_waits.patience(begun)
+        ask_until = begun + (patience if timeout is None else min(patience, timeout))
+        events: list[tuple[int, int]] = []
+        while now < ask_until and not events:
+            events = self._poll(0, _MOST_EVENTS)
+            now = self.now()
+        if not events:
+            if timeout is not None and 0 < timeout < _COARSE:
+                events = self._sleep_briefly(timeout)
+            else:
+                events = self._poll(timeout, _MOST_EVENTS)
+            now = self.now()
+        if events or now - begun >= SOON:
+            self._brief_waits.ended(begun, now, asked=patience > 0)
+        return events
 
     def _sleep_briefly(self, timeout: float) -> list[tuple[int, int]]:
         descriptor = self._epoll.fileno()
