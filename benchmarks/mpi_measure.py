@@ -10,6 +10,7 @@ from statistics import fmean, median
 
 from benchmarks.grid import EmulatedGrid, Layout
 from benchmarks.mpi_floor import crossings, floor
+from benchmarks.mpi_goals import SMALL
 from benchmarks.mpi_launch import Figures, Launch, Mpich, Ours, RunFailed, run
 from benchmarks.mpi_rows import Found, Row
 from benchmarks.mpi_scenarios import KIB, MIB, Scenario
@@ -26,9 +27,10 @@ Case = tuple[str, int]
 
 @dataclass
 class Columns:
-    """The medians of each way to run it, and why there are none."""
+    """The medians and the 95th percentiles of each way to run it, and why there are none."""
 
     found: dict[str, dict[Case, float]] = field(default_factory=dict)
+    tails: dict[str, dict[Case, float]] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
 
     def measure(
@@ -47,15 +49,31 @@ class Columns:
         except RunFailed as failure:
             self.faults[launch.name] = str(failure)
             figures = failure.figures
-        medians = {
-            (one["what"], one["size"]): median(one["seconds"]) for one in figures if one["seconds"]
-        }
-        keep_best(self.found.setdefault(launch.name, {}), medians)
+        for kept, figure in ((self.found, median), (self.tails, tail)):
+            best = {
+                (one["what"], one["size"]): figure(one["seconds"])
+                for one in figures
+                if one["seconds"]
+            }
+            keep_best(kept.setdefault(launch.name, {}), best)
         return figures
 
     def of(self, case: Case) -> dict[str, float]:
         """Return the seconds of a case by column."""
         return {name: medians[case] for name, medians in self.found.items() if case in medians}
+
+    def tails_of(self, case: Case) -> dict[str, float]:
+        """Return the 95th percentiles of a case by column."""
+        return {name: tails[case] for name, tails in self.tails.items() if case in tails}
+
+
+def tail(seconds: Sequence[float]) -> float:
+    """Return what 95 of 100 did not exceed.
+
+    >>> tail([float(number) for number in range(1, 101)])
+    96.0
+    """
+    return sorted(seconds)[int(0.95 * len(seconds))]
 
 
 def collectives(options: argparse.Namespace, ways: Sequence[Launch], scenario: Scenario) -> Found:
@@ -138,7 +156,13 @@ def pingpong(options: argparse.Namespace, ways: Sequence[Launch], *, is_far: boo
     rows = [Row("one way", size, raw[size], columns.of(("pingpong", size))) for size in PING_SIZES]
     where = "two sites, 5 ms and 1 Gbit/s" if is_far else "two clusters of one site"
     name = "pingpong" if is_far else "lan"
-    return Found(name, f"Point to point between {where}", rows, False, columns.faults, late)
+    tails = [
+        Row("one way", size, None, columns.tails_of(("pingpong", size)))
+        for size in PING_SIZES
+        if size <= SMALL
+    ]
+    title = f"Point to point between {where}"
+    return Found(name, title, rows, False, columns.faults, late, tails)
 
 
 def inside(options: argparse.Namespace) -> Found:

@@ -60,6 +60,8 @@ class Found:
     has_goals: bool = False
     faults: Mapping[str, str] = field(default_factory=dict)
     late: float = 0.0
+    tails: Sequence[Row] = ()
+    """The 95th percentiles of what `rows` has the medians of."""
 
     @property
     def columns(self) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.console import Console
 from rich.table import Table
 
@@ -14,6 +16,8 @@ LATE = 0.0005
 def show(found: Found, console: Console) -> None:
     """Print one table, and below it what could not be measured and why."""
     console.print(table(found))
+    if found.tails:
+        console.print(table(replace(found, title="The same, 95th percentile", rows=found.tails)))
     for name, fault in found.faults.items():
         console.print(f"  {name}: {fault}", style="yellow", markup=False, highlight=False)
     if found.late > LATE:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from runtime.wire.brief_waits import SOON, BriefWaits
 
 BRIEF, LONG = SOON / 8, 1.0
@@ -55,6 +57,17 @@ def test_who_was_preempted_sleeps_for_a_while() -> None:
     assert waiting.wait(BRIEF) == 0
     waiting.now += LONG
     assert waiting.wait(BRIEF) > 0
+
+
+def test_who_is_preempted_again_and_again_sleeps_longer_each_time() -> None:
+    waiting = Waiting()
+    waiting.wait(BRIEF, 50)
+    asked_at = []
+    while len(asked_at) < 4:
+        if waiting.wait(BRIEF, preempted=True):
+            asked_at.append(waiting.now)
+    pauses = [later - earlier for earlier, later in pairwise(asked_at)]
+    assert all(later > 1.5 * earlier for earlier, later in pairwise(pauses))
 
 
 def test_preemptions_between_two_waits_do_not_count() -> None:
