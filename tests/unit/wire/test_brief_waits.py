@@ -62,7 +62,7 @@ def test_who_was_preempted_sleeps_for_a_while() -> None:
 def test_who_is_preempted_again_and_again_sleeps_longer_each_time() -> None:
     waiting = Waiting()
     waiting.wait(BRIEF, 50)
-    asked_at = []
+    asked_at: list[float] = []
     while len(asked_at) < 4:
         if waiting.wait(BRIEF, preempted=True):
             asked_at.append(waiting.now)
