@@ -12,7 +12,7 @@ class DetectorProtocol(StrEnum):
     BRR = "brr"
     DBRR = "dbrr"
     HIERARCHICAL = "hierarchical"
-    """DBRR inside each group, and between the first living members of the groups."""
+    """DBRR inside each group; somebody in between passes on what one group has found."""
 
 
 def rounds_to_all(members: int) -> int:

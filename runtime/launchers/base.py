@@ -221,6 +221,13 @@ class Launcher(Protocol):
         """End all commands, remove all folders, let go of the place; twice is once."""
         ...
 
+    def abandon(self) -> None:
+        """End a connection over which nothing comes any more, without waiting for the far end.
+
+        What waits for an answer gets an error, and all else is done that `close` can do.
+        """
+        ...
+
     def __enter__(self) -> Self:
         """Return the launcher, to be closed at the end of the block."""
         ...

@@ -460,3 +460,6 @@ CONTRACTS: dict[type, str] = {
     Input: "input",
 }
 """The name of the interface through which each contract is called."""
+
+BINDING_CONTROLLER = "binding-controller"
+"""The interface that answers what a component is bound to, as `gcm` names it."""

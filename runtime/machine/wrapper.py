@@ -9,6 +9,7 @@ from typing import Any
 
 from runtime.machine.calls import NotServed, Send, Served, stub
 from runtime.machine.contracts import (
+    BINDING_CONTROLLER,
     CONTRACTS,
     Control,
     Health,
@@ -79,9 +80,9 @@ class RankWrapper:
         Raises:
             NotServed: something else is asked.
         """
-        if (interface, operation) == ("binding-controller", "names"):
+        if (interface, operation) == (BINDING_CONTROLLER, "names"):
             return list(self._bound)
-        if (interface, operation) == ("binding-controller", "lookup") and args[0] in self._bound:
+        if (interface, operation) == (BINDING_CONTROLLER, "lookup") and args[0] in self._bound:
             return self._bound[args[0]]
         raise NotServed(f"a wrapper cannot be asked for {interface}.{operation}{args}")
 

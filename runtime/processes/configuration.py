@@ -14,7 +14,7 @@ from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
-from runtime.processes.watch import WatchedGroup
+from runtime.processes.watch import WatchedGroups
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import Keyring, audience_of
 
@@ -136,7 +136,7 @@ class Configuration:
     known_as: str = ""
     explain_waits: float = 0.0
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    watch: WatchedGroup | None = None
+    watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
 
     def certificate(self, name: str) -> bytes:

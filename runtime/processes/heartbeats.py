@@ -1,8 +1,9 @@
-"""A failure detector on a reactor: its timer, what it hears and sends, what it finds out."""
+"""Failure detectors on a reactor: their timer, what they hear and send, what they find out."""
 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ from runtime.health import Detector, Effect, Send, plain, read
 from runtime.health.messages import NotUnderstood
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.machine.paths import LAUNCHER, clustering_path
-from runtime.processes.watch import ARBITER, WatchedGroup
+from runtime.processes.watch import ARBITER, WatchedGroups
 from runtime.transport.reactor import Reactor, Timer
 
 _log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ def heartbeat(own: str, effect: Send) -> Invocation:
 
 
 class HeartbeatLoop:
-    """Drives one member's detector, all on the reactor's thread.
+    """Drives one member's detectors, one in each of its groups, all on the reactor's thread.
 
     `send` gets a member and the call for it. It must not wait, and what it cannot send is lost.
     `found` gets what the detector finds out.
@@ -40,7 +41,7 @@ class HeartbeatLoop:
     def __init__(
         self,
         reactor: Reactor,
-        watch: WatchedGroup,
+        watch: WatchedGroups,
         own: str,
         *,
         send: Callable[[str, Invocation], None],
@@ -56,69 +57,78 @@ class HeartbeatLoop:
         self._received = received
         self._bytes: dict[str, int] = {}
         self._only_suspected = watch.only_suspected if decides else watch.members
-        self._detector: Detector | None = None
+        self._detectors: list[Detector] = []
         self._timer: Timer | None = None
         self._begun = 0.0
 
     @property
     def elapsed(self) -> float:
         """How long ago it began."""
-        return time.monotonic() - self._begun if self._detector is not None else 0.0
+        return time.monotonic() - self._begun if self._detectors else 0.0
 
     @property
     def suspects(self) -> list[str]:
         """Who is suspected now."""
-        return [] if self._detector is None else self._detector.suspects
+        return [one for detector in self._detectors for one in detector.suspects]
 
     def begin(self, late: float = 0.0) -> None:
         """Watch from now on; the others began so many seconds before."""
-        if self._detector is not None:
+        if self._detectors:
             return
         self._begun = now = time.monotonic()
-        self._detector = Detector(
-            self._watch.members, self._own, self._watch.settings, now,
-            late=late, arbiter=ARBITER, only_suspected=self._only_suspected,
-        )  # fmt: skip
+        self._detectors = [
+            Detector(
+                members, self._own, self._watch.settings, now,
+                late=late, arbiter=ARBITER, only_suspected=self._only_suspected,
+            )
+            for members in self._watch.of(self._own)
+        ]  # fmt: skip
         self._set_timer()
 
     def hear(self, member: str, kind: str, fields: Sequence[Any]) -> None:
         """Take what another member says; what is none of a detector's messages is only logged."""
-        if self._detector is None:
+        detector = self._detector_of(member)
+        if detector is None:
             return
         try:
-            message = read(kind, fields, len(self._watch.members))
+            message = read(kind, fields, len(detector.members))
         except NotUnderstood as fault:
             _log.warning("%s says: %s", member, fault)
             return
         if message.sender != member:
             _log.warning("%s speaks of heartbeats in the name of %s", member, message.sender)
             return
-        self._do(self._detector.receive(message, time.monotonic()))
+        self._do(detector.receive(message, time.monotonic()))
 
     def gone(self, member: str, why: str) -> None:
         """Record that a member has ended."""
-        if self._detector is not None:
-            self._do(self._detector.gone(member, why, time.monotonic()))
+        if detector := self._detector_of(member):
+            self._do(detector.gone(member, why, time.monotonic()))
 
     def end(self) -> None:
         """Watch no more."""
-        self._detector = None
+        self._detectors = []
         if self._timer is not None:
             self._timer.cancel()
 
+    def _detector_of(self, member: str) -> Detector | None:
+        """Return the detector of the group that this process has in common with another member."""
+        return next((one for one in self._detectors if member in one.members), None)
+
     def _tick(self) -> None:
-        if self._detector is not None:
-            now = time.monotonic()
-            for member in self._watch.members:
+        now = time.monotonic()
+        for detector in self._detectors:
+            for member in detector.members:
                 before, self._bytes[member] = self._bytes.get(member, 0), self._received(member)
                 if self._bytes[member] != before:
-                    self._do(self._detector.alive(member, now))
-            self._do(self._detector.advance(now))
-            self._set_timer()
+                    self._do(detector.alive(member, now))
+            self._do(detector.advance(now))
+        self._set_timer()
 
     def _set_timer(self) -> None:
-        if self._detector is not None and self._detector.next_time < float("inf"):
-            rest = self._detector.next_time - time.monotonic()
+        next_time = min((one.next_time for one in self._detectors), default=math.inf)
+        if next_time < math.inf:
+            rest = next_time - time.monotonic()
             self._timer = self._reactor.later(max(0.0, rest), self._tick)
 
     def _do(self, effects: Sequence[Effect]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from gcm.errors import NoSuchComponentError
@@ -12,7 +13,14 @@ from runtime.hosting.host import Host
 from runtime.hosting.lent_blocks import BLOCKS
 from runtime.hosting.remote import RemoteInterface
 from runtime.machine.calls import NotServed, Served
-from runtime.machine.contracts import CONTRACTS, CodeRoutes, Membership, Routes, Views
+from runtime.machine.contracts import (
+    BINDING_CONTROLLER,
+    CONTRACTS,
+    CodeRoutes,
+    Membership,
+    Routes,
+    Views,
+)
 from runtime.machine.paths import COUPLING, GRID, LAUNCHER, RANKS, above_path, clustering_path
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import TransportError
@@ -69,30 +77,38 @@ class MemberHost(Host):
             check_sender(target, call.args)
             return self._serving.serve(target, lambda: call, request.channel)
         answer = super().serve(request)
-        if (target.interface, target.operation) == ("binding-controller", "lookup"):
-            return self._names_in(answer)
+        if (target.interface, target.operation) == (BINDING_CONTROLLER, "lookup"):
+            return names_in(answer, self._name_of)
         return answer
-
-    def _names_in(self, answer: Future[Any]) -> Future[Any]:
-        """Return the names of the ends that are answered: references are no plain data."""
-        named: Future[Any] = Future(answer)
-
-        def tell(_: object) -> None:
-            if (fault := answer.exception()) is not None:
-                named.set_exception(fault)
-                return
-            found = answer.result()
-            ends = found if isinstance(found, list | tuple) else [found]
-            named.set_result([self._name_of(one) for one in ends if one is not None])
-
-        answer.add_done_callback(tell)
-        return named
 
     def _name_of(self, found: Any) -> str:
         end = found._end if isinstance(found, Stub) else found
         if isinstance(end, RemoteInterface):
             return f"{end.component}.{end.interface}"
         return f"{self.exports.name_of(end.owner)}.{end.name}"
+
+
+def names_in(answer: Future[Any], name_of: Callable[[Any], str]) -> Future[list[str]]:
+    """Return the names of the ends that are answered: references are no plain data.
+
+    >>> asked = Future("it")
+    >>> names = names_in(asked, str.upper)
+    >>> asked.set_result(["a", None, "b"])
+    >>> names.result()
+    ['A', 'B']
+    """
+    named: Future[list[str]] = Future(answer)
+
+    def tell(_: object) -> None:
+        try:
+            found = answer.result()
+            ends = found if isinstance(found, list | tuple) else [found]
+            named.set_result([name_of(one) for one in ends if one is not None])
+        except Exception as fault:  # whoever asked waits for an answer
+            named.set_exception(fault)
+
+    answer.add_done_callback(tell)
+    return named
 
 
 def check_sender(target: Target, args: tuple[Any, ...]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
-from runtime.health import DetectorSettings, fitted
+from runtime.health import DetectorProtocol, DetectorSettings, fitted
 
 if TYPE_CHECKING:
     from runtime.deployment.planning.plan import DeploymentPlan
@@ -15,21 +15,31 @@ ARBITER = "launcher"
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedGroup:
+class WatchedGroups:
     """Who watches whom: `ARBITER` and the identifiers of the clusters.
 
-    Of who is in `only_suspected` silence is told and no more. A rank
-    that is stopped for longer than `timeout` is ended if `frozen_is_lost`.
+    All members of a group watch each other; `ARBITER` is in each of them, because it decides. Of
+    who is in `only_suspected` silence is told and no more. A rank that is stopped for longer than
+    `timeout` is ended if `frozen_is_lost`.
     """
 
-    members: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...]
     settings: DetectorSettings
     only_suspected: tuple[str, ...] = ()
     timeout: float = 3.0
     frozen_is_lost: bool = False
 
+    def of(self, member: str) -> list[tuple[str, ...]]:
+        """Return the groups in which a member is."""
+        return [group for group in self.groups if member in group]
 
-def watch_of(plan: DeploymentPlan) -> WatchedGroup | None:
+    @property
+    def members(self) -> list[str]:
+        """Return all members."""
+        return list(dict.fromkeys(one for group in self.groups for one in group))
+
+
+def watch_of(plan: DeploymentPlan) -> WatchedGroups | None:
     """Return who watches whom in a run; None where nobody has to.
 
     What is silent on this machine still has its process, so it is only suspected unless the
@@ -42,6 +52,8 @@ def watch_of(plan: DeploymentPlan) -> WatchedGroup | None:
         return None
     frozen_is_lost = chosen.frozen_is_lost
     near = () if frozen_is_lost else tuple(one.identifier for one in clusters if one.is_local)
-    members = (ARBITER, *(one.identifier for one in clusters))
-    settings = fitted(chosen.protocol, len(members), chosen.timeout, chosen.period)
-    return WatchedGroup(members, settings, near, chosen.timeout, frozen_is_lost)
+    is_hierarchical = chosen.protocol is DetectorProtocol.HIERARCHICAL
+    together = [site.clusters for site in deployment.sites] if is_hierarchical else [clusters]
+    groups = tuple((ARBITER, *(one.identifier for one in group)) for group in together)
+    settings = fitted(chosen.protocol, max(map(len, groups)), chosen.timeout, chosen.period)
+    return WatchedGroups(groups, settings, near, chosen.timeout, frozen_is_lost)

@@ -239,7 +239,7 @@ class RunState:
             self._look_after_replicas(event.rank)
             yield from self._end_if_none_is_left(event)
         else:
-            if event.code and not (event.facts.is_said or self.steered):
+            if event.code and not event.facts.is_said:
                 yield self._tell(TellEnd(event.rank, event.code, _how(event)))
             self._let_others_end()
 

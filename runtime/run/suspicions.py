@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
+from gcm.records import dataclass
 from runtime.transport.keys import parsed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suspicion:
+    """One rank, `by`, cannot reach another one; each time that is told it is another suspicion."""
+
+    by: str
+    rank: str
+    why: str
+
+    @property
+    def names(self) -> set[str]:
+        """Return the two ranks, without their incarnations."""
+        return {parsed(self.by)[0], parsed(self.rank)[0]}
 
 
 class Suspicions:
@@ -15,26 +31,25 @@ class Suspicions:
     nothing is decided: it answers nobody, and lives.
 
     >>> known = Suspicions(lambda _: 1)
-    >>> known.add("0:0:0#1", "0:1:0#1", "no route")
-    >>> known.is_due("0:0:0#1", "0:1:0#1")
+    >>> one = known.add("0:0:0#1", "0:1:0#1", "no route")
+    >>> known.is_due(one)
     True
     >>> known.withdraw("0:0:0#1", "0:1:0#1")
-    >>> known.is_due("0:0:0#1", "0:1:0#1")
+    >>> known.is_due(one)
     False
     """
 
     def __init__(self, present: Callable[[str], int]) -> None:
         self._present = present
-        self._open: dict[tuple[str, str], str] = {}
+        self._open: dict[tuple[str, str], Suspicion] = {}
         self._stopped: set[str] = set()
 
-    def add(self, by: str, rank: str, why: str) -> None:
-        """Record that a rank cannot reach another one."""
-        self._open[by, rank] = why
+    def add(self, by: str, rank: str, why: str) -> Suspicion:
+        """Record that a rank cannot reach another one; what is returned is decided after a while.
 
-    def why(self, by: str, rank: str) -> str:
-        """Return why it cannot."""
-        return self._open[by, rank]
+        A suspicion that was withdrawn and comes back has that while anew.
+        """
+        return self._keep(Suspicion(by, rank, why))
 
     def withdraw(self, by: str, rank: str) -> None:
         """Record that it has reached it again."""
@@ -44,35 +59,47 @@ class Suspicions:
         """Record that a rank stands still: a signal or a debugger has stopped it."""
         self._stopped.add(rank)
 
-    def goes_on(self, rank: str) -> list[tuple[str, str]]:
+    def goes_on(self, rank: str) -> list[Suspicion]:
         """Record that it goes on, or has ended; return what is to be decided after a while."""
         if rank not in self._stopped:
             return []
         self._stopped.discard(rank)
-        return [pair for pair in self._open if rank in {parsed(one)[0] for one in pair}]
+        return [self._keep(replace(one)) for one in self._about(rank)]
 
-    def is_due(self, by: str, rank: str) -> bool:
+    def begins(self, rank: str) -> None:
+        """Record that a process takes a rank: what was told by or of a former one is over."""
+        for one in self._about(rank):
+            self.withdraw(one.by, one.rank)
+
+    def is_due(self, suspicion: Suspicion) -> bool:
         """Tell whether it has to be decided now which of two ranks is lost."""
-        names = [parsed(one) for one in (by, rank)]
+        pair = suspicion.by, suspicion.rank
+        names = [parsed(one) for one in pair]
         if any(number != self._present(name) for name, number in names):
-            self.withdraw(by, rank)  # another one has taken the place of one of them
-        is_held_up = any(name in self._stopped for name, _ in names)
-        return (by, rank) in self._open and not is_held_up
+            self.withdraw(*pair)  # another one has taken the place of one of them
+        return self._open.get(pair) is suspicion and not suspicion.names & self._stopped
 
-    def blamed(self, by: str, rank: str) -> str:
+    def blamed(self, suspicion: Suspicion) -> str:
         """Return which of two ranks cannot reach more others, or is not reached by more.
 
         Of two equals it is the later one.
 
         >>> known = Suspicions(lambda _: 1)
         >>> for one in ("0:0:1#1", "0:0:2#1"):
-        ...     known.add(one, "0:0:0#1", "no route")
-        >>> known.blamed("0:0:2#1", "0:0:0#1")
+        ...     last = known.add(one, "0:0:0#1", "no route")
+        >>> known.blamed(last)
         '0:0:0'
         """
         others = Counter(one for pair in {frozenset(pair) for pair in self._open} for one in pair)
-        worst = max((by, rank), key=lambda one: (others[one], _numbers(one)))
-        return parsed(worst)[0]
+        pair = suspicion.by, suspicion.rank
+        return parsed(max(pair, key=lambda one: (others[one], _numbers(one))))[0]
+
+    def _keep(self, suspicion: Suspicion) -> Suspicion:
+        self._open[suspicion.by, suspicion.rank] = suspicion
+        return suspicion
+
+    def _about(self, rank: str) -> list[Suspicion]:
+        return [one for one in self._open.values() if rank in one.names]
 
 
 def _numbers(member: str) -> list[int]:

@@ -21,6 +21,7 @@ from runtime.launchers.errors import (
     CommandRefused,
     InputClosed,
     LauncherClosed,
+    LaunchError,
     NoSuchFolder,
     StagingFailed,
     StillRunning,
@@ -353,6 +354,17 @@ class LauncherContract:
         assert process.pid is not None
         assert wait_gone([process.pid], 20) == []
         with pytest.raises(LauncherClosed):
+            own_launcher.start(Command(("true",)))
+
+    def test_giving_a_connection_up_tells_those_who_wait_and_starts_no_more(
+        self, own_launcher: Launcher
+    ) -> None:
+        process = own_launcher.start(Command(("sleep", "1000")))
+        process.started(20)
+        own_launcher.abandon()
+        with pytest.raises(LaunchError):
+            process.wait(5)
+        with pytest.raises(LaunchError):
             own_launcher.start(Command(("true",)))
 
     def test_a_failing_callback_does_not_stop_the_launcher(self, launcher: Launcher) -> None:

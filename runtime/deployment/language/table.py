@@ -596,9 +596,10 @@ _FAILURE_DETECTOR = ElementType(
         Attribute(
             "protocol",
             ValueKind.CHOICE,
-            "How heartbeats spread; with `none` a host is lost when its connection ends.",
+            "How heartbeats spread; `hierarchical` is `dbrr` inside each site, with the launcher "
+            "in all of them. With `none` a host is lost when its connection ends.",
             default="dbrr",
-            choices=("dbrr", "brr", "round-robin", "none"),
+            choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
         ),
         Attribute(
             "timeout",

@@ -25,7 +25,9 @@ def read_detection(
         frozen_is_lost=entry.text("frozen") == "lost",
         is_asked_for=True,
     )
-    members = 1 + sum(len(site.clusters) for site in sites)
+    sizes = [len(site.clusters) for site in sites]
+    is_hierarchical = found.protocol is DetectorProtocol.HIERARCHICAL
+    members = 1 + (max(sizes, default=0) if is_hierarchical else sum(sizes))
     if found.protocol is not None:
         try:
             fitted(found.protocol, members, found.timeout, found.period)

@@ -14,11 +14,10 @@ from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
 from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.errors import GridError
+from runtime.machine.contracts import BINDING_CONTROLLER
 from runtime.processes.launcher.tree import RemoteContent
 
 Send = Callable[[Invocation], Future[Any]]
-
-CONTROLLER = "binding-controller"
 
 ANSWER_TIMEOUT = 10.0
 """How long a process may take to answer: one that is stopped never does."""
@@ -56,7 +55,7 @@ def answered_bindings(
     """
     named = {content.path: leaf.path for leaf, content in _elsewhere(root)}
     asked = [
-        (leaf, client, send(Invocation(content.path, CONTROLLER, "lookup", (client.name,))))
+        (leaf, client, send(_lookup(content.path, client.name)))
         for leaf, content in _elsewhere(root)
         for client in leaf.clients
     ]
@@ -94,6 +93,10 @@ def _elsewhere(root: Composite) -> Iterator[tuple[Component, RemoteContent]]:
         content = getattr(leaf, "content", None)
         if isinstance(content, RemoteContent):
             yield leaf, content
+
+
+def _lookup(path: str, client: str) -> Invocation:
+    return Invocation(path, BINDING_CONTROLLER, "lookup", (client,))
 
 
 def _behind(client: ClientInterface) -> Iterator[Interface]:

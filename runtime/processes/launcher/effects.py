@@ -95,7 +95,7 @@ from runtime.run.replacements import (
     TellMoved,
 )
 from runtime.run.state import RunPhase, RunState
-from runtime.run.suspicions import Suspicions
+from runtime.run.suspicions import Suspicion, Suspicions
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import parsed
@@ -337,6 +337,7 @@ class Executor:
 
     def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
         """Let all know where a rank is that was started again."""
+        self._suspicions.begins(rank)
         self._replace(self._replacements.ready(rank, facts))
 
     def _replace(self, effects: Iterable[ReplacementEffect]) -> None:
@@ -646,15 +647,8 @@ class Executor:
             self._input.want(size)
 
     def suspected(self, by: str, rank: str, why: str) -> None:
-        """Let it be decided who is lost.
-
-        Where others go on without that is done once all else is known that could explain it.
-        """
-        self._suspicions.add(by, rank, why)
-        if any(parsed(by)[0] in ranks for ranks in self._replaceable.values()):
-            self._later(self._verdicts.known_after, lambda: self._decide(by, rank))
-        else:
-            self._decide(by, rank)
+        """Let it be decided who is lost, once all else is known that could explain it."""
+        self._decide_later(self._suspicions.add(by, rank, why))
 
     def trusted(self, by: str, rank: str) -> None:
         """Record that a rank is reached again."""
@@ -665,13 +659,16 @@ class Executor:
         if not goes_on:
             self._suspicions.stopped(rank)
             return
-        for pair in self._suspicions.goes_on(rank):
-            self._later(self._verdicts.known_after, partial(self._decide, *pair))
+        for one in self._suspicions.goes_on(rank):
+            self._decide_later(one)
 
-    def _decide(self, by: str, rank: str) -> None:
-        if self._suspicions.is_due(by, rank):
-            why, blamed = self._suspicions.why(by, rank), self._suspicions.blamed(by, rank)
-            self._post(Suspected(parsed(by)[0], parsed(rank)[0], why, blamed))
+    def _decide_later(self, suspicion: Suspicion) -> None:
+        self._later(self._verdicts.known_after, partial(self._decide, suspicion))
+
+    def _decide(self, one: Suspicion) -> None:
+        if self._suspicions.is_due(one):
+            by, rank = parsed(one.by)[0], parsed(one.rank)[0]
+            self._post(Suspected(by, rank, one.why, self._suspicions.blamed(one)))
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Once all front-ends are there, let their components wait for their members."""

@@ -19,7 +19,6 @@ from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.session import GuardSession
 from runtime.machine.launcher import FrontEndStubs
 from runtime.processes.configuration import Keys, as_first_input
 from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
@@ -178,7 +177,7 @@ class RemotePlace(ClusterPlace):
 
     def let_go(self) -> None:
         """Give up the connection, so that there will be another one."""
-        if isinstance(self.launcher, GuardSession):
+        if self.launcher is not self._local:
             self.launcher.abandon()
 
     def abort(self) -> None:

@@ -58,7 +58,7 @@ def _named(
     from runtime.machine.named_classes import load  # only for descriptors that name one
 
     if named.folder not in sys.path:
-        sys.path.insert(0, named.folder)
+        sys.path.append(named.folder)  # last: what lies there must not hide what gcm imports
     try:
         made: Launcher = load(named.name)(
             local,

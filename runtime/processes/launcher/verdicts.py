@@ -17,7 +17,7 @@ from runtime.errors import GridError
 from runtime.health import Declare, Effect, Suspect, Trust
 from runtime.processes.heartbeats import HeartbeatLoop
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.watch import ARBITER, WatchedGroup
+from runtime.processes.watch import ARBITER, WatchedGroups
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor
 
@@ -35,7 +35,7 @@ class Verdicts:
 
     def __init__(
         self,
-        watch: WatchedGroup | None,
+        watch: WatchedGroups | None,
         places: Mapping[str, ClusterPlace],
         reactor: Reactor,
         lost: Lost,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from benchmarks.detectors.times import (
     cut_link,
     freeze_rank,
     front_end_of,
+    lose_host,
     started,
     two_hosts,
 )
@@ -24,12 +25,19 @@ from tests.sshd import SSHD
 
 pytestmark = pytest.mark.mpi
 
-EMULATED = '<failure-detector timeout="1.5s" frozen="{frozen}"/><emulate sites="2" ranks="1"/>'
+EMULATED = (
+    '<failure-detector protocol="{protocol}" timeout="1.5s" frozen="{frozen}"/>'
+    '<emulate sites="{sites}" clusters="{clusters}" ranks="1"/>'
+)
+PROTOCOLS = pytest.mark.parametrize("protocol", ["dbrr", "hierarchical"])
 
 
 @contextmanager
-def running(folder: Path, frozen: str) -> Iterator[Running]:
-    with started(folder, EMULATED.format(frozen=frozen), None) as run:
+def running(
+    folder: Path, frozen: str, protocol: str = "dbrr", sites: int = 2, clusters: int = 1
+) -> Iterator[Running]:
+    text = EMULATED.format(frozen=frozen, protocol=protocol, sites=sites, clusters=clusters)
+    with started(folder, text, None) as run:
         yield run
 
 
@@ -43,18 +51,25 @@ def test_a_rank_that_a_signal_has_stopped_is_only_suspected_and_goes_on(tmp_path
         assert run.process.poll() is None
 
 
-def test_a_rank_that_stands_still_is_ended_where_that_is_asked_for(tmp_path: Path) -> None:
-    with running(tmp_path, "lost") as run:
+@PROTOCOLS
+def test_a_rank_that_stands_still_is_ended_where_that_is_asked_for(
+    tmp_path: Path, protocol: str
+) -> None:
+    with running(tmp_path, "lost", protocol) as run:
         freeze_rank(run)
         run.seen.wait("rank 1:0:0 stands still since")
         assert run.process.wait(30) == 128 + signal.SIGKILL
         run.seen.wait("rank 1:0:0", "SIGKILL")
 
 
-def test_a_front_end_that_stands_still_is_lost_where_that_is_asked_for(tmp_path: Path) -> None:
-    with running(tmp_path, "lost") as run:
+@PROTOCOLS
+@pytest.mark.parametrize(("sites", "clusters"), [(2, 1), (1, 2)], ids=["far", "of-its-site"])
+def test_a_front_end_that_stands_still_is_lost_where_that_is_asked_for(
+    tmp_path: Path, protocol: str, sites: int, clusters: int
+) -> None:
+    with running(tmp_path, "lost", protocol, sites, clusters) as run:
         os.kill(front_end_of(run.process.pid), signal.SIGSTOP)
-        run.seen.wait("site1/cluster0: lost")
+        run.seen.wait(f"site{sites - 1}/cluster{clusters - 1}: lost")
         run.seen.wait("the front-end, its host or the way to it is lost")
         run.seen.wait("and a ping was not answered")
 
@@ -74,13 +89,16 @@ def test_a_launcher_that_was_stopped_for_longer_than_the_timeout_accuses_nobody(
 
 @pytest.mark.needs_root
 @pytest.mark.skipif(SSHD is None, reason="there is no sshd")
+@pytest.mark.parametrize("fault", [cut_link, lose_host])
+@PROTOCOLS
 def test_a_host_whose_network_is_cut_is_lost_within_the_timeout_and_the_run_says_so(
-    tmp_path: Path,
+    tmp_path: Path, protocol: str, fault: Callable[[Running], None]
 ) -> None:
     if lacking := missing():
         pytest.skip(lacking)
-    with two_hosts(tmp_path) as (grid, text), started(tmp_path, text, grid) as run:
-        cut_link(run)
+    chosen = f'<failure-detector protocol="{protocol}"/>'
+    with two_hosts(tmp_path) as (grid, text), started(tmp_path, chosen + text, grid) as run:
+        fault(run)
         run.seen.wait("site1/cluster0: lost", timeout=12.0)  # that of ssh is 15 seconds
         address = grid.layout.clusters[1].address
         run.seen.wait(f"site1/cluster0, {address}: the front-end, its host or the way")

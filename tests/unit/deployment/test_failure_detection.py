@@ -8,13 +8,13 @@ import pytest
 
 from runtime.deployment import make_plan
 from runtime.health import DetectorProtocol
-from runtime.processes.watch import WatchedGroup, watch_of
+from runtime.processes.watch import WatchedGroups, watch_of
 
 FAR = '<site><cluster><ssh host="h"/></cluster></site>'
 NEAR = "<site><cluster/></site>"
 
 
-def group_of(read: Any, text: str) -> WatchedGroup | None:
+def group_of(read: Any, text: str) -> WatchedGroups | None:
     program = '<application script="a.py"/>'
     return watch_of(make_plan(read(f"<deployment>{program}{text}</deployment>").good))
 
@@ -27,7 +27,7 @@ def test_on_one_machine_nobody_watches_unless_it_is_asked_for(read: Any) -> None
 def test_where_ssh_leads_to_a_cluster_all_watch_by_dbrr_within_three_seconds(read: Any) -> None:
     found = group_of(read, f"<grid>{NEAR}{FAR}</grid>")
     assert found is not None
-    assert found.members == ("launcher", "0:0", "1:0")
+    assert found.groups == (("launcher", "0:0", "1:0"),)
     assert found.settings.protocol is DetectorProtocol.DBRR
     assert found.settings.cleanup(3) + found.settings.max_hang == 3.0
 
@@ -40,6 +40,27 @@ def test_who_is_silent_on_this_machine_is_only_suspected_unless_it_is_asked_for(
     found = group_of(read, f'{grid}<failure-detector frozen="lost"/>')
     assert found is not None
     assert found.only_suspected == ()
+
+
+def test_in_a_hierarchy_each_site_is_a_group_with_the_launcher(read: Any) -> None:
+    chosen = '<failure-detector protocol="hierarchical"/>'
+    found = group_of(read, f'<emulate sites="2" clusters="3"/>{chosen}')
+    assert found is not None
+    assert found.groups == (
+        ("launcher", "0:0", "0:1", "0:2"), ("launcher", "1:0", "1:1", "1:2"),
+    )  # fmt: skip
+    assert found.settings.cleanup(4) + found.settings.max_hang == 3.0
+
+
+def test_the_period_of_a_hierarchy_has_to_fit_its_largest_site_alone(read: Any) -> None:
+    def codes(protocol: str) -> list[tuple[str, int]]:
+        chosen = f'<failure-detector protocol="{protocol}" period="0.375"/>'
+        program = '<application script="a.py"/><emulate sites="3" clusters="3"/>'
+        found: list[tuple[str, int]] = read(f"<deployment>{program}{chosen}</deployment>").codes
+        return found
+
+    assert codes("hierarchical") == []
+    assert [code for code, _ in codes("dbrr")] == ["unfit-detector"]
 
 
 def test_a_detector_can_be_switched_off(read: Any) -> None:

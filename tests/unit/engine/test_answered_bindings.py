@@ -5,11 +5,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
+from gcm.components.control_interface import control_name
+from gcm.components.controller import BINDING
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from runtime.machine.contracts import BINDING_CONTROLLER
 from runtime.processes.launcher.bindings import answered_bindings
 from runtime.processes.launcher.tree import machine_tree
+from runtime.processes.member_host import names_in
 from tests.unit.engine.test_machine_tree import NAMED, plan
 
 
@@ -44,3 +50,26 @@ def test_a_process_that_is_not_there_leaves_the_answers_of_the_others() -> None:
     assert {one.server for one in found} == {"/elsewhere.door"}
     assert silent
     assert all("it has gone" in why for why in silent.values())
+
+
+def test_an_answer_that_has_no_names_is_a_fault_for_the_one_who_asked() -> None:
+    def nameless(_: object) -> str:
+        raise AttributeError("it has no owner")
+
+    answer: Future[Any] = Future("the bindings")
+    named = names_in(answer, nameless)
+    answer.set_result(["something"])
+    with pytest.raises(AttributeError, match="it has no owner"):
+        named.result(timeout=0)
+
+
+def test_the_fault_of_an_answer_is_that_of_its_names() -> None:
+    answer: Future[Any] = Future("the bindings")
+    named = names_in(answer, str)
+    answer.set_exception(NoSuchComponentError("it has gone", component="/there"))
+    with pytest.raises(NoSuchComponentError, match="it has gone"):
+        named.result(timeout=0)
+
+
+def test_the_machine_asks_for_the_interface_that_components_have() -> None:
+    assert control_name(BINDING) == BINDING_CONTROLLER

@@ -13,37 +13,41 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.health import Declare, DetectorSettings, Effect, Expelled, Ping, Send
 from runtime.processes.heartbeats import HeartbeatLoop, heartbeat
-from runtime.processes.watch import WatchedGroup
+from runtime.processes.watch import WatchedGroups
 from runtime.transport.reactor import Reactor
 
-GROUP = WatchedGroup(("launcher", "0:0", "1:0"), DetectorSettings(period=0.02, max_hang=0.05))
+SETTINGS = DetectorSettings(period=0.02, max_hang=0.05)
+FLAT = WatchedGroups((("launcher", "0:0", "1:0"),), SETTINGS)
+HIERARCHY = WatchedGroups((("launcher", "0:0", "0:1"), ("launcher", "1:0")), SETTINGS)
 LONG = 20.0
 
 
-class Three:
-    """The launcher and two front-ends, whose messages are handed over in this process."""
+class Members:
+    """The launcher and front-ends, whose messages are handed over in this process."""
 
-    def __init__(self, reactor: Reactor) -> None:
+    def __init__(self, reactor: Reactor, watch: WatchedGroups) -> None:
         self.silent: set[str] = set()
+        self.spoken: set[tuple[str, str]] = set()
         self.found: list[tuple[str, Effect]] = []
         self.changed = threading.Condition()
         self.loops = {
             own: HeartbeatLoop(
                 reactor,
-                GROUP,
+                watch,
                 own,
                 send=self.sender(own),
                 found=self.finder(own),
                 received=lambda _: 0,
                 decides=own == "launcher",
             )
-            for own in GROUP.members
+            for own in watch.members
         }
         for loop in self.loops.values():
             reactor.soon(loop.begin)
 
     def sender(self, own: str) -> Callable[[str, Invocation], None]:
         def send(to: str, call: Invocation) -> None:
+            self.spoken.add((own, to))
             if not {own, to} & self.silent:
                 self.loops[to].hear(*call.args)
 
@@ -66,21 +70,37 @@ class Three:
             return known()[0]
 
 
-def test_a_member_that_falls_silent_is_declared_and_told_when_it_speaks_again() -> None:
+@pytest.mark.parametrize("watch", [FLAT, HIERARCHY], ids=["flat", "hierarchy"])
+@pytest.mark.parametrize("silent", ["0:0", "1:0"])
+def test_a_member_that_falls_silent_is_declared_and_told_when_it_speaks_again(
+    watch: WatchedGroups, silent: str
+) -> None:
+    others = {one for group in watch.of(silent) for one in group} - {silent}
     with Reactor("heartbeats") as reactor:
-        three = Three(reactor)
-        three.silent.add("1:0")
-        for own in ("launcher", "0:0"):
-            effect = three.wait(Declare, own)
+        members = Members(reactor, watch)
+        members.silent.add(silent)
+        for own in others:
+            effect = members.wait(Declare, own)
             assert isinstance(effect, Declare)
-            assert effect.member == "1:0"
-        three.silent.clear()
-        three.wait(Expelled, "1:0")
+            assert effect.member == silent
+        members.silent.clear()
+        members.wait(Expelled, silent)
+
+
+def test_in_a_hierarchy_the_sites_say_nothing_to_each_other() -> None:
+    with Reactor("heartbeats") as reactor:
+        members = Members(reactor, HIERARCHY)
+        members.silent.add("0:1")
+        members.wait(Declare, "launcher")
+    spoken = {frozenset(pair) for pair in members.spoken}
+    assert frozenset({"0:0", "0:1"}) in spoken
+    assert frozenset({"launcher", "1:0"}) in spoken
+    assert not {frozenset({one, "1:0"}) for one in ("0:0", "0:1")} & spoken
 
 
 def test_what_is_certain_is_passed_on_to_the_others() -> None:
     with Reactor("heartbeats") as reactor:
-        three = Three(reactor)
+        three = Members(reactor, FLAT)
         three.silent.add("1:0")
         reactor.soon(lambda: three.loops["launcher"].gone("1:0", "exit code 1"))
         assert three.wait(Declare, "launcher") == Declare("1:0", 0, "exit code 1")
@@ -94,7 +114,7 @@ def test_a_message_in_the_name_of_another_member_is_not_heard(
 ) -> None:
     with Reactor("heartbeats") as reactor, caplog.at_level(logging.WARNING):
         loop = HeartbeatLoop(
-            reactor, GROUP, "0:0",
+            reactor, FLAT, "0:0",
             send=lambda *_: None, found=lambda _: None, received=lambda _: 0, decides=False,
         )  # fmt: skip
         loop.begin()
@@ -118,7 +138,7 @@ def test_a_member_whose_large_message_comes_is_not_accused_while_its_heartbeats_
     with Reactor("heartbeats") as reactor:
         found: queue.Queue[Effect] = queue.Queue()
         loop = HeartbeatLoop(
-            reactor, GROUP, "launcher",
+            reactor, FLAT, "launcher",
             send=lambda *_: None, found=found.put,
             received=lambda one: next(came) if one == "0:0" else 0,
             decides=True,

@@ -687,6 +687,57 @@ def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
     assert machine.handle(events.Halt(), 1.0) == [Stop()]
 
 
+@pytest.fixture
+def steered() -> RunState:
+    machine = RunState(outline("0:0", "1:0"), PATIENCE, steered=True)
+    play(machine, UP)
+    return machine
+
+
+def test_ranks_of_a_steered_run_are_told_of_one_that_could_not_say_that_it_ends(
+    steered: RunState,
+) -> None:
+    play(
+        steered,
+        """
+        > RankEnded 0:0:1 137
+        /0:0:1 is failed exit code 137
+        tell all that 0:0:1 ended with exit code 137 (137)
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        > JobEnded 0:0 137
+        /0:0 is failed exit code 137
+        > Suspected 1:0:0 0:0:1 "the connection ended"
+        tell all that 0:0:1 ended with exit code 137 (137)
+        """,
+    )
+    said_itself = RankExit(exception="ValueError", is_said=True)
+    assert steered.handle(events.RankEnded("1:0:0", 1, "", said_itself), 0.0) == [
+        Show("/1:0:0", "failed", "exit code 1")
+    ]
+    assert steered.state is RunPhase.RUNNING
+    assert steered.deadline is None
+    assert said(steered) == []
+
+
+def test_the_end_of_a_rank_is_not_that_of_the_one_that_is_started_again(steered: RunState) -> None:
+    play(
+        steered,
+        """
+        > RankEnded 0:0:1 137
+        /0:0:1 is failed exit code 137
+        tell all that 0:0:1 ended with exit code 137 (137)
+        > RankReady 0:0:1
+        /0:0:1 is running
+        > Suspected 1:0:0 0:0:1 "the link is cut"
+        tell 1:0:0 that 0:0:1 is lost to it: the link is cut
+        > RankEnded 0:0:1 9
+        /0:0:1 is failed exit code 9
+        tell all that 0:0:1 ended with exit code 9 (9)
+        """,
+    )
+
+
 def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: RunState) -> None:
     before = dataclasses.asdict(started)
     with pytest.raises(IllegalEvent, match="Begin cannot happen while running"):

@@ -14,39 +14,48 @@ def of_first_processes(_: str) -> int:
 def test_a_suspicion_by_or_about_a_process_whose_place_another_one_has_taken_is_dropped() -> None:
     now = {"0:0:0": 1, "0:1:0": 1}
     known = Suspicions(lambda rank: now[rank])
-    known.add(A, B, "no way")
-    known.add(B, A, "no way")
-    assert known.is_due(A, B)
+    there, back = known.add(A, B, "no way"), known.add(B, A, "no way")
+    assert known.is_due(there)
     now["0:1:0"] = 2
-    assert not known.is_due(A, B)
-    assert not known.is_due(B, A)
+    assert not known.is_due(there)
+    assert not known.is_due(back)
 
 
-def test_a_suspicion_that_is_withdrawn_is_decided_only_if_it_is_told_again() -> None:
+def test_nothing_told_of_a_rank_counts_for_the_one_that_its_code_is_started_again_with() -> None:
     known = Suspicions(of_first_processes)
-    known.add(A, B, "no way")
+    there, back = known.add(A, B, "no way"), known.add(B, A, "no way")
+    other = known.add(A, C, "no way")
+    known.begins("0:1:0")
+    assert [known.is_due(one) for one in (there, back, other)] == [False, False, True]
+
+
+def test_a_suspicion_that_is_withdrawn_and_told_again_is_another_one() -> None:
+    known = Suspicions(of_first_processes)
+    first = known.add(A, B, "no way")
     known.withdraw(A, B)
-    assert not known.is_due(A, B)
-    known.add(A, B, "no way")
-    assert known.is_due(A, B)
+    assert not known.is_due(first)
+    again = known.add(A, B, "no way")
+    assert not known.is_due(first)
+    assert known.is_due(again)
 
 
-def test_about_a_rank_that_is_stopped_nothing_is_decided_until_it_goes_on() -> None:
+def test_about_a_rank_that_is_stopped_nothing_is_decided_until_a_while_after_it_goes_on() -> None:
     known = Suspicions(of_first_processes)
-    known.add(A, B, "no way")
-    known.add(A, C, "no way")
+    of_stopped, of_other = known.add(A, B, "no way"), known.add(A, C, "no way")
     known.stopped("0:1:0")
-    assert not known.is_due(A, B)
-    assert known.is_due(A, C)
-    assert known.goes_on("0:1:0") == [(A, B)]
-    assert known.is_due(A, B)
+    assert not known.is_due(of_stopped)
+    assert known.is_due(of_other)
+    (later,) = known.goes_on("0:1:0")
+    assert (later.by, later.rank, later.why) == (A, B, "no way")
+    assert not known.is_due(of_stopped)
+    assert known.is_due(later)
     assert known.goes_on("0:1:0") == []
 
 
 def test_the_one_whom_most_cannot_reach_is_to_blame_and_of_equals_the_later_one() -> None:
     known = Suspicions(of_first_processes)
     known.add(A, B, "no way")
-    known.add(B, A, "no way")
-    assert known.blamed(A, B) == "0:1:0"
+    one = known.add(B, A, "no way")
+    assert known.blamed(one) == "0:1:0"
     known.add(A, C, "no way")
-    assert known.blamed(A, B) == "0:0:0"
+    assert known.blamed(one) == "0:0:0"
