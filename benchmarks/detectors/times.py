@@ -2,13 +2,16 @@
 
 Two clusters with a rank each; the second one is the victim, the first one waits for a message of
 it. `launcher` is when gcm-deploy says so, `rank` when the call of the waiting rank raises, or when
-its process ends. Cases with a network need root; those are reached by a real sshd.
+its process ends. Cases with a network need root; those are reached by a real sshd. The last case is
+Open MPI alone, whose own ULFM lets two ranks of one host outlive each other.
+
+    python -m benchmarks.detectors.times --runs 50 --openmpi --log runs.jsonl "link cut"
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import json
 import os
 import signal
 import statistics
@@ -121,6 +124,8 @@ LOCAL: dict[str, Callable[[Running], None]] = {
     "launcher killed": kill_launcher,
 }
 BETWEEN_HOSTS = {"link cut": cut_link, "host gone": lose_host}
+ULFM = "rank killed, Open MPI's own ULFM"
+CASES = (*LOCAL, *BETWEEN_HOSTS, ULFM)
 
 
 def front_end_of(launcher: int) -> int:
@@ -141,18 +146,42 @@ def front_end_of(launcher: int) -> int:
     return max(pid for pid, (name, _) in facts.items() if name == "gcm-front-end" and is_below(pid))
 
 
+@dataclass(frozen=True)
+class Flavour:
+    """An MPI, and the Python that has mpi4py for it."""
+
+    name: str
+    python: Path
+
+    @property
+    def mpiexec(self) -> Path:
+        return self.python.with_name("mpiexec")
+
+    @property
+    def mpi(self) -> str:
+        path = quoteattr(str(self.mpiexec))
+        return f'<mpi ranks="1" flavour="{self.name}" command-path={path}/>'
+
+    def front(self, address: str = "") -> str:
+        where = f' address="{address}"' if address else ""
+        return f"<front-end python={quoteattr(str(self.python))}{where}/>"
+
+    def cluster(self) -> str:
+        """Return a cluster of this machine."""
+        return f"<site><cluster>{self.mpi}{self.front()}</cluster></site>"
+
+
 @contextmanager
-def started(folder: Path, grid_xml: str, grid: EmulatedGrid | None) -> Iterator[Running]:
+def started(
+    folder: Path, command: Sequence[str | Path], grid: EmulatedGrid | None = None
+) -> Iterator[Running]:
     """Start a run, and wait until its program waits."""
-    (folder / "program.py").write_text(PROGRAM)
-    (folder / "grid.xml").write_text(
-        f'<deployment name="t"><application script="program.py"/>{grid_xml}</deployment>'
-    )
     popen = subprocess.Popen if grid is None else _inside(grid)
+    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     process = popen(
-        [*COMMAND, str(folder / "grid.xml")],
+        list(command),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        cwd=str(folder), env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=str(folder), env={**os.environ, **root, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     seen = Seen()
     pipes = (process.stdout, process.stderr)
@@ -166,9 +195,9 @@ def started(folder: Path, grid_xml: str, grid: EmulatedGrid | None) -> Iterator[
         time.sleep(SETTLE)
         yield run
     finally:
-        for pid in (run.victim,):
+        if run.victim:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL) if pid else None
+                os.kill(run.victim, signal.SIGKILL)
         if grid is not None:
             grid.heal("c0", "c1")
         with suppress(subprocess.TimeoutExpired):
@@ -190,16 +219,16 @@ def _inside(grid: EmulatedGrid) -> Callable[..., subprocess.Popen[str]]:
     return popen
 
 
-def measured(run: Running, fault: Callable[[Running], None]) -> tuple[float, float]:
+def measured(run: Running, name: str) -> dict[str, float]:
     """Let a fault happen; return after how long the launcher and the waiting rank knew."""
     begun = time.monotonic()
-    fault(run)
-    launcher = rank = float("nan")
-    if fault is not kill_launcher:
-        launcher = run.seen.wait(*KNOWN, after=begun)[0] - begun
-    if fault is not freeze_rank:
-        rank = _end_of_waiting(run) - begun
-    return launcher, rank
+    {**LOCAL, **BETWEEN_HOSTS, ULFM: kill_rank}[name](run)
+    found = {}
+    if name not in ("launcher killed", ULFM):
+        found["launcher"] = run.seen.wait(*KNOWN, after=begun)[0] - begun
+    if name != "rank frozen":
+        found["rank"] = _end_of_waiting(run) - begun
+    return found
 
 
 def _end_of_waiting(run: Running) -> float:
@@ -220,10 +249,12 @@ def _end_of_waiting(run: Running) -> float:
 
 
 @contextmanager
-def two_hosts(folder: Path) -> Iterator[tuple[EmulatedGrid, str]]:
+def two_hosts(folder: Path, flavour: Flavour) -> Iterator[tuple[EmulatedGrid, str]]:
     """Yield two clusters with a network between, and the grid of a descriptor that joins them."""
     from tests.sshd import running_sshd
 
+    if lacking := missing():
+        sys.exit(lacking)
     with ExitStack() as stack:
         grid = stack.enter_context(EmulatedGrid(Layout((1, 1), wan=Line(delay=0.001, rate=400e6))))
         address = grid.layout.clusters[1].address
@@ -234,70 +265,62 @@ def two_hosts(folder: Path) -> Iterator[tuple[EmulatedGrid, str]]:
 
         sshd = stack.enter_context(running_sshd(folder, address=address, popen=popen))
         stack.callback(grid.clear)
-        front = f'<front-end python={quoteattr(sys.executable)} address="{address}"/>'
-        mpiexec = quoteattr(str(Path(sys.executable).with_name("mpiexec")))
-        yield (
-            grid,
-            (
-                f'<grid><mpi ranks="1" command-path={mpiexec}/><site><cluster/></site>'
-                f"<site><cluster>{sshd.hop}{front}</cluster></site></grid>"
-            ),
+        far = f"<cluster>{sshd.hop}{flavour.front(address)}{flavour.mpi}</cluster>"
+        yield grid, f"<grid>{flavour.cluster()}<site>{far}</site></grid>"
+
+
+def one_run(name: str, flavour: Flavour) -> tuple[dict[str, float], list[tuple[float, str]]]:
+    """Return after how long who knew of a fault, and what was said when, from the fault on."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        (folder / "program.py").write_text(PROGRAM)
+        grid, command = None, [*COMMAND, str(folder / "grid.xml")]
+        text = f'<failure-detector frozen="suspect"/><grid>{2 * flavour.cluster()}</grid>'
+        if name in BETWEEN_HOSTS:
+            grid, text = stack.enter_context(two_hosts(folder, flavour))
+        elif name == ULFM:
+            words = ("--with-ft", "ulfm", "-n", "2", flavour.python, folder / "program.py")
+            command = [str(word) for word in (flavour.mpiexec, *words)]
+        (folder / "grid.xml").write_text(
+            f'<deployment name="t"><application script="program.py"/>{text}</deployment>'
         )
-
-
-def rows(runs: int, wanted: Sequence[str], emulated: str) -> Iterator[tuple[str, list[float]]]:
-    """Yield what knew of which fault, and after how long in each run."""
-    for name, fault in {**LOCAL, **BETWEEN_HOSTS}.items():
-        if wanted and name not in wanted:
-            continue
-        found: dict[str, list[float]] = {"launcher": [], "rank": []}
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            grid, text = None, emulated
-            if name in BETWEEN_HOSTS:
-                if lacking := missing():
-                    print(f"{name}: {lacking}", file=sys.stderr)
-                    continue
-                grid, text = stack.enter_context(two_hosts(folder))
-            for _ in range(runs):
-                with started(folder, text, grid) as run:
-                    launcher, rank = measured(run, fault)
-                found["launcher"].append(launcher)
-                found["rank"].append(rank)
-                if name == "host gone":
-                    break  # its network does not come back
-        for who, times in found.items():
-            yield f"{name}: {who}", [one for one in times if not math.isnan(one)]
+        with started(folder, command, grid) as run:
+            begun = time.monotonic()
+            found = measured(run, name)
+            said = list(run.seen.lines)
+    return found, [(round(when - begun, 4), line) for when, line in said]
 
 
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.detectors.times")
-    parser.add_argument("cases", nargs="*", help=f"{', '.join([*LOCAL, *BETWEEN_HOSTS])}; all")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"{'; '.join(CASES)}; all if none")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--openmpi", action="store_true", help="with Open MPI instead of MPICH")
+    parser.add_argument("--log", type=Path, help="write what was said in each run to a file")
     options = parser.parse_args()
-    python, flavour = Path(sys.executable), "mpich"
+    if unknown := set(options.cases) - set(CASES):
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    flavour = Flavour("mpich", Path(sys.executable))
     if options.openmpi:
-        found = environment_of_openmpi()
-        if found is None:
+        python = environment_of_openmpi()
+        if python is None:
             sys.exit("Open MPI cannot be installed")
-        python, flavour = found, "openmpi"
-    mpiexec = quoteattr(str(python.with_name("mpiexec")))
-    front = f"<front-end python={quoteattr(str(python))}/>"
-    cluster = (
-        f'<cluster><mpi ranks="1" flavour="{flavour}" command-path={mpiexec}/>{front}</cluster>'
-    )
-    emulated = (
-        '<failure-detector frozen="suspect"/>'
-        f"<grid><site>{cluster}</site><site>{cluster}</site></grid>"
-    )
+        flavour = Flavour("openmpi", python)
     print("| fault: who knows | runs | minimum | median | maximum |\n|---|---|---|---|---|")
-    for name, times in rows(options.runs, options.cases, emulated):
-        if times:
+    for name in options.cases or CASES[: None if options.openmpi else -1]:
+        runs = []
+        for _ in range(options.runs):
+            found, said = one_run(name, flavour)
+            runs.append(found)
+            if options.log:
+                with options.log.open("a") as file:
+                    file.write(json.dumps([name, flavour.name, found, said]) + "\n")
+        for who in runs[0]:
+            times = [one[who] for one in runs]
             figures = min(times), statistics.median(times), max(times)
             words = [f"{one * 1000:.0f} ms" for one in figures]
-            print(f"| {name} | {len(times)} | {' | '.join(words)} |", flush=True)
+            print(f"| {name}: {who} | {len(times)} | {' | '.join(words)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 Run it where nobody else uses the temporary folder and the shared memory (as the test of it does):
 
-    random_faults.py HOW_MANY SEED
+    random_faults.py HOW_MANY SEED [FIRST [network]]
 
-A run is made of its number and the seed alone: layout, program, fault, victim and moment. It has to
-end in time, with a right result or an error that says something, and to leave nothing.
+With `network` each cluster is a host of its own, reached by an sshd, and it is the network or a
+connection of ssh that fails; that needs root. A run is made of its number and the seed alone:
+layout, program, fault, victim and moment. It has to end in time, with a right result or an error
+that says something, and to leave nothing.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.launchers.family import descendants, processes
+from tests.faults import network_faults
+from tests.faults.network_faults import Hosts, hosts
 from tools.on_grids import COMMAND, descriptor, environment
 
 FOLDER = Path("/tmp/of")
@@ -30,6 +34,8 @@ LIMIT = 45.0
 """Seconds in which a run has to have ended after its fault."""
 
 GONE_WITHIN = 15.0
+CUT_OFF_GONE_WITHIN = 60.0
+"""What is cut off from its launcher waits for a while whether it comes back."""
 
 LAYOUTS = ("2", "3", "1|1", "2|1", "1+1|2", "2|2")
 ROUNDS = 12
@@ -89,7 +95,7 @@ ENDINGS = {
 }
 KILLS = ("gcm-front-end", "mpiexec", "hydra_pmi_proxy", "gcm-deploy")
 FAULTS = ("none", "stop", "kill", "kill two", *ENDINGS, *KILLS)
-HARMLESS = ("none", "stop")
+HARMLESS = ("none", "stop", *network_faults.HARMLESS)
 
 
 @dataclass(frozen=True)
@@ -104,21 +110,25 @@ class Case:
     failures: str
 
     @property
+    def size(self) -> int:
+        return sum(map(int, self.layout.replace("|", "+").split("+")))
+
+    @property
     def script(self) -> str:
         ending = ENDINGS.get(self.fault, "pass")
         head = HEAD.replace("ENDING", ending).replace("VICTIM", str(self.victim))
         return head.replace("MOMENT", str(self.moment)) + PROGRAMS[self.program] + TAIL
 
 
-def case(seed: int, number: int) -> Case:
+def case(seed: int, number: int, is_network: bool) -> Case:
     """Return a run by its number."""
     dice = random.Random(f"{seed} {number}")
-    layout = dice.choice(LAYOUTS)
+    layout = dice.choice(network_faults.LAYOUTS if is_network else LAYOUTS)
     size = sum(map(int, layout.replace("|", "+").split("+")))
     return Case(
         layout,
         dice.choice(tuple(PROGRAMS)),
-        dice.choice(FAULTS),
+        dice.choice(network_faults.FAULTS if is_network else FAULTS),
         dice.randrange(size),
         dice.randrange(ROUNDS),
         dice.choice(("abort", "return")),
@@ -135,13 +145,21 @@ def called(pid: int) -> str:
     return ""
 
 
-def do(one: Case, run: subprocess.Popen[str], pids: dict[int, int], dice: random.Random) -> None:
+def do(
+    one: Case,
+    run: subprocess.Popen[str],
+    pids: dict[int, int],
+    dice: random.Random,
+    places: Hosts | None,
+) -> None:
     """Do what the ranks do not do themselves."""
     if one.fault in (*ENDINGS, "none"):
         return
     time.sleep(0.1 * one.moment + dice.random() * 0.1)
     with suppress(ProcessLookupError):
-        if one.fault == "stop":
+        if places is not None:
+            places.do(one.fault, run, dice)
+        elif one.fault == "stop":
             os.kill(pids[one.victim], signal.SIGSTOP)
             time.sleep(dice.uniform(0.5, 3.0))
             os.kill(pids[one.victim], signal.SIGCONT)
@@ -170,12 +188,15 @@ def ranks_of(run: subprocess.Popen[str], size: int) -> dict[int, int]:
     return pids
 
 
-def left(before: set[str]) -> list[str]:
+def files() -> set[str]:
+    return {f"{path}/{name}" for path in ("/tmp", "/dev/shm") for name in os.listdir(path)}
+
+
+def left(before: set[str], within: float) -> list[str]:
     """Return the processes and files that are left, once those are gone that are just ending."""
-    end = time.monotonic() + GONE_WITHIN
+    end = time.monotonic() + within
     while True:
-        files = {f"{path}/{name}" for path in ("/tmp", "/dev/shm") for name in os.listdir(path)}
-        found = [f"file {one}" for one in sorted(files - before)]
+        found = [f"file {one}" for one in sorted(files() - before)]
         for pid in processes():
             with suppress(OSError):
                 if (
@@ -201,37 +222,44 @@ def faults_of(one: Case, code: int, out: str, err: str) -> list[str]:
     return []
 
 
-def play(one: Case, dice: random.Random, before: set[str]) -> list[str]:
+def play(one: Case, dice: random.Random) -> list[str]:
     """Run one case and return what was not right."""
-    (FOLDER / "program.py").write_text(one.script)
-    (FOLDER / "grid.xml").write_text(descriptor(one.layout, "program.py", failures=one.failures))
-    run = subprocess.Popen(
-        [*COMMAND, "--quiet", str(FOLDER / "grid.xml")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**environment(), "GCM_TEST_RUN": str(os.getpid())},
-    )
-    size = sum(map(int, one.layout.replace("|", "+").split("+")))
-    try:
-        do(one, run, ranks_of(run, size), dice)
-        out, err = run.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        run.terminate()
-        found = [f"it hangs: {run.communicate(timeout=30)}"]
-    else:
-        found = faults_of(one, run.returncode, out, err)
-    return found + [f"left behind: {rest}" for rest in left(before)]
+    marked = {"GCM_TEST_RUN": str(os.getpid())}
+    with ExitStack() as stack:
+        places = None
+        text = descriptor(one.layout, "program.py", failures=one.failures)
+        if one.fault in network_faults.FAULTS:
+            places = stack.enter_context(hosts(one.layout, FOLDER, **marked))
+            text = places.descriptor("program.py", one.failures)
+        (FOLDER / "program.py").write_text(one.script)
+        (FOLDER / "grid.xml").write_text(text)
+        before, command = files(), [*COMMAND, "--quiet", str(FOLDER / "grid.xml")]
+        if places is None:
+            pipe = subprocess.PIPE
+            run = subprocess.Popen(
+                command, stdout=pipe, stderr=pipe, text=True, env=environment() | marked
+            )
+        else:
+            run = places.popen(command, environment() | marked)
+        try:
+            do(one, run, ranks_of(run, one.size), dice, places)
+            out, err = run.communicate(timeout=LIMIT if places is None else 3 * LIMIT)
+        except subprocess.TimeoutExpired:
+            run.terminate()
+            found = [f"it hangs: {run.communicate(timeout=30)}"]
+        else:
+            found = faults_of(one, run.returncode, out, err)
+        within = GONE_WITHIN if places is None else CUT_OFF_GONE_WITHIN
+        return found + [f"left behind: {rest}" for rest in left(before, within)]
 
 
-def main(count: int, seed: int, first: int = 0) -> dict[str, object]:
+def main(count: int, seed: int, first: int = 0, *, is_network: bool = False) -> dict[str, object]:
     """Return what was not right in so many runs, and how often each fault was."""
     FOLDER.mkdir(exist_ok=True)
-    before = {f"{path}/{name}" for path in ("/tmp", "/dev/shm") for name in os.listdir(path)}
     wrong, faults, slowest = [], Counter[str](), 0.0
     for number in range(first, first + count):
-        one, begun = case(seed, number), time.monotonic()
-        found = play(one, random.Random(f"{seed} {number} moment"), before)
+        one, begun = case(seed, number, is_network), time.monotonic()
+        found = play(one, random.Random(f"{seed} {number} moment"))
         took = time.monotonic() - begun
         slowest = max(slowest, took)
         faults[one.fault] += 1
@@ -242,4 +270,5 @@ def main(count: int, seed: int, first: int = 0) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(*map(int, sys.argv[1:]))))
+    *numbers, is_network = [*sys.argv[1:4], sys.argv[4:] == ["network"]]
+    print(json.dumps(main(*map(int, numbers), is_network=bool(is_network))))

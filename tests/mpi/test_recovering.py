@@ -257,6 +257,24 @@ def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catche
     assert said[0] == []
 
 
+def test_a_rank_that_has_ended_well_is_no_loss(grid: Grid) -> None:
+    said = grid(
+        "1+1|1",
+        HEAD
+        + """
+    comms = [with_modes(one, "nop") for one in ("shrink", "abort")]
+    if world.rank < 2:
+        print(outcome(world.recv, source=2))
+        for comm in comms:
+            other = 1 - comm.rank
+            print(comm.sendrecv(comm.rank, other, source=other), comm.Get_attr(MPI.FT_STATE))
+    """,
+        failures="return",
+    )
+    for rank in (0, 1):
+        assert said[rank] == ["ERR_PROC_FAILED", *[f"{1 - rank} FT_OK"] * 2]
+
+
 def test_a_strict_collective_fails_at_all_members_if_it_fails_at_one(grid: Grid) -> None:
     said = grid(
         "1+1|1",

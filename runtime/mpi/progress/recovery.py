@@ -9,6 +9,7 @@ from __future__ import annotations
 from runtime.later import Later, logger
 from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.operations import Operation
+from runtime.wire import PeerLeft
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Recovery:
         """Its modes and its state."""
         if self._life is None:
             self._life = modes.CommunicatorLife()
-            if self.failed():
+            if self._lost():
                 self._life.happens(modes.CommunicatorEvent.LOSS)
         return self._life
 
@@ -98,7 +99,7 @@ class Recovery:
     def use(self, chosen: Modes) -> None:
         """Get over losses as these modes say; the lock is held."""
         self.life.modes = chosen
-        if self.failed():
+        if self._lost():
             self._stop()
 
     def be_like(self, parent: Recovery) -> None:
@@ -135,6 +136,11 @@ class Recovery:
         everybody = set(self.everybody)
         return [one for one in self._members.engine.losses.gone if one in everybody]
 
+    def _lost(self) -> list[int]:
+        """Return those of them that have not ended well: only these make a recovery necessary."""
+        gone = self._members.engine.losses.gone
+        return [one for one in self.failed() if not isinstance(gone[one], PeerLeft)]
+
     def revoke(self) -> None:
         """Let no member use the communicator any more; no member has to take part in that."""
         self._refuse_replicas("Revoke")
@@ -169,7 +175,7 @@ class Recovery:
             return
         if self._agreements is not None:
             self._agreements.lost(index)
-        if self._life is not None:
+        if self._life is not None and index in self._lost():
             self._life.happens(modes.CommunicatorEvent.LOSS)
             self._stop()
 
@@ -183,7 +189,7 @@ class Recovery:
 
     def _stopped_error(self) -> FailureError:
         m = self._members
-        error = m.engine.losses.of(self.failed()[0])
+        error = m.engine.losses.of(self._lost()[0])
         assert isinstance(error, ProcessGone), "that is why it is closed"
         name = m.native.name or "the communicator"
         error.cure = f"{name} is closed to all calls but its recovery: call Dup on it, at all ranks"
@@ -192,7 +198,7 @@ class Recovery:
     def _abort(self) -> None:
         from runtime.mpi.errors import abort
 
-        lost = self._members.engine.losses.of(self.failed()[0])
+        lost = self._members.engine.losses.of(self._lost()[0])
         abort(1, lost)
 
     def _close(self, closing: Callable[[], FailureError]) -> None:
