@@ -56,7 +56,7 @@ class MemberHost(Host):
             raise TransportError(f"{source.peer} may not call {target}")
         return super().onward(target, source)
 
-    def serve(self, request: IncomingCall) -> Future[Any]:
+    def serve(self, request: IncomingCall) -> Future[Any] | IncomingCall:
         """Serve a call that came in over a channel."""
         target = request.target
         if target.component == FRONT_END:
@@ -69,9 +69,8 @@ class MemberHost(Host):
             check_sender(target, call.args)
             return self._serving.serve(target, lambda: call, request.channel)
         answer = super().serve(request)
-        if (target.interface, target.operation) == ("binding-controller", "lookup"):
-            return self._names_in(answer)
-        return answer
+        is_lookup = (target.interface, target.operation) == ("binding-controller", "lookup")
+        return self._names_in(answer) if is_lookup and isinstance(answer, Future) else answer
 
     def _names_in(self, answer: Future[Any]) -> Future[Any]:
         """Return the names of the ends that are answered: references are no plain data."""
