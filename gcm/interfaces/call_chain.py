@@ -54,19 +54,22 @@ class LinkElsewhere:
     is_awaited: bool = True
 
 
-_thread = threading.local()
+class _Thread(threading.local):
+    link: Link | None = None
+
+
+_thread = _Thread()
 _numbers = itertools.count(1)
 
 
 def current() -> Link | None:
     """Return the request that this thread works on, if it works on one."""
-    link: Link | None = getattr(_thread, "link", None)
-    return link
+    return _thread.link
 
 
 def work_on(link: Link | None) -> Link | None:
     """Let this thread work on `link`; return what it has worked on."""
-    before = current()
+    before = _thread.link
     _thread.link = link
     return before
 
@@ -90,7 +93,7 @@ def _process(pid: int) -> str:
 
 def as_header() -> str:
     """Return the chain of a call that this thread waits for, as text for another process."""
-    link = current()
+    link = _thread.link
     if link is None:
         return ""
     return "\n".join(f"{one.number} {one.where}" for one in waiting_for(link))

@@ -280,12 +280,14 @@ class Host:
         way = self.routes.find(target.component)
         return way if isinstance(way, Channel) and way is not source else None
 
-    def serve(self, request: IncomingCall) -> Future[Any]:
+    def serve(self, request: IncomingCall) -> Future[Any] | IncomingCall:
         """Serve a call that came in over a channel: what channels are given as their handler."""
         path = request.target.component
         if self.routes.find(path) is not HERE and self.routes.why_lost(path):
             raise self._unreachable(request.target)
         request.codec = self.codec
+        if self._serving.takes(request):
+            return request
         return self._serving.serve(request.target, request.invocation, request.channel)
 
     def _lost(self, channel: Channel, why: ChannelClosed) -> None:

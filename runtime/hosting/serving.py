@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import Any
 
 from gcm.components.composite import Composite
@@ -16,6 +17,7 @@ from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import Interface, ServerInterface
 from gcm.interfaces.signature import Operation, signature_of
+from gcm.interfaces.stub import Stub, port_name
 from gcm.interfaces.submission import is_asynchronous, submit_to
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
@@ -28,6 +30,7 @@ from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
+from runtime.transport.request import IncomingCall
 
 Opened = Callable[[], Invocation]
 Run = Callable[[Work], bool]
@@ -56,8 +59,25 @@ class Serving:
         # threads of functional calls never stop anything.
         self._controllers = Workers(f"{name} control")
         self._lanes: dict[object, dict[object, SerialQueue]] = {}
-        self._slow: set[tuple[ServerInterface, str]] = set()
+        self._ways: dict[Callable[..., Any], _Way] = {}
         self._lock = threading.Lock()
+
+    def takes(self, request: IncomingCall) -> bool:
+        """Carry out and answer a call of a passive component; False: `serve` has to see to it.
+
+        Raises:
+            NoSuchComponentError, NoSuchInterfaceError: it leads nowhere.
+        """
+        target = request.target
+        if target.interface in (BINDING, BLOCKS):
+            return False
+        operation = self._exports.operation(target, request.channel)
+        way = self._way(operation)
+        if not way.is_usual:
+            return False
+        if not self._run_usual(way, _UsualCall(request, operation, way, self.name)):
+            request.answer(self._closed(target), None)
+        return True
 
     def serve(self, target: Target, opened: Opened, whose: object) -> Future[Any]:
         """Return the future of a call; `opened` opens its arguments, `whose` says who sent it.
@@ -76,8 +96,7 @@ class Serving:
             call = _Service(self, opened, target, operation)
             run = self._in_order(call, operation, target, whose)
         if not run(call):
-            gone = f"{target} is not called any more: the process {self.name} ends"
-            call.set_exception(ChannelClosed(gone, place=target.component))
+            call.set_exception(self._closed(target))
         return call
 
     def work(self, work: Callable[[], object]) -> bool:
@@ -95,6 +114,10 @@ class Serving:
             self._lanes.pop(whose, None)
         # Not in the caller's thread: a round that no longer waits for them may fire.
         self._workers.run(lambda: self._exports.forget(whose))
+
+    def _closed(self, target: Target) -> ChannelClosed:
+        gone = f"{target} is not called any more: the process {self.name} ends"
+        return ChannelClosed(gone, place=target.component)
 
     def _binding(self, target: Target, whose: object) -> Callable[..., Any]:
         """Return one of the operations through which processes bind."""
@@ -119,6 +142,10 @@ class Serving:
         self, call: _Service, operation: Callable[..., Any], target: Target, whose: object
     ) -> Run:
         """Return what runs calls of `operation`: in order where that means something."""
+        way = self._way(operation)
+        if way.is_usual:
+            call.way = way
+            return partial(self._run_usual, way)
         end = _end_of(operation)
         exchanges = redistributes(end.type.signature)
         if exchanges:
@@ -135,30 +162,24 @@ class Serving:
             return _at_once
         if call.waits_for_others or not admits_calls:
             return self._lane(whose, end).run
-        if exchanges:  # it may wait for rows that lie elsewhere
-            return self._workers.run
-        called = end, target.operation
-        at_once = called not in self._slow and self._reactor.is_own_thread()
-        return partial(self._run_timed, called, at_once)
+        return self._workers.run  # it may wait for rows that lie elsewhere
 
-    def _run_timed(self, called: tuple[ServerInterface, str], at_once: bool, work: Work) -> bool:
+    def _way(self, operation: Callable[..., Any]) -> _Way:
+        """Return how calls of an operation are served, which changes with its port only."""
+        way = self._ways.get(operation)
+        if way is None or not way.holds():
+            was_slow = way is not None and way.is_slow
+            way = self._ways[operation] = _Way(operation, is_slow=was_slow)
+        return way
+
+    def _run_usual(self, way: _Way, work: Work) -> bool:
         """Let the thread that received a call carry it out if no other one has to be woken."""
-        timed = partial(self._timed, called, work)
-        if not at_once:
-            return self._workers.run(timed)
+        if way.is_slow or not self._reactor.is_own_thread():
+            return self._workers.run(work)
         if self._workers.are_closed:
             return False
-        self._reactor.task(timed, self._workers.run)
+        self._reactor.task(work, self._workers.run)
         return True
-
-    def _timed(self, called: tuple[ServerInterface, str], work: Work) -> None:
-        """Remember what takes long: it would hold up other calls, and does not notice a wake-up."""
-        begun = time.perf_counter()
-        work()
-        if time.perf_counter() - begun > SLOW_SECONDS:
-            self._slow.add(called)
-        else:
-            self._slow.discard(called)
 
     def _lane(self, whose: object, key: object) -> SerialQueue:
         with self._lock:
@@ -168,12 +189,85 @@ class Serving:
             return lanes[key]
 
 
+class _Way:
+    """How calls of one operation are served, for as long as it leads where it led.
+
+    A *usual* one is carried out by any thread, in no order.
+    """
+
+    __slots__ = ("_links", "is_slow", "is_usual")
+
+    def __init__(self, operation: Callable[..., Any], *, is_slow: bool) -> None:
+        self._links = _links_of(operation)
+        self.is_slow = is_slow
+        """Whether it took long the last time: it would hold up other calls."""
+        end = _end_of(operation)
+        signature = end.type.signature
+        self.is_usual = (
+            isinstance(end, ServerInterface)
+            and end.is_functional
+            and end.gathering is None
+            and end.owner.membrane.admits_calls
+            and signature not in CONTRACTS
+            and not redistributes(signature)
+            and not is_asynchronous(operation)
+        )
+
+    def holds(self) -> bool:
+        """Tell whether nothing has changed: controllers and life cycles exchange ports."""
+        if self._links is None:
+            return False
+        for stub, slot, port in self._links:  # noqa: SIM110 - this is faster
+            if getattr(stub, slot) is not port:
+                return False
+        return True
+
+    def took(self, seconds: float) -> None:
+        """Note how long a call took, which decides about the next one."""
+        self.is_slow = seconds > SLOW_SECONDS
+
+
+class _UsualCall:
+    """A call that any thread may carry out, by calling this, and that is answered then."""
+
+    __slots__ = ("_operation", "_place", "_request", "_way")
+
+    def __init__(
+        self, request: IncomingCall, operation: Callable[..., Any], way: _Way, place: str
+    ) -> None:
+        self._request = request
+        self._operation = operation
+        self._way = way
+        self._place = place
+
+    def __call__(self) -> None:
+        """Open the arguments, call, and answer."""
+        begun = time.perf_counter()
+        request = self._request
+        try:
+            args, kwargs = request.arguments()
+            if chain := request.target.chain:
+                before = work_on(of_header(chain))
+                try:
+                    result = self._operation(*args, **kwargs)
+                finally:
+                    work_on(before)
+            else:
+                result = self._operation(*args, **kwargs)
+        except BaseException as error:  # the caller gets it; the thread serves on
+            request.answer(_for_travel(error, request.target, self._place), None)
+        else:
+            request.answer(None, result)
+        self._way.took(time.perf_counter() - begun)
+
+
 class _Service(Future[Any]):
     """A call that is carried out, by whatever thread calls this: the future of its result."""
 
     _state = "RUNNING"  # it cannot be cancelled
     _exchange: Operation | None = None
     _passes_on = False
+    way: _Way | None = None
     waits_for_others = False
     """Whether others than the thread that calls do the work."""
 
@@ -195,6 +289,7 @@ class _Service(Future[Any]):
 
     def __call__(self) -> None:
         """Open the arguments and call."""
+        begun = time.perf_counter()
         chain = self._target.chain
         try:
             call = self._opened()
@@ -215,6 +310,8 @@ class _Service(Future[Any]):
                 self._finish(result)
         except BaseException as error:  # the caller gets it; the thread serves on
             self._fail(error)
+        if self.way is not None:
+            self.way.took(time.perf_counter() - begun)
 
     def _take(self, done: Future[Any]) -> None:
         error = done.exception()
@@ -232,13 +329,23 @@ class _Service(Future[Any]):
         self.set_result(result)
 
     def _fail(self, error: BaseException) -> None:
-        here = f"raised in {self._target.component}, in the process {self._serving.name}"
-        self.set_exception(_for_travel(error, here))
+        self.set_exception(_for_travel(error, self._target, self._serving.name))
 
 
 def _end_of(operation: Any) -> Any:
     """Return the interface of whose stub an operation is the method."""
     return operation.__self__._end
+
+
+def _links_of(operation: Any) -> list[tuple[Stub, str, Any]] | None:
+    """Return the stubs that calls run through, each with its port; None: who knows what follows."""
+    links = []
+    port = operation
+    while isinstance(port, MethodType) and isinstance(stub := port.__self__, Stub):
+        slot = port_name(port.__name__)
+        port = getattr(stub, slot)
+        links.append((stub, slot, port))
+    return links if isinstance(port, MethodType | FunctionType) else None
 
 
 def _at_once(work: Work) -> bool:
@@ -247,8 +354,8 @@ def _at_once(work: Work) -> bool:
     return True
 
 
-def _for_travel(error: BaseException, here: str) -> BaseException:
+def _for_travel(error: BaseException, target: Target, process: str) -> BaseException:
     """Return an exception whose traceback begins in the user's code and that says where it was."""
-    if not getattr(error, "__notes__", ()):
-        error.add_note(here)  # only the place where it began: it may pass through many
+    if not getattr(error, "__notes__", ()):  # only where it began: it may pass through many
+        error.add_note(f"raised in {target.component}, in the process {process}")
     return error.with_traceback(users_part(error.__traceback__, also_ours=_OURS))

@@ -64,7 +64,7 @@ class MemberHost(Host):
             raise TransportError(f"{source.peer} may not call {target}")
         return super().onward(target, source)
 
-    def serve(self, request: IncomingCall) -> Future[Any]:
+    def serve(self, request: IncomingCall) -> Future[Any] | IncomingCall:
         """Serve a call that came in over a channel."""
         target = request.target
         if target.component == FRONT_END:
@@ -80,7 +80,8 @@ class MemberHost(Host):
                 return finished(heard, call.args, {})
             return self._serving.serve(target, lambda: call, request.channel)
         answer = super().serve(request)
-        if (target.interface, target.operation) == (BINDING_CONTROLLER, "lookup"):
+        is_lookup = (target.interface, target.operation) == (BINDING_CONTROLLER, "lookup")
+        if is_lookup and isinstance(answer, Future):
             return names_in(answer, self._name_of)
         return answer
 

@@ -43,8 +43,11 @@ _READS_AT_ONCE = 16
 _LINGER_SECONDS = 2.0
 
 
-Handler = Callable[[IncomingCall], Future[Any] | None]
-"""What serves the calls that come in; it is called on the reactor's thread and must not wait."""
+Handler = Callable[[IncomingCall], Future[Any] | IncomingCall | None]
+"""What serves the calls that come in; it is called on the reactor's thread and must not wait.
+
+It returns the future of the result, or the request itself, which is answered by its method then.
+"""
 
 Relay = Callable[[Target], "Channel | None"]
 """Tells over which other channel a call goes on, unopened; None: it is for here.
@@ -295,11 +298,10 @@ class Channel:
             except OSError as error:
                 self._end(f"the connection broke: {error}")
                 return
-            if count is None:
-                return
             if not count:
-                where = "" if self._reader.is_between_frames else " in the middle of a message"
-                self._end(f"the other end hung up{where}")
+                if count is not None:
+                    where = "" if self._reader.is_between_frames else " in the middle of a message"
+                    self._end(f"the other end hung up{where}")
                 return
             del space  # memory cannot grow while somebody looks at it
             self.received_bytes += count
@@ -329,17 +331,19 @@ class Channel:
         try:
             with self._wanting:
                 self._read_elsewhere = True
-                self._want()
+                if self._ended is None:
+                    self._stream.want(read=False, write=self._outbox.size > 0)
             deadline = None if seconds is None else time.monotonic() + seconds
-            while self._reads_on_for(answer, deadline):
+            while not answer.done() and self._reads_on_for(answer, deadline):
                 pass
         finally:
             self._reading.release()
             with self._wanting:
                 self._read_elsewhere = False
-                if self._ended is not None:
+                if self._ended is None:
+                    self._stream.want(read=self._may_read, write=self._outbox.size > 0)
+                else:
                     self._stream.close()
-                self._want()
             if self._broken:
                 self._reactor.soon(self._writable)
             elif self._deferred:
@@ -347,10 +351,10 @@ class Channel:
 
     def _reads_on_for(self, answer: _Answer, deadline: float | None) -> bool:
         """Wait and read once; tell whether the answer may still be read here."""
-        if answer.done() or self._ended is not None or self._deferred or not self._may_read:
+        if self._ended is not None or self._deferred or not self._may_read:
             return False
-        left = None if deadline is None else deadline - time.monotonic()
-        if (left is not None and left <= 0) or not self._stream.await_readable(left):
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not self._stream.await_readable(left):
             return False
         try:
             count = self._stream.receive_into(self._reader.space())
@@ -364,15 +368,13 @@ class Channel:
         except FrameError as error:
             self._reactor.soon(partial(self._give_up, str(error)))
             return False
-        goes_on = True
         for frame in frames:
             is_mine = frame.number == answer.number and frame.kind in (RESULT, FAILURE)
             if is_mine and not self._deferred:
                 self._dispatch(frame)
-                goes_on = False
             else:
                 self._deferred.append(frame)
-        return goes_on
+        return True
 
     def _give_up(self, why: str) -> None:
         _log.warning("the connection to %s is given up: %s", self.peer, why)
@@ -380,13 +382,13 @@ class Channel:
 
     def _dispatch(self, frame: Frame) -> None:
         self._received += 1
-        if frame.kind in (CALL, NOTE):
+        if frame.kind in (RESULT, FAILURE):
+            if (found := self._waiting.pop(frame.number, None)) is not None:
+                found.arrived(frame)
+        elif frame.kind in (CALL, NOTE):
             request = IncomingCall(frame, self, self._codec)
             if not self._backlog.keeps(request):
                 self._admit(request)
-        elif frame.kind in (RESULT, FAILURE):
-            if (found := self._waiting.pop(frame.number, None)) is not None:
-                found.arrived(frame)
         else:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")
 
@@ -396,7 +398,7 @@ class Channel:
         except TransportError as refused:
             if not request.is_note:
                 self._backlog.begun()
-            self._answer(request, refused, None)
+            self.answer(request, refused, None)
             return
         if onward is None:
             self._serve(request)
@@ -411,19 +413,20 @@ class Channel:
                 raise TransportError(f"nothing here serves {request}")
             future = self._handler(request)
         except Exception as error:  # it is the caller's
-            self._answer(request, error, None)
+            self.answer(request, error, None)
             return
         if future is None:
-            self._answer(request, None, None)
-        else:
+            self.answer(request, None, None)
+        elif isinstance(future, Future):
             future.add_done_callback(partial(self._answer_done, request))
 
     def _answer_done(self, request: IncomingCall, done: Future[Any]) -> None:
         error = done.exception()
-        self._answer(request, error, None if error is not None else done.result())
+        self.answer(request, error, None if error is not None else done.result())
 
-    def _answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
-        if request.is_note:
+    def answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
+        """Answer a call, or log what has become of a note; any thread may do so."""
+        if request.frame.kind == NOTE:
             if error is not None:
                 _log.error("%s, noted by %s, failed", request, self.peer, exc_info=error)
             return

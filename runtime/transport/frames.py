@@ -48,7 +48,7 @@ class Frame:
     @property
     def size(self) -> int:
         """The bytes of all parts."""
-        return sum(len(part) for part in self.parts)
+        return sum(map(len, self.parts))
 
     def head(self) -> bytes:
         """Return the bytes that go before the parts.
@@ -56,14 +56,7 @@ class Frame:
         Raises:
             FrameError: there are more parts than a frame can have.
         """
-        if len(self.parts) > MOST_PARTS:
-            raise FrameError(
-                f"a frame has at most {MOST_PARTS} parts, this one {len(self.parts)}",
-                cure="Send fewer arrays in one call, or join them into one",
-            )
-        count = len(self.parts)
-        whole = _HEADS[count] if count < len(_HEADS) else Struct(f"{HEAD.format}{count}Q")
-        return whole.pack(MARK, self.kind, count, self.number, *map(len, self.parts))
+        return self._head([*map(len, self.parts)])
 
     def pieces(self) -> list[Part]:
         """Return the bytes to send: a small frame in one piece, the parts of a large one each.
@@ -71,10 +64,21 @@ class Frame:
         Raises:
             FrameError: there are more parts than a frame can have.
         """
-        pieces = [self.head(), *self.parts]
-        if sum(map(len, self.parts)) < SMALL:
-            return [b"".join(pieces)]
-        return pieces
+        lengths = [*map(len, self.parts)]
+        pieces = [self._head(lengths), *self.parts]
+        return [b"".join(pieces)] if sum(lengths) < SMALL else pieces
+
+    def _head(self, lengths: list[int]) -> bytes:
+        count = len(lengths)
+        if count < len(_HEADS):
+            return _HEADS[count].pack(MARK, self.kind, count, self.number, *lengths)
+        if count > MOST_PARTS:
+            raise FrameError(
+                f"a frame has at most {MOST_PARTS} parts, this one {count}",
+                cure="Send fewer arrays in one call, or join them into one",
+            )
+        whole = Struct(f"{HEAD.format}{count}Q")
+        return whole.pack(MARK, self.kind, count, self.number, *lengths)
 
 
 class FrameReader:

@@ -71,7 +71,7 @@ class Outbox:
     def put(self, parts: Sequence[Part], *, answer: bool = False) -> bool:
         """Send `parts`, waiting for room; False if the stream has ended."""
         with self._lock:
-            if self._begun - self._left > self._limit and not self._ended:
+            if self._kept and self.is_congested and not self._ended:
                 self._wait_for_room(answer)
             if not self._add(parts):
                 return False
@@ -126,7 +126,7 @@ class Outbox:
         idle = not self._kept
         if idle:
             try:
-                sent = self._stream.send(parts[:MOST_VIEWS])
+                sent = self._stream.send(parts if len(parts) <= MOST_VIEWS else parts[:MOST_VIEWS])
             except OSError:
                 sent = 0  # The reactor meets the same error and ends the channel, with its reason.
             if sent == size:

@@ -29,6 +29,8 @@ TAKE_OVER_SECONDS = 0.002
 _ATTENTIVE_SECONDS = 0.1  # how long after the last task the second thread looks out for that
 _CLOSE_GRACE_SECONDS = 2.0  # how long a task may take to end when the reactor is closed
 
+_FAILED = "a callback of the reactor failed"
+
 _log = logging.getLogger(__name__)
 
 
@@ -161,8 +163,10 @@ class Reactor:
                 self._watched[descriptor] = events, callback
             elif known:
                 del self._watched[descriptor]
-                with contextlib.suppress(OSError):  # it may have been closed
+                try:  # noqa: SIM105 - for each call that is waited for, and this is faster
                     self._poll.unregister(descriptor)
+                except OSError:  # it may have been closed
+                    pass
 
     def at_close(self, key: object, callback: Callback | None) -> None:
         """Call `callback` before the thread ends; None takes it back. On the reactor's thread."""
@@ -276,7 +280,10 @@ class Reactor:
         # The end of a connection, or an error of it, is met by reading and by writing.
         met = events if not events & ~(READ | WRITE) else READ | WRITE
         if met & wanted:
-            self._guarded(callback, met & wanted)
+            try:
+                callback(met & wanted)
+            except Exception:
+                _log.exception(_FAILED)
 
     def _left(self) -> list[int]:
         """Return what can be read although the system does not know."""
@@ -298,8 +305,8 @@ class Reactor:
             self._guarded(timer.fire)
 
     @staticmethod
-    def _guarded(callback: Callable[..., object], *given: int) -> None:
+    def _guarded(callback: Callback) -> None:
         try:
-            callback(*given)
+            callback()
         except Exception:
-            _log.exception("a callback of the reactor failed")
+            _log.exception(_FAILED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
 from runtime.transport.frames import Frame
@@ -29,13 +29,21 @@ class IncomingCall:
         """Whether nobody waits for an answer."""
         return self.frame.kind == NOTE
 
-    def invocation(self) -> Invocation:
+    def answer(self, error: BaseException | None, result: Any) -> None:
+        """Say what became of it, once, in any thread; its handler has returned the request then."""
+        self.channel.answer(self, error, result)
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Open the arguments; that may import modules, so do it off the reactor's thread.
 
         Raises:
             NotSendable: they cannot be rebuilt in this process.
         """
-        args, kwargs = arguments_of(self.frame, self.codec)
+        return arguments_of(self.frame, self.codec)
+
+    def invocation(self) -> Invocation:
+        """Open the arguments and return the call; raises like `arguments`."""
+        args, kwargs = self.arguments()
         to = self.target
         return Invocation(
             to.component, to.interface, to.operation, args, kwargs, to.client, to.chain

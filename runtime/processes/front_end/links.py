@@ -107,7 +107,7 @@ class FrontEndLinks:
             raise TransportError(f"{peer} calls {target} in the name of {target.client!r}")
         return self._inward(target) if identifier_of(target.component) else None
 
-    def _hear(self, peer: str, request: IncomingCall) -> Future[Any] | None:
+    def _hear(self, peer: str, request: IncomingCall) -> Future[Any] | IncomingCall | None:
         target = request.target
         if target.interface == HEARTBEAT and sender_of(target) == clustering_path(peer):
             return self._serve(request)
