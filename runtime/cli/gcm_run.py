@@ -30,6 +30,8 @@ Run an MPI program on the peers of a lab: machines that lend places while they a
   gcm-run -n 4 ring.py                    4 ranks, on as many peers as possible
   gcm-run -n 8 -r 2 ring.py               each rank twice, on different peers: one may die
   gcm-run -n 8 -a concentrate ring.py     on the nearest peers, as many ranks on each as it lends
+  gcm-run -n 4 https://example.org/ring.py
+                                          the same, and peers fetch it from the web server
   gcm-run -n 4 --dry-run ring.py          show who would be asked, and ask nobody
   gcm-run advise --failure-rate 1/30d -n 128 --time 2h
                                           how many replicas such a run should have

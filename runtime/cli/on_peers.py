@@ -35,8 +35,10 @@ from runtime.peers.submission import (
     Lab,
     StagedPrograms,
     SubmissionStep,
+    WebContents,
     launcher_on,
     sites_of,
+    web_addresses,
 )
 from runtime.processes.launcher.listener import RunListener
 from runtime.run.outcome import Outcome
@@ -112,25 +114,28 @@ class _Submission:
             if self._options.dry_run:
                 write(asked_first(in_order(offers, strategy), self._demand))
                 return 0
-            self._enter(SubmissionStep.BOOK, f"{self._demand.places} places")
-            while True:
-                code = self._attempt(lab, strategy, offers)
-                if not self._lost:
-                    return code
-                gone = " and ".join(sorted(self._lost))
-                self._enter(SubmissionStep.BOOK, f"again, since the launch has lost {gone}")
-                offers = lab.offers(names)
+            with WebContents(web_addresses(self._deployment)) as web:
+                self._enter(SubmissionStep.BOOK, f"{self._demand.places} places")
+                while True:
+                    code = self._attempt(lab, strategy, offers, web)
+                    if not self._lost:
+                        return code
+                    gone = " and ".join(sorted(self._lost))
+                    self._enter(SubmissionStep.BOOK, f"again, since the launch has lost {gone}")
+                    offers = lab.offers(names)
         finally:
             lab.close()
 
-    def _attempt(self, lab: Lab, strategy: Strategy, offers: Sequence[Offer]) -> int:
+    def _attempt(
+        self, lab: Lab, strategy: Strategy, offers: Sequence[Offer], web: WebContents
+    ) -> int:
         """Book and launch once; afterwards it is known which peers a launch to repeat has lost."""
         settings = AskerSettings(search=self._request.wait)
         note = self._screen.steps.note
         self._lost = frozenset()
         with (
             Booking(lab, self._demand, strategy, settings, note) as booking,
-            StagedPrograms(booking, Shape(self._request.staging)) as staged,
+            StagedPrograms(booking, Shape(self._request.staging), web) as staged,
         ):
             plan = self._booked(booking, staged, booking.book(offers))
             return FAULTS if plan is None else self._launched(plan, booking, staged)

@@ -104,10 +104,19 @@ def _stays_inside(entry: tarfile.TarInfo) -> bool:
     return entry.issym() and is_inside
 
 
-def main(folder: str, packed: str = "") -> None:
-    """Unpack stdin, or a file of what `pack` wrote, into a folder."""
+def place(file: str, path: str) -> None:
+    """Copy a file to where there may be no folder yet; raises OSError."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    shutil.copyfile(file, path)
+
+
+def main(folder: str, stored: str = "", name: str = "") -> None:
+    """Unpack stdin, or a file of what `pack` wrote, into a folder; or copy a file there."""
     try:
-        with open(packed, "rb") if packed else sys.stdin.buffer as stream:
+        if name:
+            place(stored, os.path.join(folder, name))
+            return
+        with open(stored, "rb") if stored else sys.stdin.buffer as stream:
             unpack(stream, folder, links=True)
     except (OSError, ValueError, tarfile.TarError) as fault:
         sys.exit(f"{type(fault).__name__}: {fault}")

@@ -15,9 +15,11 @@ from gcm.records import dataclass
 if TYPE_CHECKING:
     from runtime.launchers.archive import Folder, LinkTarget
     from runtime.launchers.contents import Rule, Sealed
+    from runtime.web_address import WebAddress
 
-    Source = Path | bytes | Folder | LinkTarget
-    """What can be staged: a file, or a folder with all that is in it; a text; one entry."""
+    Source = Path | bytes | Folder | LinkTarget | WebAddress
+    """What can be staged: a file, or a folder with all that is in it; a text; one entry; a file of
+    a web server, which is alone and goes to peers only."""
 
 
 class OutputStream(StrEnum):

@@ -80,7 +80,7 @@ class PeerLauncher(GuardSession):
         python = self.ready().python
         if packed := self._stored(files):
             try:
-                staging.unpack_stored(self, python, packed, folder)
+                staging.unpack_stored(self, python, packed, files, folder)
                 return
             except StagingFailed as fault:  # others may have needed the room meanwhile
                 _log.info("%s: %s is sent again: %s", self.place, packed, fault)

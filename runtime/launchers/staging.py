@@ -10,6 +10,7 @@ from runtime.launchers import archive, bootstrap
 from runtime.launchers.base import Command, Process, Sink
 from runtime.launchers.errors import InputClosed, StagingFailed
 from runtime.launchers.unpacking import await_unpacking
+from runtime.web_address import WebAddress
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
@@ -38,9 +39,16 @@ def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: 
     Raises StagingFailed: with the cause as the place tells it, such as a full disk, or because a
     file cannot be read here or a name leads out of the folder.
     """
-    for name in files:
+    sources: dict[str, str | bytes] = {}
+    for name, one in files.items():
         _inside(name, launcher.place)
-    sources = {name: str(one) if isinstance(one, Path) else one for name, one in files.items()}
+        if isinstance(one, WebAddress):
+            raise StagingFailed(
+                f"{one.url} is not here, from where it could be sent",
+                place=launcher.place,
+                cure="Start the run again: the peer fetches it once more",
+            )
+        sources[name] = str(one) if isinstance(one, Path) else one
     program = bootstrap.read_source("archive")
     process = launcher.start(Command((python, "-I", "-S", "-c", program, folder)))
     try:
@@ -57,10 +65,18 @@ def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: 
     await_unpacking(process, launcher.place, folder)
 
 
-def unpack_stored(launcher: _Starter, python: str, packed: str, folder: str) -> None:
-    """Bring what is in a file at the place, packed, to a folder there; raises StagingFailed."""
+def unpack_stored(
+    launcher: _Starter, python: str, stored: str, files: Mapping[str, Source], folder: str
+) -> None:
+    """Bring what is in a file at the place, packed, to a folder there; raises StagingFailed.
+
+    A file of a web server is not packed.
+    """
+    plain = [name for name, one in files.items() if isinstance(one, WebAddress)]
+    for name in plain:
+        _inside(name, launcher.place)
     program = bootstrap.read_source("archive")
-    process = launcher.start(Command((python, "-I", "-S", "-c", program, folder, packed)))
+    process = launcher.start(Command((python, "-I", "-S", "-c", program, folder, stored, *plain)))
     await_unpacking(process, launcher.place, folder)
 
 

@@ -102,8 +102,9 @@ class Staging(Protocol):
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
         """Let the peer get a content `[digest, size]` itself.
 
-        `sources` are peers (`peer:NAME=HOST:PORT`), tried in order. The answer comes when it is
-        there, or some of it after a while: `bytes`, and the last `source`; else it is refused.
+        `sources` are peers (`peer:NAME=HOST:PORT`) and files of web servers (`https://...`), tried
+        in order. The answer comes when it is there, or some of it after a while: `bytes`, and the
+        last `source`; else it is refused.
         """
         ...
 

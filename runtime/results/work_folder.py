@@ -14,6 +14,7 @@ from runtime.deployment.planning.program_files import ProgramFiles, what_to_do
 from runtime.deployment.planning.workplace import Workplace
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import StagingFailed
+from runtime.web_address import WebAddress, is_web_address
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
@@ -41,7 +42,8 @@ def staged_files(
 ) -> list[Mapping[str, Source]]:
     """Return what is staged to a cluster, one after the other; raises StagingFailed."""
     files = program_of(plan, cluster) if at.is_staged else ProgramFiles()
-    return [one for one in (_sources(files, at.folder), _moved(at)) if one]
+    local, *web = _moved(at)
+    return [one for one in (_sources(files, at.folder), local, *web) if one]
 
 
 def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:
@@ -82,5 +84,13 @@ def _sources(files: ProgramFiles, folder: str) -> dict[str, Source]:
     }
 
 
-def _moved(at: Workplace) -> dict[str, Source]:
-    return {move.destination: Path(move.source).expanduser() for move in at.moves}
+def _moved(at: Workplace) -> list[dict[str, Source]]:
+    """Return the files of this machine, and each one of a web server by itself."""
+    local: dict[str, Source] = {}
+    web: list[dict[str, Source]] = []
+    for move in at.moves:
+        if is_web_address(move.source):
+            web.append({move.destination: WebAddress.parse(move.source)})
+        else:
+            local[move.destination] = Path(move.source).expanduser()
+    return [local, *web]

@@ -17,6 +17,7 @@ from runtime.cli.line.words import OneLine
 from runtime.deployment.compose import OneLineRequest, compose
 from runtime.deployment.machine_argument import Emulation, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
+from runtime.web_address import is_web_address
 
 _INTERPRETER = re.compile(r"python[0-9.]*")
 _BEGINNING = 128
@@ -49,7 +50,9 @@ def document_of(
     folder = os.path.abspath(folder)
     kind, program = kind_of(one_line, arguments)
     home = os.getcwd()
-    if kind is ProgramKind.MODULE or os.sep not in program:
+    if is_web_address(program):
+        name, own = os.path.splitext(os.path.basename(program.partition("#")[0]))[0], folder
+    elif kind is ProgramKind.MODULE or os.sep not in program:
         name, own = program.rpartition(".")[2], folder
     else:
         name, own = os.path.splitext(os.path.basename(program))[0], os.path.dirname(program)
@@ -93,6 +96,8 @@ def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, s
         before = ["gcm-deploy", *one_line.options] if one_line.options else []
         line = shlex.join([*before, *(rest or ["program.py"])])
         raise UsageError(f"ranks have a Python of their own, so leave '{word}' out: {line}")
+    if is_web_address(word):
+        return ProgramKind.SCRIPT, word
     _refuse(word)
     if _is_script(word) or os.sep in word:
         _check_exists(word, one_line.machine)

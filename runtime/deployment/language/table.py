@@ -66,7 +66,12 @@ _APPLICATION = ElementType(
     "`executable`. Several applications are several codes in one deployment.",
     (
         Attribute("name", ValueKind.NAME, "The name of this code.", default="application"),
-        Attribute("script", ValueKind.TEXT, "A Python file, relative to the descriptor's folder."),
+        Attribute(
+            "script",
+            ValueKind.TEXT,
+            "A Python file, relative to the descriptor's folder; on `peers` also the address of "
+            "one on a web server, beside which nothing else is copied.",
+        ),
         Attribute(
             "module",
             ValueKind.TEXT,
@@ -265,7 +270,8 @@ _TRANSFER = ElementType(
         Attribute(
             "source",
             ValueKind.TEXT,
-            "`in`: relative to the descriptor's folder; `out`: a path, a folder or a pattern (`*`, "
+            "`in`: relative to the descriptor's folder, on `peers` also a file of a web server as "
+            "`https://...`, with `#sha256=...` or not; `out`: a path, a folder or a pattern (`*`, "
             "`**`, `?`, `[...]`) in the working directory, `.` for everything new.",
             required=True,
         ),

@@ -17,6 +17,7 @@ from runtime.deployment.reading.places import Places
 from runtime.deployment.reading.program import read_program
 from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
+from runtime.web_address import is_web_address
 
 _RECOVERIES = ("shrink", "blank", "rebuild")
 """Those after which a program goes on."""
@@ -64,7 +65,7 @@ def _application(
         environment=read_environment(entry, reading),
         clusters=clusters,
         comm_world=_comm_world(entry, kind, name, reading),
-        staged=entry.text("stage") != "no",
+        staged=entry.text("stage") != "no" and not is_web_address(entry.text("script")),
         stage_limit=entry.number("stage-limit") or 0,
         location=entry.location,
         travelling=travelling(reading.surroundings.environment),

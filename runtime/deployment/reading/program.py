@@ -9,6 +9,7 @@ from runtime.deployment.model import Deployment, ProgramKind
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
+from runtime.web_address import WebAddress, is_web_address
 
 
 def read_program(
@@ -16,6 +17,8 @@ def read_program(
 ) -> tuple[ProgramKind, str, str]:
     """Return the kind of a program, its path or the name of its module, and the program folder."""
     kind, written = _written(entry, name, reading)
+    if kind is ProgramKind.SCRIPT and is_web_address(written):
+        return kind, _name_on_web(written), _folder(entry, name, "", reading)
     is_here = entry.text("stage") != "no"
     is_file = kind is ProgramKind.SCRIPT or (kind is ProgramKind.EXECUTABLE and "/" in written)
     path = reading.path(written) if is_file else written
@@ -25,6 +28,14 @@ def read_program(
     if kind is ProgramKind.MODULE and written and is_here:
         _find_module(written, folder, entry, reading)
     return kind, path, folder
+
+
+def _name_on_web(written: str) -> str:
+    """Return how a script of a web server is called where ranks start; it comes as an input."""
+    try:
+        return WebAddress.parse(written).name
+    except ValueError:  # it is reported where the input is read
+        return ""
 
 
 def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[ProgramKind, str]:

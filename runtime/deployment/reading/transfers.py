@@ -13,6 +13,7 @@ from runtime.deployment.planning.steps import EVERYTHING
 from runtime.deployment.reading.places import Places
 from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
+from runtime.web_address import WebAddress, is_web_address
 
 _WORK = "the work folder"
 _HOME = "the program folder"
@@ -25,7 +26,40 @@ def read_transfers(
     root: CheckedElement, places: Places, reading: Reading
 ) -> tuple[FileTransfer, ...]:
     """Return the file transfers; both sides stay within their folders."""
-    return tuple(_transfer(entry, places, reading) for entry in root.each("file-transfer"))
+    programs = (_web_program(entry, places, reading) for entry in root.each("application"))
+    written = (_transfer(entry, places, reading) for entry in root.each("file-transfer"))
+    found = (*(one for one in programs if one is not None), *written)
+    if root.only("peers") is None and not root.incomplete:
+        for one in found:
+            if is_web_address(one.source):
+                reading.fault(
+                    "web-without-peers",
+                    f"{one.source} would be fetched by peers, and the machine has none",
+                    one.location,
+                    hint="fetch it before, and name the file; or let <peers> be the machine",
+                )
+    return found
+
+
+def _web_program(entry: CheckedElement, places: Places, reading: Reading) -> FileTransfer | None:
+    """Return how a program comes to peers that is on a web server."""
+    script = entry.text("script")
+    address = web_address(script, entry.location, reading) if is_web_address(script) else None
+    if address is None:
+        return None
+    clusters: tuple[Position, ...] = places.everywhere()
+    if entry.has("clusters"):
+        clusters = places.clusters(entry.names("clusters"), entry.location)
+    return FileTransfer(Direction.IN, str(address), address.name, clusters, entry.location)
+
+
+def web_address(written: str, location: Location, reading: Reading) -> WebAddress | None:
+    """Return the address of a file of a web server, and report what is none."""
+    try:
+        return WebAddress.parse(written)
+    except ValueError as fault:
+        reading.fault("bad-web-address", str(fault), location)
+        return None
 
 
 def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTransfer:
@@ -43,6 +77,11 @@ def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTr
                 'every is for results: direction="in" brings files once, before the start',
                 location,
             )
+        if is_web_address(source):
+            address = web_address(source, location, reading)
+            destination = destination or (address.name if address else "file")
+            _stay_inside(destination, "destination", _WORK, location, reading)
+            return FileTransfer(direction, source, destination, clusters, location)
         destination = destination or posixpath.basename(posixpath.normpath(source))
         _stay_inside(destination, "destination", _WORK, location, reading)
         source = reading.existing(source, "the source of the transfer", location)

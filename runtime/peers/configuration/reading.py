@@ -69,6 +69,10 @@ class PeerConfiguration:
         """Return a number."""
         return int(self.values[name])
 
+    def is_on(self, name: str) -> bool:
+        """Return whether something is wanted."""
+        return bool(self.values[name])
+
     def text(self, name: str) -> str:
         """Return a text."""
         return str(self.values[name])

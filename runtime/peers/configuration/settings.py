@@ -53,6 +53,12 @@ def seconds(least: float = 0.1) -> Callable[[Any], float]:
     return read
 
 
+def _switch(found: Any) -> bool:
+    if isinstance(found, bool):
+        return found
+    raise ValueError("true or false")
+
+
 def _load(found: Any) -> float:
     if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1e6:
         return float(found)
@@ -188,6 +194,8 @@ SETTINGS = (
     Setting("ping_every", 10, seconds(), "the seconds between two measurements of round trips; "
             "each measures a few hosts, however many there are"),
     Setting("cache_size", "4 GiB", _size, "how much of staged files is kept on disk"),
+    Setting("web", True, _switch, "whether this peer fetches files from web servers that a user "
+            "names; what is there is compared with the SHA-256 that the user's gcm-run tells"),
     Setting("owner_load", 0, _load, "the load of this machine, without that of programs of the "
             "lab, from which its owner comes first; 0: never"),
     Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed at a "

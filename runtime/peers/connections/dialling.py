@@ -98,7 +98,8 @@ class MemberDialler:
 
     def _dialled(self, address: Address, deadline: float) -> MemberConnection:
         knock = self.credential.knock
-        joined = _connected(addresses(address.host, address.port), deadline)
+        found = addresses(address.host, address.port, _left(deadline))
+        joined = _connected(found, deadline)
         encrypted = shaken(joined, self._context, _left(deadline), knock)
         try:
             frames = Frames(encrypted, MOST_BYTES)

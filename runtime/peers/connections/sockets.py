@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
 from collections.abc import Iterable, Mapping
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from runtime.peers.credentials.credential import certified_by
@@ -65,11 +67,41 @@ def why_refused(error: ssl.SSLError) -> NotAuthentic:
     )
 
 
-def addresses(host: str, port: int) -> Iterable[tuple[int, tuple[object, ...]]]:
+def addresses(host: str, port: int, timeout: float) -> Iterable[tuple[int, tuple[object, ...]]]:
     """Yield the families and socket addresses of a host; raises OSError."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        found = _numeric(host, port) or _looked_up(host, port, timeout)
     except UnicodeError as error:  # a label that is empty or too long
         raise OSError(f"{host!r} is no name of a host") from error
     for family, _, _, _, address in found:
         yield family, address
+
+
+_Found = list[tuple[Any, Any, int, str, Any]]  # what `getaddrinfo` returns
+
+
+def _numeric(host: str, port: int) -> _Found:
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except socket.gaierror:
+        return []
+
+
+def _looked_up(host: str, port: int, timeout: float) -> _Found:
+    """Ask for the addresses of a name, which the system would do for as long as it likes."""
+    answers: SimpleQueue[_Found | Exception] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as fault:  # the one who waits gets it
+            answers.put(fault)
+
+    threading.Thread(target=ask, name=f"address of {host:.40}", daemon=True).start()
+    try:
+        answer = answers.get(timeout=timeout)
+    except Empty:
+        raise OSError(f"nobody has told the address of {host} within {timeout:.3g} s") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Annotated, Any
 
 from gcm import provides, requires
@@ -19,7 +19,7 @@ GET_TIMEOUT = 10.0
 
 @provides("staging", Staging)
 class StagingPart:
-    """Takes files for reservations, and gets them from other peers."""
+    """Takes files for reservations, and gets them from other peers and web servers."""
 
     places: Annotated[ReservedPlaces, requires()]
 
@@ -35,8 +35,9 @@ class StagingPart:
         except OSError as error:
             raise PeerError("cannot be used", place=str(folder), cause=str(error)) from error
         self._service = StagingService(
-            cache, self.places.check, self._open_peer, surroundings.ending
-        )
+            cache, self.places.check, self._open_peer, surroundings.ending,
+            open_web=_open_web if surroundings.configuration.is_on("web") else None,
+        )  # fmt: skip
 
     def end(self) -> None:
         """Need nothing: what has come in part stays, and a transfer goes on there."""
@@ -54,7 +55,7 @@ class StagingPart:
         return self._service.get(caller, digest, offset, most)
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Get a content from other peers."""
+        """Get a content from other peers, or from web servers."""
         return self._service.fetch(caller, key, content, sources)
 
     @contextmanager
@@ -64,6 +65,12 @@ class StagingPart:
         expected = Principal.parse(f"{MemberRole.PEER}:{name}")
         with dialler.dial(Address.parse(address), expected) as connection:
             yield _PeerSource(connection.stub(Staging, GET_TIMEOUT), dialler.me, digest)
+
+
+def _open_web(url: str) -> AbstractContextManager[ContentSource]:
+    from runtime.peers.staging.web import open_web_source  # only where somebody asks for it
+
+    return open_web_source(url)
 
 
 class _PeerSource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,17 +20,20 @@ from runtime.peers.model import Reason
 from runtime.peers.staging.broadcast import Broadcast, Effect, Fetch, Push, Shape
 from runtime.peers.staging.fetching import PIECE
 
+_log = logging.getLogger(__name__)
+
 _FINAL = frozenset({Reason.DISK, Reason.UNKNOWN_KEY, Reason.WRONG_KEY, Reason.NOT_TRUSTED})
 """For what reasons a peer will never take a content, whoever sends it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StagedContent:
-    """A file to bring to peers: its path, its SHA-256 and its size."""
+    """A file to bring to peers: its path, its SHA-256, its size; where a web server has it too."""
 
     path: Path
     digest: str
     size: int
+    url: str = ""
 
     @classmethod
     def of(cls, path: Path) -> StagedContent:
@@ -89,12 +93,12 @@ def deliver(
         receiver = by_name[effect.peer]
         try:
             if isinstance(effect, Push):
-                push(content, receiver, caller, ending.is_set)
+                if not _is_fetched_from_web(content, receiver, caller, ending.is_set):
+                    push(content, receiver, caller, ending.is_set)
             else:
                 sources = [by_name[one].source for one in effect.sources]
-                with receiver.open() as service:
-                    told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
-                    _pull(effect.peer, content.size, told, ending.is_set)
+                sources += [content.url] if content.url else []
+                _let_fetch(content, receiver, sources, caller, ending.is_set)
         except Exception as fault:  # whatever is wrong with an answer, nobody waits for ever
             is_known = isinstance(fault, PeerError | OSError)
             words = str(fault) if is_known else f"{type(fault).__name__}: {fault}"
@@ -136,6 +140,34 @@ def _threads(
             for one in receivers:
                 one.hang_up()
             raise
+
+
+def _is_fetched_from_web(
+    content: StagedContent, receiver: Receiver, caller: str, is_ending: Callable[[], bool]
+) -> bool:
+    """Let a peer fetch from the web server, if one has it; tell whether it could."""
+    if not content.url:
+        return False
+    try:
+        _let_fetch(content, receiver, [content.url], caller, is_ending)
+    except Refused as fault:
+        if not _is_starved(fault):
+            raise
+        _log.warning("%s: %s\n%s", receiver.name, fault.what, fault.cause)
+        return False
+    return True
+
+
+def _let_fetch(
+    content: StagedContent,
+    receiver: Receiver,
+    sources: list[str],
+    caller: str,
+    is_ending: Callable[[], bool],
+) -> None:
+    with receiver.open() as service:
+        told = partial(service.fetch, caller, receiver.key, content.plain(), sources)
+        _pull(receiver.name, content.size, told, is_ending)
 
 
 def _pull(peer: str, size: int, fetch: Callable[[], Plain], is_ending: Callable[[], bool]) -> None:

@@ -1,4 +1,4 @@
-"""A peer gets a content itself: from another peer that has or gets it."""
+"""A peer gets a content itself: from another peer that has or gets it, or from a web server."""
 
 from __future__ import annotations
 

@@ -9,11 +9,12 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from runtime.peers.contracts import Plain
-from runtime.peers.errors import Refused
+from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason
 from runtime.peers.staging.broadcast import MOST_SOURCES
 from runtime.peers.staging.cache import ContentCache
-from runtime.peers.staging.fetching import PIECE, ContentSource, fetch
+from runtime.peers.staging.fetching import PIECE, ContentSource, OpenSource, fetch
+from runtime.web_address import is_web_address
 
 MOST_DIGESTS = 1000
 
@@ -22,7 +23,8 @@ class StagingService:
     """Serves the contract `Staging`.
 
     `check` raises Refused unless a caller may bring files with a key. `open_peer` opens another
-    peer as a source: its name and its address. Once `ending` is set nothing is fetched any more.
+    peer as a source: its name and its address; `open_web` what a web server has, None where the
+    owner does not want that. Once `ending` is set nothing is fetched any more.
     What is given by strangers to the lab never gets here.
     """
 
@@ -32,10 +34,12 @@ class StagingService:
         check: Callable[[str, str], None],
         open_peer: Callable[[str, str, str], AbstractContextManager[ContentSource]],
         ending: threading.Event | None = None,
+        open_web: OpenSource | None = None,
     ) -> None:
         self.cache = cache
         self._check = check
         self._open_peer = open_peer
+        self._open_web = open_web
         self._ending = ending or threading.Event()
 
     def held(self, caller: str, digests: list[str]) -> list[int]:  # noqa: ARG002 - the contract's
@@ -57,10 +61,12 @@ class StagingService:
         return self.cache.read(digest, offset, min(most, PIECE))
 
     def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Get a content from `peer:NAME=HOST:PORT`, in order; tell how much there is now."""
+        """Get a content from `peer:NAME=HOST:PORT` or web addresses, in order; tell how much there
+        is now.
+        """
         digest, size = _described(content)
         self._check(caller, key)
-        wanted = sources[:MOST_SOURCES]
+        wanted = sources[: MOST_SOURCES + 1]  # and a web server
         source = fetch(
             self.cache,
             digest,
@@ -74,6 +80,10 @@ class StagingService:
         return {"bytes": self.cache.held(digest), "source": source}
 
     def _open(self, source: str, digest: str) -> AbstractContextManager[ContentSource]:
+        if is_web_address(source):
+            if self._open_web is None:
+                raise PeerError("its owner does not let it fetch from web servers")
+            return self._open_web(source)
         name, _, address = source.removeprefix("peer:").partition("=")
         return self._open_peer(name, address, digest)
 

@@ -6,6 +6,7 @@ from runtime.peers.submission.launching import launcher_on
 from runtime.peers.submission.programs import StagedPrograms
 from runtime.peers.submission.sites import sites_of
 from runtime.peers.submission.steps import StepNews, Steps, StepState, SubmissionStep
+from runtime.peers.submission.web_contents import WebContents, web_addresses
 
 __all__ = [
     "FAR",
@@ -17,6 +18,8 @@ __all__ = [
     "StepState",
     "Steps",
     "SubmissionStep",
+    "WebContents",
     "launcher_on",
     "sites_of",
+    "web_addresses",
 ]

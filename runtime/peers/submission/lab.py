@@ -25,6 +25,9 @@ FAR = 1e6
 FEWEST_HOSTS = 100
 """So many are asked for at least: the answer has supernodes too, and not the nearest first."""
 
+BOOKED_TIMEOUT = 15.0
+"""How long a peer that holds places may take to answer: it is more likely busy than gone."""
+
 PINGS = 3
 MOST_DIALS = 32
 
@@ -116,8 +119,8 @@ class Lab:
         return self._connection(name).stub(contract, timeout or self._timeout)
 
     def connect(self, name: str) -> MemberConnection:
-        """Return a connection of its own to a peer; raises PeerError."""
-        return self.dialler.reach(self.peers[name])
+        """Return a connection of its own to a peer that is booked; raises PeerError."""
+        return self.dialler.reach(self.peers[name], BOOKED_TIMEOUT)
 
     def address_of(self, name: str) -> Address:
         """Return where a peer was reached, or else where it says it is."""

@@ -18,7 +18,9 @@ from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
 from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, ordered, path_in
 from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.web_contents import WebContents
 from runtime.results.work_folder import staged_files
+from runtime.web_address import WebAddress
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
@@ -35,8 +37,9 @@ _Files = frozenset[tuple[str, Any]]
 class StagedPrograms:
     """What is to be brought, packed in files without a name: nothing stays if this is killed."""
 
-    def __init__(self, booking: Booking, shape: Shape) -> None:
+    def __init__(self, booking: Booking, shape: Shape, web: WebContents) -> None:
         self._booking = booking
+        self._web = web
         self._shape = shape
         self._files = ExitStack()
         self._packed: dict[_Files, StagedContent] = {}
@@ -98,6 +101,8 @@ class StagedPrograms:
         self._files.close()
 
     def _pack(self, files: _Files) -> StagedContent:
+        if files not in self._packed and (address := _web_address(files)) is not None:
+            self._packed[files] = self._web[address]
         if files not in self._packed:
             sources = {
                 name: str(source) if isinstance(source, Path) else source
@@ -137,3 +142,8 @@ class StagedPrograms:
 
         key = self._booking.keys[peer]
         return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up, site)
+
+
+def _web_address(files: _Files) -> WebAddress | None:
+    """Return where a web server has it, which is alone then."""
+    return next((one for _, one in files if isinstance(one, WebAddress)), None)

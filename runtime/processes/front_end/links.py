@@ -25,6 +25,9 @@ from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 MOST = 64
 """With more front-ends nobody connects: each would to every other one."""
 
+MOST_OF_ONE = 2
+"""So many links of one front-end are kept: both ends may have dialled at once."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -49,20 +52,27 @@ class FrontEndLinks:
         self._serve = serve
         self._inward = inward
         self._links: dict[str, list[Channel]] = {}
-        self._begun: set[str] = set()
+        self._sought: set[str] = set()  # whom this one dials, or has a link to
         self._is_closed = False
 
     def connect(self, clusters: Iterable[str]) -> None:
-        """Connect to the front-ends of clusters, to each once, in the background."""
-        new = set(clusters) - self._begun - {self._credentials.name}
-        if not new or len(new | self._begun) >= MOST:
+        """Connect in the background to the front-ends of clusters that there is no link to.
+
+        Each begins with the one behind it in the order of clusters. So most are dialled by the one
+        before them in time, and half of all pairs need not be dialled by their second end.
+        """
+        others = set(clusters) - {self._credentials.name}
+        new = others - self._sought
+        if not new or len(others) >= MOST:
             return
-        self._begun |= new
-        threading.Thread(target=self._dial, args=[sorted(new)], name="links", daemon=True).start()
+        self._sought |= new
+        own = _numbers(self._credentials.name)
+        order = sorted(new, key=lambda one: (_numbers(one) < own, _numbers(one)))
+        threading.Thread(target=self._dial, args=[order], name="links", daemon=True).start()
 
     def way(self, cluster: str) -> Channel | None:
-        """Return the connection to the front-end of a cluster, if there is one."""
-        return next(iter(self._links.get(cluster, ())), None)
+        """Return the latest connection to the front-end of a cluster, if there is one."""
+        return next(reversed(self._links.get(cluster, ())), None)
 
     def admit(self, connected: socket.socket, peer: str, received: bytes) -> None:
         """Use a connection that another front-end has opened; on the reactor's thread."""
@@ -80,9 +90,13 @@ class FrontEndLinks:
             relay=partial(self._onward, peer),
             codec=PLAIN_DATA,
         )
-        self._links.setdefault(peer, []).append(channel)
-        channel.when_closed(lambda _: self._links[peer].remove(channel))
+        known = self._links.setdefault(peer, [])
+        known.append(channel)
+        self._sought.add(peer)
+        channel.when_closed(lambda _: self._ended(peer, channel))
         channel.open(received)
+        for spare in known[:-MOST_OF_ONE]:
+            spare.close()
 
     def close(self) -> None:
         """Hang up."""
@@ -91,12 +105,20 @@ class FrontEndLinks:
             for channel in list(channels):
                 channel.close()
 
+    def _ended(self, peer: str, channel: Channel) -> None:
+        self._links[peer].remove(channel)
+        if not self._links[peer]:
+            self._sought.discard(peer)
+
     def _dial(self, clusters: list[str]) -> None:
         for cluster in clusters:
+            if self.way(cluster) is not None:  # it has dialled meanwhile
+                continue
             try:
                 made, received = lead_on((cluster, LINK), self._find, self._credentials)
             except (OSError, TransportError) as fault:  # it may connect itself
                 _log.info("no link to the front-end of %s: %s", cluster, fault)
+                self._reactor.soon(partial(self._sought.discard, cluster))
                 continue
             self._reactor.soon(partial(self.admit, made, cluster, received))
 
@@ -114,3 +136,7 @@ class FrontEndLinks:
         if target.interface not in BETWEEN_RANKS:  # else it is for a rank that has gone
             _log.warning("%s may not call %s as %r", peer, target, target.client)
         return None
+
+
+def _numbers(cluster: str) -> list[int]:
+    return [int(part) for part in cluster.split(":")]

@@ -46,7 +46,7 @@ class Verdicts:
         self._judged: set[str] = set()
         self.known_after = (0.0 if watch is None else watch.timeout) + 1.0
         """Seconds after which it is known that a place is lost, however that happens."""
-        self._is_over = False
+        self._has_begun = self._is_over = False
         self._loop = None
         if watch is not None:
             self._loop = HeartbeatLoop(
@@ -55,8 +55,9 @@ class Verdicts:
             )  # fmt: skip
 
     def begin(self) -> None:
-        """Watch from now on, and let the front-ends do so."""
-        if self._loop is not None and not self._is_over:
+        """Watch from now on, and let the front-ends do so; a second time changes nothing."""
+        if self._loop is not None and not (self._has_begun or self._is_over):
+            self._has_begun = True
             self._reactor.soon(self._begin)
 
     def hear(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:

@@ -1,7 +1,9 @@
 """Several routes to a peer at once, the first of which that is proved is taken.
 
 The shortest route has a short head start; then the next one is tried beside it, and so on. So a
-route on which all that is said gets lost costs no more than the head start of those before.
+route on which all that is said gets lost costs no more than the head start of those before. Where
+the peer's system has taken a connection the way is open, and only the process is slow, as it would
+be on any other route: it gets longer, or busy machines would open many times what they need.
 """
 
 from __future__ import annotations
@@ -28,6 +30,9 @@ CALL_BACK_TIMEOUT = 10.0
 
 HEAD_START = 0.3
 """Seconds by which a route is tried before the next one."""
+
+TAKEN_HEAD_START = 3.0
+"""The same for a route on which the peer's system has taken the connection."""
 
 MOST_AT_ONCE = 6
 """How many routes are tried at the same time."""
@@ -241,6 +246,8 @@ class Race:
             self._runners.remove(runner)
             self._won(runner, now)
             return opened
+        if attempt.is_taken:
+            self._next_start = max(self._next_start, runner.begun + TAKEN_HEAD_START)
         try:  # what is closed is not watched any more, and its number may be that of another one
             self._epoll.modify(attempt.fileno(), attempt.events)
         except FileNotFoundError:

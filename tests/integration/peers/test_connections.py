@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from typing import Any
 
 import pytest
 
@@ -172,6 +173,26 @@ def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
         stream.shutdown(socket.SHUT_WR)
         assert stream.recv(1) == b""
         other.stub(LabMembership).ping(alice.me)
+
+
+def test_a_name_of_which_nobody_tells_the_address_is_not_waited_for(
+    alice: MemberDialler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, ask = threading.Event(), socket.getaddrinfo
+
+    def answer_late(*asked: Any, **how: Any) -> Any:
+        if not how.get("flags"):
+            told.wait(20)
+        return ask(*asked, **how)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer_late)
+    try:
+        with pytest.raises(PeerUnreachable) as raised:
+            alice.dial(Address("lab7.example.org", 7700), timeout=0.2)
+        assert "nobody has told the address of lab7.example.org" in raised.value.cause
+        assert not told.is_set()
+    finally:
+        told.set()
 
 
 def test_nobody_who_is_revoked_is_called(

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -26,6 +32,7 @@ COMMAND = (
     "-c",
     "import sys; from runtime.cli import run_main; sys.exit(run_main())",
 )
+DEPLOY = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 PEERS = ("peer:h1", "peer:h2", "peer:h3")
 PROGRAM = """\
 import os, sys, time
@@ -85,15 +92,18 @@ class User:
         }
         self._environment = {**os.environ, **self.own_variables}
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, command: Sequence[str] = COMMAND) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*COMMAND, *words],
+            [*command, *words],
             cwd=self.work, env=self._environment, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
-    def run(self, *words: str) -> tuple[int, str, str]:
-        with self.start(*words) as process:
+    def deploy(self, *words: str) -> tuple[int, str, str]:
+        return self.run(*words, command=DEPLOY)
+
+    def run(self, *words: str, command: Sequence[str] = COMMAND) -> tuple[int, str, str]:
+        with self.start(*words, command=command) as process:
             output, errors = process.communicate(timeout=100)
         return process.returncode, output, errors
 
@@ -133,6 +143,68 @@ def test_each_rank_can_be_two_processes_on_different_peers(user: User) -> None:
     lines = output.splitlines()
     assert len(lines) == 5
     assert lines[-1] == "1000000 darts of 2 ranks: 3.142060"
+    user.nothing_is_reserved()
+
+
+class Pages(SimpleHTTPRequestHandler):
+    """The files of a folder, and by whom they were asked for."""
+
+    asked: ClassVar[list[str]] = []
+
+    def log_message(self, *_: object) -> None:
+        self.asked.append(f"{self.headers.get('User-Agent')} {self.path}")
+
+
+@contextmanager
+def web_server(folder: Path) -> Iterator[str]:
+    """Yield the address of the files of a folder."""
+    Pages.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Pages, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever, args=[0.05])
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_program_of_a_web_server_is_fetched_by_peers(user: User, tmp_path: Path) -> None:
+    folder = tmp_path / "web"
+    folder.mkdir()
+    (user.work / "program.py").rename(folder / "program.py")
+    with web_server(folder) as url:
+        code, output, errors = user.run("-n", "4", "--quiet", f"{url}/program.py", "a b")
+    assert (code, output, errors) == (0, "4 6 ['a b']\n", "")
+    assert (user.work / "result.txt").read_text() == "6"
+    assert [one.name for one in user.work.iterdir()] == ["result.txt"]
+    assert 2 <= Pages.asked.count("gcm-peer /program.py") <= 3
+    user.nothing_is_reserved()
+
+
+def test_data_of_a_web_server_are_what_their_digest_says(user: User, tmp_path: Path) -> None:
+    folder, data = tmp_path / "web", b"of the web"
+    folder.mkdir()
+    (folder / "data.txt").write_bytes(data)
+    (user.work / "read.py").write_text("print(open('in/data.txt').read())\n")
+
+    def run(digest: str, name: str) -> tuple[int, str, str]:
+        (user.work / "read.xml").write_text(
+            '<deployment><application script="read.py"/><file-transfer direction="in" '
+            f'source="{url}/{name}#sha256={digest}" destination="in/data.txt"/>'
+            '<peers ranks="4" wait="2"/></deployment>'
+        )
+        return user.deploy("--quiet", "read.xml")
+
+    with web_server(folder) as url:
+        right = hashlib.sha256(data).hexdigest()
+        assert run(right, "data.txt") == (0, "of the web\n" * 4, "")
+        code, _, errors = run(right, "nothing.txt")
+        assert code == NEVER_STARTED
+        assert f"{url}/nothing.txt: the web server answers 404 File not found" in errors
+        code, _, errors = run("0" * 64, "data.txt")
+        assert code == NEVER_STARTED
+        assert f"what the web server sends has the SHA-256 {right}" in errors
     user.nothing_is_reserved()
 
 

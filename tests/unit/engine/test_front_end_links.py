@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.processes.front_end.links import MOST, FrontEndLinks
+from runtime.processes.front_end.links import MOST, MOST_OF_ONE, FrontEndLinks
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
 from runtime.transport.messages import Target
@@ -95,6 +95,48 @@ def test_in_a_run_with_many_front_ends_none_connects_to_others(many: int, dialli
         for one in begun:
             one.join(20)
     assert len(begun) == dialling
+
+
+def test_who_has_a_link_is_not_dialled_and_who_has_lost_it_is_dialled_again() -> None:
+    dialled: queue.Queue[str] = queue.Queue()
+
+    def find(stop: str) -> tuple[str, ...]:
+        dialled.put(stop)
+        return ()
+
+    with Reactor("front-end") as reactor:
+        links = FrontEndLinks(reactor, Credentials(SECRET, HERE), find, _nobody, _nobody)
+        near, far = socket.socketpair()
+        links.admit(near, THERE, b"")
+        everybody = [THERE, HERE, "0:2", "0:10", "1:0"]
+        links.connect(everybody)
+        # those behind it come first, since those before it dial themselves
+        assert [dialled.get(timeout=20) for _ in range(3)] == ["0:2", "0:10", "1:0"]
+        channel = links.way(THERE)
+        assert channel is not None
+        lost = threading.Event()
+        channel.when_closed(lambda _: lost.set())
+        far.close()
+        assert lost.wait(20)
+        links.connect([THERE])
+        assert dialled.get(timeout=20) == THERE
+        links.close()
+
+
+def test_of_one_front_end_the_latest_links_are_kept() -> None:
+    with Reactor("front-end") as reactor:
+        links = FrontEndLinks(reactor, Credentials(SECRET, HERE), lambda _: (), _nobody, _nobody)
+        pairs = [socket.socketpair() for _ in range(MOST_OF_ONE + 1)]
+        for near, _ in pairs:
+            links.admit(near, THERE, b"")
+        oldest, *kept = [far for _, far in pairs]
+        assert oldest.recv(1) == b""
+        for far in kept:
+            with pytest.raises(BlockingIOError):
+                far.recv(1, socket.MSG_DONTWAIT)
+        links.close()
+        for _, far in pairs:
+            far.close()
 
 
 def _nobody(_: object) -> None:

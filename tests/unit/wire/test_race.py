@@ -13,7 +13,7 @@ from runtime.routing import Route, routes
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
-from runtime.wire.dialling.trying import CALLED_AFTER_REFUSAL, HEAD_START, Race
+from runtime.wire.dialling.trying import CALLED_AFTER_REFUSAL, HEAD_START, TAKEN_HEAD_START, Race
 from runtime.wire.errors import PeerLost, PeerSilent
 
 GRID = Grid(tuple(Site(f"s{n}", (Cluster("c", (Node("n", ranks=1),)),)) for n in range(2)))
@@ -89,6 +89,32 @@ def test_each_route_has_a_head_start_before_the_next_one(routing: Routing) -> No
     assert one.deadline == HEAD_START
     one.step(HEAD_START - 0.01)
     assert list(routing.begun) == [DIRECT]
+    one.step(HEAD_START)
+    assert list(routing.begun) == [DIRECT, THEIRS]
+    one.close()
+
+
+def test_a_route_on_which_the_connection_was_taken_has_a_longer_head_start(
+    routing: Routing,
+) -> None:
+    """The way is open: a busy process would be as slow on all other routes."""
+    one = race(routing, DIRECT, THEIRS, MINE)
+    routing.begun[DIRECT].is_taken = True
+    one.step(HEAD_START)
+    assert list(routing.begun) == [DIRECT]
+    assert one.deadline == TAKEN_HEAD_START
+    one.step(TAKEN_HEAD_START)
+    assert list(routing.begun) == [DIRECT, THEIRS]
+    one.close()
+
+
+def test_a_route_that_fails_after_the_connection_was_taken_waits_for_nothing(
+    routing: Routing,
+) -> None:
+    one = race(routing, DIRECT, THEIRS)
+    routing.begun[DIRECT].is_taken = True
+    one.step(HEAD_START)
+    routing.begun[DIRECT].fault = PeerLost("somebody else", cause="1.2.3.4:5: another member")
     one.step(HEAD_START)
     assert list(routing.begun) == [DIRECT, THEIRS]
     one.close()

@@ -1,0 +1,151 @@
+"""Reading files of web servers, at peers and at the submitter."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPResponse
+from typing import IO, Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from runtime.peers.errors import PeerError
+from runtime.web_address import WebAddress
+
+TIMEOUT = 10.0
+"""How many seconds a web server may be silent."""
+
+MOST_BYTES = 4 << 30
+"""No file is larger than that, which is what the caches of peers hold by default."""
+
+MOST_REDIRECTIONS = 5
+_PIECE = 1 << 20
+
+
+class _Redirections(HTTPRedirectHandler):
+    """Follows to web servers only, and from an encrypted connection to none that is not."""
+
+    max_redirections = MOST_REDIRECTIONS
+
+    def redirect_request(  # noqa: PLR0917 - as it is called
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+    ) -> Request | None:
+        before, after = (urlsplit(one).scheme for one in (req.full_url, newurl))
+        if after not in ("https", before):
+            raise HTTPError(newurl, code, f"it leads from {before} to {after}", headers, fp)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+class WebSource:
+    """A file of a web server as a `ContentSource`; where it has got some, it goes on there."""
+
+    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+        self._url = url
+        self._timeout = timeout
+        self._opener = build_opener(_Redirections)
+        self._response: HTTPResponse | None = None
+        self._offset = 0
+        self._end: int | None = None  # where what it sends now ends, if it says so
+        self._has_come = False
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the connection has ended before all had come: the next `read` opens another."""
+        return self._response is None
+
+    def read(self, offset: int, most: int) -> bytes:
+        """Return a piece, b"" at the end or where the connection has ended; raises PeerError."""
+        with self._told():
+            if self._response is None or offset != self._offset:
+                self._open(offset)
+            while self._offset < offset:  # the web server does not begin in the middle
+                if not self._take(min(offset - self._offset, _PIECE)):
+                    return b""
+            return self._take(most)
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._response is not None:
+            self._response.close()
+            self._response = None
+
+    def _take(self, most: int) -> bytes:
+        assert self._response is not None
+        wanted = most if self._end is None else min(most, self._end - self._offset)
+        data = self._response.read1(wanted) if wanted else b""
+        self._offset += len(data)
+        if not data and wanted and self._end is not None:
+            if not self._has_come:
+                raise ConnectionError(f"it hangs up after {self._offset} of {self._end} bytes")
+            self.close()
+        self._has_come = True
+        return data
+
+    def _open(self, offset: int) -> None:
+        self.close()
+        headers = {"User-Agent": "gcm-peer", "Accept-Encoding": "identity"}
+        if offset:
+            headers["Range"] = f"bytes={offset}-"
+        asked = Request(self._url, headers=headers)
+        response: HTTPResponse = self._opener.open(asked, timeout=self._timeout)
+        self._response, self._has_come = response, False
+        told = response.headers.get("Content-Range", "")
+        if response.status == 206 and not told.startswith(f"bytes {offset}-"):
+            raise ValueError(f"it was asked for what is behind {offset} bytes, and sends {told!r}")
+        self._offset = offset if response.status == 206 else 0
+        self._end = None if response.length is None else self._offset + response.length
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say in words what is wrong with a web server."""
+        try:
+            yield
+        except HTTPError as fault:
+            fault.close()
+            said = f"the web server answers {fault.code} {fault.reason}"
+            raise PeerError(said, place=self._url) from None
+        except TimeoutError:
+            said = f"the web server has said nothing for {self._timeout:g} s"
+            raise PeerError(said, place=self._url) from None
+        except (OSError, HTTPException, ValueError) as fault:
+            why = fault.reason if isinstance(fault, URLError) else fault
+            said = "the web server cannot be reached, or does not answer as one"
+            raise PeerError(said, place=self._url, cause=str(why)) from None
+
+
+@contextmanager
+def open_web_source(url: str) -> Iterator[WebSource]:
+    """Open a file of a web server; raises PeerError for what is no address of one."""
+    try:
+        source = WebSource(WebAddress.parse(url).url)
+    except ValueError as fault:
+        raise PeerError(str(fault)) from None
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def download(address: WebAddress, file: IO[bytes]) -> None:
+    """Write to `file` what is at an address; raises PeerError, also for another SHA-256."""
+    with open_web_source(address.url) as source:
+        found, read = hashlib.sha256(), 0
+        while (data := source.read(read, _PIECE)) or source.is_broken:
+            read += len(data)
+            if read > MOST_BYTES:
+                raise PeerError(
+                    f"the file is larger than the {MOST_BYTES >> 30} GiB that peers take",
+                    place=address.url,
+                    cure="Let the program fetch it itself",
+                )
+            found.update(data)
+            file.write(data)
+    file.flush()
+    if address.digest not in ("", found.hexdigest()):
+        raise PeerError(
+            f"what the web server sends has the SHA-256 {found.hexdigest()}",
+            place=str(address),
+            cure="Compare it with the one in the address: the file may be another one by now",
+        )

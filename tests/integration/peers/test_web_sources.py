@@ -1,0 +1,218 @@
+"""Files of a real web server, as peers and submitters read them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from runtime.peers.errors import PeerError, Refused
+from runtime.peers.staging import ContentCache, StagingService
+from runtime.peers.staging import web as web_module
+from runtime.peers.staging.web import download, open_web_source
+from runtime.web_address import WebAddress
+
+DATA = bytes(range(256)) * 4000
+DIGEST = hashlib.sha256(DATA).hexdigest()
+CONTENT = [DIGEST, len(DATA)]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Sends DATA in the way that the path names."""
+
+    protocol_version = "HTTP/1.1"
+    server: WebServer
+
+    def do_GET(self) -> None:
+        asked = self.headers.get("Range", "")
+        self.server.asked.append(f"{self.path} {asked}".strip())
+        self.close_connection = True
+        match self.path.split("/")[1:]:
+            case ["cut", *_]:
+                self._send(asked, most=300_000)
+            case ["whole", *_]:
+                self._send("")
+            case ["other", *_]:
+                self._send("", b"x" * len(DATA))
+            case ["unsaid", *_]:
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(DATA)
+            case ["less", *_]:
+                self._send(asked, most=0)
+            case ["silent", *_]:
+                self.server.ending.wait(20)
+            case ["to", where, *rest]:
+                self.send_response(302)
+                self.send_header("Location", f"{where}:/{'/'.join(rest)}")
+                self.end_headers()
+            case ["moved", *_]:
+                self.send_response(302)
+                self.send_header("Location", "/plain/data")
+                self.end_headers()
+            case ["plain", *_]:
+                self._send(asked)
+            case _:
+                self.send_error(404)
+
+    def _send(self, asked: str, data: bytes = DATA, most: int = 1 << 30) -> None:
+        found = re.fullmatch(r"bytes=(\d+)-", asked)
+        first = int(found[1]) if found else 0
+        self.send_response(206 if found else 200)
+        if found:
+            self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
+        self.send_header("Content-Length", str(len(data) - first))
+        self.end_headers()
+        self.wfile.write(data[first : first + most])
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+class WebServer(ThreadingHTTPServer):
+    """A web server of this machine, and what it was asked for."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[str] = []
+        self.ending = threading.Event()
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_port}/{path}"
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with WebServer() as made:
+        thread = threading.Thread(target=made.serve_forever, args=[0.05])
+        thread.start()
+        try:
+            yield made
+        finally:
+            made.ending.set()
+            made.shutdown()
+            thread.join()
+
+
+def service(tmp_path: Path, *, is_allowed: bool = True) -> StagingService:
+    cache = ContentCache(tmp_path / "cache", 1 << 30)
+    opened = open_web_source if is_allowed else None
+    return StagingService(cache, _agree, _no_peer, open_web=opened)
+
+
+def _agree(caller: str, key: str) -> None:
+    """Let everybody bring files."""
+
+
+def _no_peer(name: str, address: str, digest: str) -> NoReturn:
+    raise PeerError(f"there is no peer {name} at {address} with {digest[:4]}")
+
+
+def fetch(peer: StagingService, *sources: str) -> object:
+    return peer.fetch("user:ana", "key", CONTENT, list(sources))["source"]
+
+
+@pytest.mark.parametrize("how", ["plain", "unsaid", "moved"])
+def test_a_peer_fetches_from_a_web_server(tmp_path: Path, server: WebServer, how: str) -> None:
+    peer, url = service(tmp_path), server.url(f"{how}/data")
+    assert fetch(peer, url) == url
+    found = peer.cache.path(DIGEST)
+    assert found is not None
+    assert found.read_bytes() == DATA
+
+
+def test_what_is_there_is_not_asked_for_again(tmp_path: Path, server: WebServer) -> None:
+    peer = service(tmp_path)
+    peer.put("user:ana", "key", CONTENT, 0, DATA[:1000])
+    fetch(peer, server.url("plain/data"))
+    assert server.asked == ["/plain/data bytes=1000-"]
+
+
+def test_a_connection_that_breaks_is_opened_again_where_it_ended(
+    tmp_path: Path, server: WebServer
+) -> None:
+    peer = service(tmp_path)
+    fetch(peer, server.url("cut/data"))
+    asked = ["/cut/data", *(f"/cut/data bytes={n}00000-" for n in (3, 6, 9))]
+    assert server.asked == asked
+    assert peer.cache.path(DIGEST) is not None
+
+
+def test_a_web_server_that_sends_only_all_of_it_will_do(tmp_path: Path, server: WebServer) -> None:
+    peer = service(tmp_path)
+    peer.put("user:ana", "key", CONTENT, 0, DATA[:1000])
+    fetch(peer, server.url("whole/data"))
+    assert peer.cache.path(DIGEST) is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("nothing", "the web server answers 404 Not Found"),
+        ("other/data", "has another SHA-256, so nothing of it was kept"),
+        ("to/file/etc/passwd", "the web server answers 302"),
+        ("to/ftp/ftp.example.org/data", "the web server answers 302 it leads from http to ftp"),
+        ("silent/data", "the web server has said nothing for 0.3 s"),
+        ("", "is no address of a file"),
+    ],
+)
+def test_a_web_server_that_does_not_have_it_is_told_of_and_the_next_source_is_tried(
+    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch, path: str, why: str
+) -> None:
+    monkeypatch.setattr(web_module.WebSource.__init__, "__defaults__", (0.3,))
+    peer, url = service(tmp_path), server.url(path)
+    with pytest.raises(Refused) as raised:
+        fetch(peer, url)
+    assert url in raised.value.cause
+    assert why in raised.value.cause
+    assert peer.cache.held(DIGEST) == 0
+    assert fetch(peer, url, server.url("plain/data")) == server.url("plain/data")
+
+
+@pytest.mark.parametrize("url", ["http://no-such-host.invalid/data", "http://127.0.0.1:1/data"])
+def test_a_web_server_that_is_not_there_is_told_of(url: str) -> None:
+    with pytest.raises(PeerError) as raised, open_web_source(url) as source:
+        source.read(0, 10)
+    assert raised.value.what == "the web server cannot be reached, or does not answer as one"
+    assert raised.value.place == url
+    assert raised.value.cause
+
+
+def test_an_owner_can_forbid_it(tmp_path: Path, server: WebServer) -> None:
+    with pytest.raises(Refused) as raised:
+        fetch(service(tmp_path, is_allowed=False), server.url("plain/data"))
+    assert "its owner does not let it fetch from web servers" in raised.value.cause
+    assert not server.asked
+
+
+@pytest.mark.parametrize("how", ["plain", "unsaid", "cut"])
+def test_a_submitter_reads_all_of_it(server: WebServer, how: str) -> None:
+    file = io.BytesIO()
+    download(WebAddress.parse(f"{server.url(how)}/data#sha256={DIGEST}"), file)
+    assert file.getvalue() == DATA
+
+
+def test_a_submitter_is_told_at_once_what_is_wrong(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(path: str) -> str:
+        with pytest.raises(PeerError) as raised:
+            download(WebAddress.parse(server.url(path)), io.BytesIO())
+        assert raised.value.place == server.url(path)
+        return raised.value.what
+
+    assert said("less/data") == "the web server cannot be reached, or does not answer as one"
+    assert said("nothing/data") == "the web server answers 404 Not Found"
+    assert said(f"unsaid/data#sha256={'0' * 64}").endswith(DIGEST)
+    monkeypatch.setattr(web_module, "MOST_BYTES", len(DATA) - 1)
+    for how in ("plain", "unsaid"):
+        assert said(f"{how}/data").startswith("the file is larger than")
