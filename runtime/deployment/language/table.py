@@ -17,19 +17,22 @@ _DEPLOYMENT = ElementType(
     "The root: what to run and the machine to run it on.",
     (
         Attribute(
-            "name", ValueKind.NAME, "How messages call this deployment; the file's name by default."
+            "name",
+            ValueKind.NAME,
+            "The name of this deployment in messages; the file's name by default.",
         ),
         Attribute(
             "explain-waits",
             ValueKind.DURATION,
-            "After how long a rank in an MPI call says what it waits for; `--explain-waits` wins.",
+            "How long a rank stays in an MPI call before it says what it waits for; "
+            "`--explain-waits` wins.",
             default="30s",
         ),
         Attribute(
             "run-timeout",
             ValueKind.DURATION,
-            "How long the application may run; then everything is ended, with what each rank was "
-            "doing. No limit by default; `--run-timeout` wins.",
+            "How long the application may run; then the run is ended, and shows what each rank "
+            "was doing. No limit by default; `--run-timeout` wins.",
         ),
     ),
     (
@@ -53,7 +56,7 @@ _VARIABLE = ElementType(
     "which wins over `value`.",
     (
         Attribute("name", ValueKind.NAME, "The name between `${` and `}`.", required=True),
-        Attribute("value", ValueKind.RAW, "The default; without one the value must be given."),
+        Attribute("value", ValueKind.RAW, "The default; without it, a value must be given."),
         Attribute(
             "environment", ValueKind.RAW, "The environment variable that overrides the default."
         ),
@@ -80,7 +83,7 @@ _APPLICATION = ElementType(
         Attribute(
             "executable",
             ValueKind.TEXT,
-            "A native program; with a `/` in it a file, without one looked up on each machine.",
+            "A native program: a file if it contains a `/`, otherwise looked up on each machine.",
         ),
         Attribute("arguments", ValueKind.WORDS, "Its command line, quoted as in a shell."),
         Attribute(
@@ -91,17 +94,17 @@ _APPLICATION = ElementType(
         Attribute(
             "comm-world",
             ValueKind.CHOICE,
-            "What `COMM_WORLD` means to a Python program: all its clusters, or the own one, "
-            "which it always means to a native program.",
+            "What `COMM_WORLD` means to a Python program: all its clusters, or only its own one. "
+            "To a native program it is always its own cluster.",
             default="grid",
             choices=("grid", "cluster"),
         ),
         Attribute(
             "failures",
             ValueKind.CHOICE,
-            "What the loss of a rank means: `abort` ends the run; with `return` calls of a Python "
-            "program that need the lost rank raise an error of class `MPI.ERR_PROC_FAILED`, and "
-            "everything else goes on.",
+            "What happens when a rank is lost: `abort` ends the run; with `return`, calls of a "
+            "Python program that need the lost rank raise an error of class "
+            "`MPI.ERR_PROC_FAILED`, and everything else continues.",
             default="abort",
             choices=("abort", "return"),
         ),
@@ -109,7 +112,8 @@ _APPLICATION = ElementType(
             "replicas",
             ValueKind.NUMBER,
             "How many processes on different hosts run the Python program for each rank, so that "
-            "it goes on while one of them lives; the clusters have as many times more places.",
+            "the rank survives while one of them lives; the clusters have that many times more "
+            "places.",
             default="1",
             least=1,
             most=16,
@@ -118,17 +122,17 @@ _APPLICATION = ElementType(
             "recovery",
             ValueKind.CHOICE,
             "What `Dup`, `Split` and `Create` make of a communicator that has lost ranks: one of "
-            "those that are left (`shrink`), one with gaps (`blank`), one for which the lost "
-            "ranks are started again (`rebuild`); with `abort` a loss ends the run. The first "
-            'three stand for `failures="return"`, too.',
+            "the survivors (`shrink`), one with gaps (`blank`), one for which the lost ranks are "
+            "restarted (`rebuild`); with `abort` a loss ends the run. The first three imply "
+            '`failures="return"`.',
             default="none",
             choices=("none", "shrink", "blank", "rebuild", "abort"),
         ),
         Attribute(
             "recovery-messages",
             ValueKind.CHOICE,
-            "Which calls are admitted between a loss and the recovery: none (`nop`), or all "
-            "that do not need the lost ranks (`cont`). Of use with a `recovery` only.",
+            "Which calls work between a loss and the recovery: none (`nop`), or all that do not "
+            "need the lost ranks (`cont`). Only useful with a `recovery`.",
             default="nop",
             choices=("nop", "cont"),
         ),
@@ -136,21 +140,21 @@ _APPLICATION = ElementType(
             "folder",
             ValueKind.TEXT,
             "The program folder, in which ranks start, relative to the descriptor's folder. By "
-            "default that of the script, or of an executable with a `/` in it, else the "
-            "descriptor's.",
+            "default the folder of the script, or of an executable with a `/` in its name; "
+            "otherwise the descriptor's.",
         ),
         Attribute(
             "stage",
             ValueKind.CHOICE,
-            "Whether the program folder is copied to machines that are not this one; with `no` it "
-            "is there already, under the same path.",
+            "Whether the program folder is copied to other machines; `no` means that it is there "
+            "already, under the same path.",
             default="yes",
             choices=("yes", "no"),
         ),
         Attribute(
             "stage-limit",
             ValueKind.NUMBER,
-            "How many MB are copied without a question; for each of them 100 files.",
+            "How many MB are copied without asking, with at most 100 files for each MB.",
             default="200",
             least=1,
             most=100_000_000,
@@ -222,19 +226,19 @@ _PROCESS = ElementType(
         Attribute(
             "folder",
             ValueKind.TEXT,
-            "The folder it is started in; for one of this machine the descriptor's by default.",
+            "The folder it is started in; on this machine the descriptor's by default.",
         ),
         Attribute(
             "ready",
             ValueKind.CHOICE,
-            "When those that depend on it may start: once it runs, or once it ended well.",
+            "When its dependents may start: once it runs, or once it has ended with exit code 0.",
             default="started",
             choices=("started", "finished"),
         ),
         Attribute(
             "ready-line",
             ValueKind.TEXT,
-            "It counts as started once a line of its output has this text.",
+            "It counts as started once a line of its output contains this text.",
         ),
     ),
     (ChildRule("argument"), ChildRule("environment"), ChildRule("ssh")),
@@ -278,15 +282,15 @@ _TRANSFER = ElementType(
         Attribute(
             "destination",
             ValueKind.TEXT,
-            "`in`: inside the working directory, the source's own name by default; `out`: a folder "
-            "in the program folder, that itself by default, `{site}` and `{cluster}` in it stand "
-            "for where the results come from.",
+            "`in`: a path in the working directory, by default the name of the source; `out`: a "
+            "folder in the program folder, by default the program folder itself; `{site}` and "
+            "`{cluster}` in it stand for the origin of the results.",
         ),
         Attribute("clusters", ValueKind.LIST, f"Which: {_CLUSTERS}. All by default."),
         Attribute(
             "every",
             ValueKind.DURATION,
-            "`out`: also fetched so often while the run goes on; only after it by default.",
+            "`out`: how often results are also fetched during the run; only after it by default.",
         ),
     ),
 )
@@ -341,7 +345,7 @@ _GRID = ElementType(
             "encryption",
             ValueKind.CHOICE,
             "How connections between hosts are protected: `tls`, or `none` where the network can "
-            "be trusted. Members prove themselves in any case.",
+            "be trusted. Members authenticate in both cases.",
             default="tls",
             choices=("tls", "none"),
         ),
@@ -351,8 +355,8 @@ _GRID = ElementType(
 
 _PEERS = ElementType(
     "peers",
-    "In the place of a grid: machines of a lab that have places now. They are booked when the run "
-    "starts, each is a cluster, and near ones are a site.",
+    "Instead of a grid: machines of a lab that are free now. They are booked when the run starts; "
+    "each is a cluster, and near ones form a site.",
     (
         Attribute(
             "ranks",
@@ -366,27 +370,27 @@ _PEERS = ElementType(
             "strategy",
             ValueKind.TEXT,
             "How ranks are placed: `spread` over as many hosts as possible, `concentrate` on the "
-            "nearest ones, `mixed`: sites evenly and concentrated within, or `module.Class` of "
-            "your own.",
+            "nearest ones, `mixed`: evenly over sites, and concentrated within each, or your own "
+            "`module.Class`.",
             default="spread",
         ),
         Attribute(
             "wait",
             ValueKind.DURATION,
-            "How long places are looked for.",
+            "How long to look for free places.",
             default="30s",
         ),
         Attribute(
             "credential",
             ValueKind.TEXT,
-            "The file that proves to the lab who you are, on this machine; that of `gcm-peer` by "
-            "default.",
+            "The file, on this machine, that proves to the lab who you are; by default that of "
+            "`gcm-peer`.",
         ),
         Attribute(
             "staging",
             ValueKind.CHOICE,
-            "How the program gets to the peers: from one to two others, from one to the next, or "
-            "from here to each.",
+            "How the program gets to the peers: each passes it to two others (`tree`) or to the "
+            "next one (`chain`), or it is sent from here to each (`push`).",
             False,
             "tree",
             ("tree", "chain", "push"),
@@ -417,9 +421,10 @@ _CLUSTER = ElementType(
         Attribute(
             "reachability",
             ValueKind.CHOICE,
-            "Who can connect to its ranks: everybody, only its front-end, or nobody, so that it "
-            "can only connect outwards. `auto`: direct, but outwards behind two or more hops, and "
-            "on this machine beside clusters elsewhere, unless the front-end has an address.",
+            "Who can connect to its ranks: everybody (`direct`), only its front-end, or nobody "
+            "(`outwards`: its ranks connect to others). `auto` is `direct`, but `outwards` behind "
+            "two or more hops, and on this machine if other clusters are elsewhere, unless the "
+            "front-end has an address.",
             default="auto",
             choices=("auto", "direct", "front-end", "outwards"),
         ),
@@ -436,8 +441,8 @@ _CLUSTER = ElementType(
 
 _SSH = ElementType(
     "ssh",
-    "One hop on the way to a machine. Hops are taken in the order they are written; those of a "
-    "site come before those of its clusters.",
+    "One hop on the path to a machine. Hops are taken in the order in which they are written; "
+    "those of a site come before those of its clusters.",
     (
         Attribute("host", ValueKind.HOST, "The machine.", required=True),
         Attribute("port", ValueKind.NUMBER, "Its ssh port.", least=1, most=65535),
@@ -447,9 +452,8 @@ _SSH = ElementType(
         Attribute(
             "new-host-keys",
             ValueKind.CHOICE,
-            "What becomes of the key of a host that is not known yet: `refuse` ends the run, "
-            "`accept` believes it and adds it to the file of known host keys. A key that has "
-            "changed is refused in any case.",
+            "What happens with the key of an unknown host: `refuse` ends the run, `accept` trusts "
+            "it and adds it to the file of known host keys. A changed key is always refused.",
             default="refuse",
             choices=("refuse", "accept"),
         ),
@@ -465,8 +469,8 @@ _SSH = ElementType(
 
 _LAUNCHER = ElementType(
     "launcher",
-    "A class of your own that starts processes where the cluster is, instead of `ssh`: in a "
-    "container, through a scheduler.",
+    "Your own class that starts the processes of the cluster instead of `ssh`, such as in a "
+    "container or through a scheduler.",
     (
         Attribute(
             "class",
@@ -478,7 +482,7 @@ _LAUNCHER = ElementType(
         Attribute(
             "host",
             ValueKind.HOST,
-            "The machine that it leads to, as other clusters reach it.",
+            "The machine on which it starts processes, as other clusters reach it.",
             default="localhost",
         ),
     ),
@@ -502,8 +506,8 @@ _FRONT_END = ElementType(
         Attribute(
             "folder",
             ValueKind.TEXT,
-            "Where the run's folders are made there; the one for temporary files by default. The "
-            "ranks work in a copy of the program folder in it.",
+            "Where the folders of the run are made there; by default the one for temporary files. "
+            "The ranks work in a copy of the program folder in it.",
         ),
     ),
 )
@@ -523,7 +527,7 @@ _MPI = ElementType(
         Attribute(
             "ranks",
             ValueKind.NUMBER,
-            "How many ranks; all slots of its nodes.",
+            "How many ranks; by default one for each slot of its nodes.",
             least=1,
             most=1_000_000,
         ),
@@ -540,19 +544,18 @@ _CLASS = Attribute(
 
 _CONTROLLER = ElementType(
     "controller",
-    "A class that decides instead of the usual controller of the grid, a site or a cluster, or "
-    "before it: it is made with the one whose place it takes, and may ask that. The nearest one is "
-    "asked first, then the first one that is written.",
+    "A class that replaces or precedes the usual controller of the grid, a site or a cluster: its "
+    "constructor gets the controller that it replaces, to which it may delegate. The nearest one "
+    "is asked first; of several in one place, the first one that is written.",
     (
         _CLASS,
         Attribute(
             "role",
             ValueKind.CHOICE,
             "What it decides. `plan-choice`: which plan carries out a collective over several "
-            "clusters; that of a site is asked for communicators within that site. "
-            "`tensioning`: in which order the ranks of a part of the machine try the routes to "
-            "others, where some are not reached directly. `reference-cache`: which connections "
-            "they let rest.",
+            "clusters; that of a site is asked for communicators within the site. `tensioning`: "
+            "in which order ranks try the routes to others, if some cannot be reached directly. "
+            "`reference-cache`: which connections they close to make room for others.",
             required=True,
             choices=("plan-choice", "tensioning", "reference-cache"),
         ),
@@ -561,9 +564,9 @@ _CONTROLLER = ElementType(
 
 _INTERCEPTOR = ElementType(
     "interceptor",
-    "A class that stands in the ports by which ranks of different clusters exchange messages, at "
-    "both ends, where one of the two lies in the grid, site or cluster that names it. Several "
-    "stand in the order in which they are written.",
+    "A class that sees messages between ranks of different clusters, at both ends, if one of the "
+    "two lies in the grid, site or cluster that names it. Several are called in the order in "
+    "which they are written.",
     (
         _CLASS,
         Attribute(
@@ -587,30 +590,32 @@ _NODES = ElementType(
         Attribute(
             "names",
             ValueKind.LIST,
-            "Names for the nodes, with ranges, as many as hosts or for one shared host; the hosts' "
-            "own by default.",
+            "Names for the nodes, with ranges: one for each host, or any number for a single "
+            "host; by default the names of the hosts.",
         ),
-        Attribute("slots", ValueKind.NUMBER, "How many ranks each can hold.", least=1, most=10_000),
+        Attribute(
+            "slots", ValueKind.NUMBER, "How many ranks each of them can hold.", least=1, most=10_000
+        ),
     ),
 )
 
 _FAILURE_DETECTOR = ElementType(
     "failure-detector",
-    "How the launcher and the front-ends watch each other. Without this element they do so where "
-    "clusters are reached over ssh; on one machine the end of a process is seen in any case.",
+    "How the launcher and the front-ends monitor each other. Without this element they do so only "
+    "if a cluster is reached over ssh; on one machine the end of a process is always seen.",
     (
         Attribute(
             "protocol",
             ValueKind.CHOICE,
             "How heartbeats spread; `hierarchical` is `dbrr` inside each site, with the launcher "
-            "in all of them. With `none` a host is lost when its connection ends.",
+            "in all of them. With `none` a host counts as lost when its connection ends.",
             default="dbrr",
             choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
         ),
         Attribute(
             "timeout",
             ValueKind.DURATION,
-            "After how long a host or a way to it that is silent counts as lost.",
+            "How long a host, or the network path to it, may be silent before it counts as lost.",
             default="3s",
         ),
         Attribute(
@@ -621,8 +626,8 @@ _FAILURE_DETECTOR = ElementType(
         Attribute(
             "frozen",
             ValueKind.CHOICE,
-            "What is done about a front-end or a rank of this machine that stands still although "
-            "its process is there: `suspect` says so, `lost` ends it.",
+            "What to do with a front-end on this machine, or a rank, whose process exists but is "
+            "stopped: `suspect` reports it, `lost` ends it.",
             default="suspect",
             choices=("suspect", "lost"),
         ),
@@ -631,21 +636,23 @@ _FAILURE_DETECTOR = ElementType(
 
 _ARGUMENT = ElementType(
     "argument",
-    "One argument, taken as it is, after those of `arguments`.",
+    "One argument, taken literally, after those of `arguments`.",
     (Attribute("value", ValueKind.TEXT, "The argument; empty by default."),),
 )
 
 _ENVIRONMENT = ElementType(
     "environment",
-    "One environment variable of the program, or several with their values here.",
+    "One environment variable of the program, or several that `gcm-deploy` has.",
     (
         Attribute(
             "name",
             ValueKind.TEXT,
-            "Its name; without a value `*` stands for any text.",
+            "Its name; without a `value`, `*` in it stands for any text.",
             required=True,
         ),
-        Attribute("value", ValueKind.TEXT, "Its value; the one `gcm-deploy` finds by default."),
+        Attribute(
+            "value", ValueKind.TEXT, "Its value; by default the one that `gcm-deploy` has itself."
+        ),
     ),
 )
 
