@@ -179,12 +179,11 @@ class Reactor:
 
     def _rouse(self) -> None:
         """Wake the thread that waits for events; or let somebody wait."""
-        me = threading.get_ident()
         if self._sleeps:
-            if me != self._leader:
+            if not self.is_own_thread():
                 with contextlib.suppress(OSError):  # a closed one has nobody left to wake
                     os.eventfd_write(self._awake, 1)
-        elif not self._leader and me != self._at_task:
+        elif not self._leader:  # also for the task itself, which may wait for what it asks for
             self._unpark()
 
     def _unpark(self) -> None:

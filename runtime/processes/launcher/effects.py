@@ -592,7 +592,9 @@ class Executor:
 
     # --- what front-ends say ----------------------------------------------------------------------
 
-    def _hear(self, place: ClusterPlace, request: IncomingCall) -> Future[Any] | None:
+    def _hear(
+        self, place: ClusterPlace, request: IncomingCall
+    ) -> Future[Any] | IncomingCall | None:
         """Pass what a front-end tells on to the engine's thread, in order."""
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here

@@ -40,7 +40,7 @@ class Ears:
     """Who listens to front-ends: what they say, and that they have gone."""
 
     reactor: Reactor
-    hear: Callable[[ClusterPlace, IncomingCall], Future[Any] | None]
+    hear: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
     gone: Callable[[ClusterPlace, str], None]
 
 
