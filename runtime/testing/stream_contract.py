@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,7 +45,7 @@ class Server:
         self.noted = threading.Event()
         self.threads: list[threading.Thread] = []
 
-    def __call__(self, request: IncomingCall) -> Future[Any] | None:
+    def __call__(self, request: IncomingCall) -> Future[Any] | IncomingCall | None:
         if request.is_note:
             self.notes.append(request.invocation())
             self.noted.set()
@@ -54,6 +54,12 @@ class Server:
             return None
         if request.target.operation == "never":
             return Future("it for ever")
+        if request.target.operation == "by_itself":
+            self.run(lambda: request.answer(None, request.arguments()))
+            return request
+        if request.target.operation == "not_by_itself":
+            self.run(lambda: request.answer(KeyError("the key"), None))
+            return request
         future: Future[Any] = Future(request)
 
         def work() -> None:
@@ -63,9 +69,12 @@ class Server:
             except BaseException as error:
                 future.set_exception(error)
 
+        self.run(work)
+        return future
+
+    def run(self, work: Callable[[], object]) -> None:
         self.threads.append(threading.Thread(target=work))
         self.threads[-1].start()
-        return future
 
     def end(self) -> None:
         for thread in self.threads:
@@ -137,6 +146,11 @@ class StreamContract:
 
     def test_a_handler_without_a_future_answers_none(self, ends: Ends) -> None:
         assert ends.ask("nothing") is None
+
+    def test_a_handler_may_answer_a_request_itself(self, ends: Ends) -> None:
+        assert ends.ask("by_itself", 1, two=2) == ((1,), {"two": 2})
+        with pytest.raises(KeyError, match="the key"):
+            ends.ask("not_by_itself")
 
     def test_calls_overtake_one_that_waits(self, ends: Ends, server: Server) -> None:
         slow = ends.left.call(Invocation("/it", "i", "wait"))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Protocol
 
 import pytest
 
-from gcm import Cardinality, primitive, provides, requires, submit
+from gcm import Cardinality, InterceptorController, primitive, provides, requires, submit
 from gcm.errors import IllegalBindingError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ServerInterface
 from gcm.invocation import Invocation
@@ -214,6 +214,52 @@ def test_content_that_exits_does_not_take_its_caller_along(two: Two) -> None:
     stub, _ = keeper(two)
     with pytest.raises(RemoteError, match="SystemExit: 7"):
         stub.quit()
+
+
+def test_a_call_waits_for_a_component_that_was_stopped_since_the_last_one(two: Two) -> None:
+    stub: Any = two.left.find("/app/pinger", "ping")
+    ping = stub.stub.ping
+    assert [ping(1), ping(2)] == [2, 3]
+    pinger = two.right.exports.component("/app/pinger")
+    pinger.stop()
+    waiting = submit(ping, 3)
+    with pytest.raises(TimeoutError):
+        waiting.result(0.05)
+    pinger.start()
+    assert waiting.result(LONG) == 4
+    assert ping(4) == 5
+
+
+def test_an_interceptor_meets_the_calls_after_it_was_added(two: Two) -> None:
+    seen: list[Any] = []
+
+    class Noting:
+        def before(self, call: Invocation) -> None:
+            seen.append(call.args)
+
+        def after(self, call: Invocation, error: BaseException | None) -> None:
+            seen.append(error)
+
+    end: Any = two.left.find("/app/pinger", "ping")
+    assert end.stub.ping(1) == 2
+    pinger = two.right.exports.component("/app/pinger")
+    interceptors = pinger.controller(InterceptorController)
+    noting = Noting()
+    interceptors.add(noting, "ping")
+    assert end.stub.ping(2) == 3
+    interceptors.remove(noting)
+    assert end.stub.ping(3) == 4
+    assert seen == [(2,), None]
+
+
+def test_an_error_says_where_it_was_raised_and_how_it_came_to_that(two: Two) -> None:
+    end: Any = two.left.find("/app/pinger", "ping")
+    with pytest.raises(TypeError) as caught:
+        end.stub.ping("one")
+    assert caught.value.__notes__ == ["raised in /app/pinger, in the process /right"]
+    trace = str(caught.value.__cause__)
+    assert "return number + 1" in trace
+    assert "serving.py" not in trace
 
 
 def test_nobody_waits_on_the_thread_that_receives(two: Two) -> None:
