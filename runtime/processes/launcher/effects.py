@@ -72,7 +72,6 @@ from runtime.run.events import (
     Go,
     Kill,
     LeftBehind,
-    PlaceClosed,
     RankEnded,
     Start,
     StepFailed,
@@ -490,7 +489,7 @@ class Executor:
         for rank in self._replacements.joining(place.identifier):
             self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
-            self._post(PlaceClosed(place.identifier))
+            self._openings.closed(place)
         else:
             self._openings.lost(place, words, fault)
 
