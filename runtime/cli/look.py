@@ -71,12 +71,27 @@ def _heading(run: dict[str, Any]) -> str:
 def _ps(run: dict[str, Any]) -> Iterator[str]:
     yield _heading(run)
     rows = [
-        (one["rank"], one["host"], str(one["process"] or ""), one["doing"]) for one in run["ranks"]
+        (one["rank"], one["host"], str(one["process"] or ""), *_process(one), one["doing"])
+        for one in run["ranks"]
     ]
-    widths = [max((len(row[at]) for row in rows), default=0) for at in range(3)]
+    columns = [at for at in range(4) if any(row[at] for row in rows)]
+    widths = {at: max(len(row[at]) for row in rows) for at in columns}
     for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        yield f"  {'  '.join([*cells, row[3]])}"
+        cells = [row[at].ljust(widths[at]) for at in columns]
+        yield f"  {'  '.join([*cells, row[4]])}"
+    comms: dict[tuple[str, str, str], list[str]] = {}
+    for one in run["ranks"]:
+        for comm in one["communicators"]:
+            known = comm["name"] or "a communicator", comm["modes"], comm["state"]
+            comms.setdefault(known, []).append(one["rank"])
+    for (name, modes, state), ranks in comms.items():
+        yield f"  {name} ({modes}): {state} at {', '.join(ranks)}"
+
+
+def _process(rank: dict[str, Any]) -> tuple[str]:
+    """Return the state of the process of a rank where losses are survived, and which one it is."""
+    state, number = rank["process_state"], rank["incarnation"]
+    return (f"{state} (process {number} in its place)" if number > 1 else state or "",)
 
 
 def _waits(run: dict[str, Any]) -> Iterator[str]:

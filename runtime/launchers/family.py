@@ -91,6 +91,11 @@ def release(pids: set[int]) -> None:
     send_signal(pids, CONTINUE)
 
 
+def is_alive(pid: int) -> bool:
+    """Tell whether a process of this host is there, and is more than the note of its end."""
+    return _state_of(pid) not in (b"Z", b"X", b"")
+
+
 def _state_of(pid: int) -> bytes:
     """Return the state of a process as a letter, nothing where there is none."""
     try:

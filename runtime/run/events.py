@@ -99,6 +99,16 @@ class PlaceLost:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentKilled:
+    """The process that front-ends of this machine have parted from was ended by somebody else.
+
+    They and their ranks end with it, and may tell of that before; `why` is the whole message.
+    """
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceClosed:
     """The front-end of a cluster has ended, as asked."""
 
@@ -161,6 +171,7 @@ Event = (
     | AssemblyEnded
     | NodeLost
     | PlaceLost
+    | ParentKilled
     | PlaceClosed
     | Interrupt
     | Halt

@@ -7,6 +7,7 @@ missed another one that failed.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from dataclasses import field
 
@@ -35,6 +36,8 @@ class Failures:
     """What did not end by itself after that, and was stopped."""
     survived: dict[str, Failure] = field(default_factory=dict)
     """What was lost while the program goes on without it."""
+    _common: str = ""
+    """What has ended all that was ended from outside."""
 
     def rank_ended(
         self, rank: str, code: int, why: str, ended: RankExit, *, goes_on: bool = False
@@ -51,6 +54,11 @@ class Failures:
         """Take note that something else failed: an `mpiexec`, a front-end, the assembly."""
         if code:
             (self.survived if goes_on else self._known).setdefault(who, Failure(who, code, why))
+
+    def common_cause(self, who: str, code: int, why: str) -> None:
+        """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
+        self.other(who, code, why)
+        self._common = who
 
     @property
     def was_not_survived(self) -> bool:
@@ -112,9 +120,14 @@ class Failures:
         """Return what the first one has the least of; results come home after all else."""
         return (one.code == OUTPUT_FAILED and not one.is_rank, *self._doubt(one))
 
-    def _doubt(self, one: Failure) -> tuple[bool, bool, bool]:
+    def _doubt(self, one: Failure) -> tuple[bool, ...]:
         """Return how little speaks for a failure as the first one."""
-        return bool(one.exit.after), one.exit.is_loss, self._missed_a_failure(one)
+        taken_along = self._has_common_cause(one)
+        return bool(one.exit.after), taken_along, one.exit.is_loss, self._missed_a_failure(one)
+
+    def _has_common_cause(self, one: Failure) -> bool:
+        is_ended = not one.is_rank or one.exit.signal in (signal.SIGTERM, signal.SIGKILL)
+        return is_ended and self._common not in ("", one.who)
 
     def _is_consequence(self, one: Failure) -> bool:
         return any(self._doubt(one))

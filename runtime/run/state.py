@@ -28,6 +28,7 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     NodeLost,
+    ParentKilled,
     PlaceClosed,
     PlaceLost,
     RankEnded,
@@ -435,6 +436,15 @@ class RunState:
         yield Show(self.outline.paths[event.step], "lost")
         yield from self._lost(event.step, event.why)
 
+    def _parent_killed(self, event: ParentKilled) -> Iterable[Effect]:
+        """Blame what took the front-ends of this machine along, whatever they have told of it."""
+        if self.outline.survivors:
+            return  # each front-end is told to be lost, and others may go on
+        if self._outcome is None:
+            self.failures.common_cause("the front-ends of this machine", LOST, event.why)
+        if not self._stopping:
+            yield from self._stop()
+
     def _lost(self, what: str, why: str) -> Iterable[Effect]:
         """End the run, since a part of the machine has gone without being asked."""
         if self.state is RunPhase.RUNNING:
@@ -626,6 +636,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.RUNNING,), Suspected, _R._suspected),
     ((_S.ENDING,), Suspected, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
+    ((_S.RUNNING, _S.ENDING), ParentKilled, _R._parent_killed),
+    (_BEFORE, ParentKilled, _R._nothing),
     ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),
     ((*_BEFORE, _S.RUNNING, _S.ENDING), Halt, _R._halt),

@@ -99,6 +99,15 @@ class UnreceivedMessage:
 
 
 @dataclass(frozen=True)
+class RecoveryState:
+    """Where a communicator is between a loss and its recovery, as one of its members knows it."""
+
+    comm: str
+    state: str
+    modes: str
+
+
+@dataclass(frozen=True)
 class RankState:
     """What a rank was doing when it was asked.
 
@@ -114,6 +123,8 @@ class RankState:
     unreceived: tuple[UnreceivedMessage, ...] = ()
     intercepted: tuple[str, ...] = ()
     """What interceptors have done to messages that it has sent."""
+    recoveries: tuple[RecoveryState, ...] = ()
+    """The communicators that have lost members, or whose modes say what becomes of them then."""
     stacks: tuple[tuple[str, str], ...] = ()
     host: str = ""
     pid: int = 0
@@ -132,6 +143,10 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
             for sender, tag, size, comm in told["unreceived"]
         ),
         tuple(str(what) for what in told.get("intercepted", ())),
+        tuple(
+            RecoveryState(str(comm), str(state), str(modes))
+            for comm, state, modes in told.get("recoveries", ())
+        ),
         tuple((str(name), str(text)) for name, text in told["stacks"]),
         str(told["host"]),
         int(told["pid"]),

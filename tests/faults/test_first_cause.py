@@ -287,6 +287,31 @@ def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
     )
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_what_the_front_ends_of_this_machine_have_parted_from_is_blamed_when_it_is_killed(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """Ranks, their mpiexec and the front-ends end with it, and any of them may tell first."""
+    process = subprocess.Popen(
+        [*COMMAND, "--quiet", str(describe(tmp_path, CALM, sites=2))],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "up\n"
+    table = processes()
+    below = descendants({process.pid}, table)
+    front_ends = [pid for pid in below if name_of(pid) == "gcm-front-end"]
+    (parent,) = {table[pid][0] for pid in front_ends} & set(front_ends)
+    os.kill(parent, number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == LOST, err
+    first = err.splitlines()[0]
+    assert f"front-ends of this machine (process {parent}) was killed by {number.name}" in first
+
+
 @pytest.mark.parametrize("failures", ["abort", "return"])
 def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
     tmp_path: Path, failures: str
@@ -303,11 +328,15 @@ def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
     assert process.stdout is not None
     assert process.stdout.readline() == "up\n"
     for pid in descendants({process.pid}, processes()):
-        if Path(f"/proc/{pid}/comm").read_text() == "gcm-front-end\n":
+        if name_of(pid) == "gcm-front-end":
             os.kill(pid, signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err
     assert re.search(r"site\d/cluster0: the front-end has gone", err), err
+
+
+def name_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 def called(pid: int) -> str:

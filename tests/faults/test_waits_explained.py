@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -270,6 +271,69 @@ def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path)
         ("0:1:0", [{"kind": "receive", "rank": "0:0:0", "tag": 7}]),
     ]
     assert "\n      world.Recv(one, other, tag=7)\n" in seen("stacks")
+
+
+RECOVERS = """\
+import os, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+if world.Get_attr(MPI.FT_INCARNATION) > 1:
+    print("again", flush=True)
+    time.sleep(100)  # before it joins
+world.barrier()
+if world.rank == 1:
+    os._exit(9)
+try:
+    world.recv(source=1)
+except MPI.Exception:
+    if MODE == "rebuild":
+        world.Dup()
+print("lost", flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("mode", "words", "process", "communicators"),
+    [
+        ("none", ["lost", "lost"], ("Failed", 1), {("FT_DETECTED", "none, cont")}),
+        ("rebuild", ["again"], ("OK", 2), {("FT_RECOVER", "rebuild, nop")}),
+    ],
+)
+def test_another_terminal_sees_the_states_of_processes_and_communicators(
+    start: Start,
+    tmp_path: Path,
+    *,
+    mode: str,
+    words: list[str],
+    process: tuple[str, int],
+    communicators: set[tuple[str, str]],
+) -> None:
+    (tmp_path / "program.py").write_text(f"MODE = {mode!r}\n{RECOVERS}", encoding="utf-8")
+    chosen = ["--failures", "return"] if mode == "none" else ["--recovery", mode]
+    run = start("--emulate", "1x3", *chosen, "program.py")
+    assert run.stdout is not None
+    assert [run.stdout.readline().strip() for _ in words] == words
+
+    def seen(*options: str) -> str:
+        look = [*COMMAND, "ps", *options, str(run.pid)]
+        return subprocess.run(look, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+
+    def ranks() -> dict[str, Any]:
+        (found,) = json.loads(seen("--format", "json"))
+        return {one["rank"]: one for one in found["ranks"]}
+
+    def worlds(rank: str) -> set[tuple[str, str]]:
+        known = ranks()[rank]["communicators"]
+        return {(one["state"], one["modes"]) for one in known if one["name"] == "COMM_WORLD"}
+
+    while not all(communicators <= worlds(rank) for rank in ("0:0:0", "0:0:2")):
+        continue  # one of them may not have come to its recovery yet
+    lost = ranks()["0:0:1"]
+    assert (lost["process_state"], lost["incarnation"]) == process
+    assert ranks()["0:0:0"]["process_state"] == "OK"
+    ((state, modes),) = communicators
+    assert f"  COMM_WORLD ({modes}): {state} at 0:0:0, 0:0:2\n" in seen()
 
 
 def test_messages_that_nobody_has_received_are_told_of_at_the_end(

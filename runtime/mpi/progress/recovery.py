@@ -85,6 +85,13 @@ class Recovery:
                 self._life.happens(modes.CommunicatorEvent.LOSS)
         return self._life
 
+    def told(self) -> tuple[str, str] | None:
+        """Return its state and its modes, if it has lost members or is to get over that."""
+        life = self._life
+        if life is None or (not self.has_modes and life.state is modes.CommunicatorState.OK):
+            return None
+        return str(life.state), str(life.modes)
+
     @property
     def has_modes(self) -> bool:
         """Whether somebody has said how it is to get over losses."""

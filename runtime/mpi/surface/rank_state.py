@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 
 from mpi4py import MPI
 
@@ -40,6 +40,9 @@ LOCK_TIMEOUT = 0.2
 
 MOST_MESSAGES = 100
 """So many messages that nobody has asked for are told of."""
+
+MOST_RECOVERIES = 20
+"""So many communicators with modes of recovery are told of."""
 
 EQUAL_SIZES = {
     "Bcast": "buf",
@@ -120,6 +123,7 @@ def state_of_messages() -> dict[str, Any]:
             "turns": dict(_turns(engine)),
             "unreceived": list(_unreceived(engine)),
             "intercepted": engine.intercepted(),
+            "recoveries": list(islice(_recoveries(engine), MOST_RECOVERIES)),
         }
     finally:
         engine.lock.release()
@@ -129,6 +133,15 @@ def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
     for m in engine.communicators():
         if m.collecting is not None:
             yield m.context.hex(), m.collecting.mismatches.count
+
+
+def _recoveries(engine: Engine) -> Iterator[list[str]]:
+    """Yield name, state and modes of each communicator that has lost members, or has modes."""
+    for m in engine.communicators():
+        if m.recovery.failed():
+            _ = m.recovery.life  # it begins with the losses
+        if told := m.recovery.told():
+            yield [_name_of(None, m.native), *told]
 
 
 def _unreceived(engine: Engine) -> Iterator[list[object]]:

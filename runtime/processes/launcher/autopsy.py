@@ -29,6 +29,24 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
     )
 
 
+def end_of_parent(place: ClusterPlace) -> str:
+    """Return the message if what a front-end has parted from was ended by a signal; this may wait.
+
+    The guard tells of that once all is ended that was below it, so the front-ends may go before.
+    """
+    process = place.process
+    if not place.has_lost_parent or process is None:
+        return ""
+    try:
+        ended = process.wait(PATIENCE)
+    except LaunchError:
+        return ""
+    if ended.signal is None:
+        return ""
+    what = f"the process of the front-ends of this machine (process {process.pid}) was {ended}"
+    return str(GridError(what, cure="Everything on this machine was ended with it"))
+
+
 def _too_old(place: ClusterPlace, words: str) -> PythonTooOld | None:
     """Ask the Python of a place for its version; over ssh that was done before."""
     python, said = place.cluster.front_end.python, Collected()

@@ -57,7 +57,12 @@ from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
-from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, as_text
+from runtime.processes.launcher.wait_reports import (
+    ProcessOfRank,
+    Snapshot,
+    WaitReports,
+    as_text,
+)
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, sender_of
 from runtime.processes.watch import watch_of
@@ -72,7 +77,6 @@ from runtime.run.events import (
     Go,
     Kill,
     LeftBehind,
-    PlaceClosed,
     RankEnded,
     Start,
     StepFailed,
@@ -203,6 +207,7 @@ class Executor:
             None
             if codes.is_steered or self._replaceable
             else lambda why, are_all: post(LeftBehind(why, are_all)),
+            self._processes,
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)
@@ -227,6 +232,11 @@ class Executor:
             waits=self.waits,
             parts=self._parts_at(place),
         ).served()
+
+    def _processes(self) -> dict[str, ProcessOfRank]:
+        """Return the processes of ranks that go on without lost ones."""
+        known, ranks = self._replacements, (set[str]().union(*self._replaceable.values()))
+        return {one: ProcessOfRank(known.state(one), known.incarnation(one)) for one in ranks}
 
     def _parts_at(self, place: ClusterPlace) -> list[str]:
         """Return the parts of the machine whose components live in the front-end of a place."""
@@ -490,7 +500,7 @@ class Executor:
         for rank in self._replacements.joining(place.identifier):
             self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
         if self._stopping:
-            self._post(PlaceClosed(place.identifier))
+            self._openings.closed(place)
         else:
             self._openings.lost(place, words, fault)
 

@@ -15,13 +15,13 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.configuration import Keys
-from runtime.processes.launcher.autopsy import fault_of
+from runtime.processes.launcher.autopsy import end_of_parent, fault_of
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.nursery import Nursery
 from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.run.events import Event, PlaceClosed, PlaceLost, StepFailed
+from runtime.run.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 
 if TYPE_CHECKING:
     from runtime.transport.certificate import CertificateAuthority
@@ -77,7 +77,22 @@ class Openings:
             return
 
         def tell() -> None:
+            if why := end_of_parent(place):
+                self.post(ParentKilled(why))
             self.post(PlaceLost(place.identifier, str(fault_of(place, words))))
+
+        self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
+
+    def closed(self, place: ClusterPlace) -> None:
+        """Tell that a front-end has gone while all end, and what has ended its parent, if so."""
+        if not place.has_lost_parent:
+            self.post(PlaceClosed(place.identifier))
+            return
+
+        def tell() -> None:
+            if why := end_of_parent(place):
+                self.post(ParentKilled(why))
+            self.post(PlaceClosed(place.identifier))
 
         self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
 

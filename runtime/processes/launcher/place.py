@@ -18,6 +18,7 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
+from runtime.launchers.family import is_alive
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.launcher import FrontEndStubs
 from runtime.processes.configuration import Keys, as_first_input
@@ -63,6 +64,7 @@ class ClusterPlace:
         self.folder = ""  # where the ranks start, and what paths of results begin at
         self.is_up = False
         self.was_lost = False  # its front-end could not clean up
+        self.was_killed = False  # from here
         self.is_silent = False  # it was lost because nothing is heard of its host any more
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
@@ -116,6 +118,7 @@ class ClusterPlace:
 
     def kill(self) -> None:
         """End the front-end and everything below it, at once."""
+        self.was_killed = True
         process = self.process
         if process is None or process.exit is not None:
             return
@@ -128,6 +131,14 @@ class ClusterPlace:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
+    @property
+    def has_lost_parent(self) -> bool:
+        """Whether the process from which its front-end has parted was ended by somebody else."""
+        process = self.process
+        if process is None or self.was_killed or not process.pid or process.pid == self.pid:
+            return False
+        return process.exit is not None or not is_alive(process.pid)
+
     def close(self) -> None:
         """Let go of the cluster."""
         if self.channel is not None:
@@ -136,6 +147,8 @@ class ClusterPlace:
 
 class RemotePlace(ClusterPlace):
     """A cluster on another host, to which `reach` leads. `open`, `abort` and `close` wait."""
+
+    has_lost_parent = False
 
     def __init__(
         self,

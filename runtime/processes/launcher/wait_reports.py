@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,13 +38,25 @@ Later = Callable[[float, Callable[[], None]], None]
 
 
 @dataclass(frozen=True)
+class ProcessOfRank:
+    """In which of FT-MPI's states the process is that has a rank, and which one in its place."""
+
+    state: str
+    incarnation: int
+
+
+@dataclass(frozen=True)
 class Snapshot:
-    """What all ranks were doing: states of those that answered, and how others have ended."""
+    """What all ranks were doing: states of those that answered, and how others have ended.
+
+    `processes` has the ranks of programs that go on without lost ones.
+    """
 
     states: dict[str, RankState]
     silent: tuple[str, ...]
     ended: dict[str, str]
     findings: list[WaitFinding]
+    processes: Mapping[str, ProcessOfRank] = field(default_factory=dict)
 
 
 Seen = Callable[[Snapshot], None]
@@ -69,11 +81,13 @@ class WaitReports:
         places: Iterable[ClusterPlace],
         later: Later,
         left_behind: Callable[[str, bool], None] | None,
+        processes: Callable[[], Mapping[str, ProcessOfRank]] = dict,
     ) -> None:
         """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
 
-        It gets why, and whether nobody at all can go on.
+        It gets why, and whether nobody at all can go on. `processes` returns those of a `Snapshot`.
         """
+        self._processes = processes
         self._places = places
         self._later = later
         self._left_behind = left_behind
@@ -221,7 +235,7 @@ class WaitReports:
         states = steady(before.values(), after.values())
         findings = explain(states, self._ended, self._last, limit=self._limit)
         silent = tuple(sorted(self._running - states.keys()))
-        return Snapshot(states, silent, dict(self._ended), findings)
+        return Snapshot(states, silent, dict(self._ended), findings, self._processes())
 
     def _tell(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
@@ -246,11 +260,17 @@ def as_dict(seen: Snapshot) -> dict[str, Any]:
     doing = sorted(_doing(seen), key=lambda one: number_of(one[0]))
     ranks: list[dict[str, Any]] = []
     for rank, how in doing:
-        state = seen.states.get(rank)
+        state, process = seen.states.get(rank), seen.processes.get(rank)
         ranks.append(
             {
                 "rank": rank,
                 "doing": how,
+                "process_state": process.state if process else None,
+                "incarnation": process.incarnation if process else 1,
+                "communicators": [
+                    {"name": one.comm, "state": one.state, "modes": one.modes}
+                    for one in (state.recoveries if state else ())
+                ],
                 "host": state.host if state else "",
                 "process": state.pid if state else 0,
                 "calls": [

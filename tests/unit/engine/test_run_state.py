@@ -663,6 +663,52 @@ def test_a_lost_node_ends_the_run(started: RunState) -> None:
     assert said(started) == ["the node has gone"]
 
 
+def test_what_took_the_front_ends_of_this_machine_along_is_blamed_for_what_they_tell(
+    started: RunState,
+) -> None:
+    ended = RankExit(signal=15)
+    started.handle(events.RankEnded("0:0:0", 143, "", ended), 1.0)
+    play(
+        started,
+        """
+        > JobEnded 0:0 1 "mpiexec ended"
+        /0:0 is failed exit code 1
+        > PlaceLost 0:0 "the front-end has gone"
+        /0:0 is lost
+        stop
+        > ParentKilled "their process was killed"
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 204
+        """,
+    )
+    assert said(started) == [
+        "their process was killed",
+        "because of that 2 more failed or were ended (0:0:0, 0:0)",
+    ]
+
+
+def test_a_rank_that_has_failed_by_itself_is_blamed_all_the_same(started: RunState) -> None:
+    play(
+        started,
+        """
+        > RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > ParentKilled "their process was killed"
+        stop
+        """,
+    )
+    assert said(started)[0].startswith("rank 0:0:0 of 0:0 failed first: exit code 7")
+
+
+def test_where_others_go_on_the_end_of_the_front_ends_of_this_machine_ends_nothing_else(
+    surviving: RunState,
+) -> None:
+    play(surviving, "> ParentKilled gone")
+    assert surviving.state is RunPhase.RUNNING
+
+
 def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
     machine = RunState(outline("0:0"), PATIENCE)
     machine.handle(Begin(), 0.0)
