@@ -253,9 +253,10 @@ def _end_of_waiting(run: Running) -> float:
         try:
             os.kill(run.waiting, 0)
         except ProcessLookupError:
+            ended = time.monotonic()
             time.sleep(0.05)  # what it said comes after it
             told = [line for _, line in list(run.seen.lines) if "noticed " in line]
-            return float(told[0].partition("noticed ")[2].split()[0]) if told else time.monotonic()
+            return float(told[0].partition("noticed ")[2].split()[0]) if told else ended
         time.sleep(0.001)
     raise TimeoutError("the waiting rank noticed nothing")
 
