@@ -62,7 +62,7 @@ def lossy(small: bool) -> Iterator[Case]:
         members, seconds = (32, 120.0) if small else (256, 600.0)
         yield Case(protocol, members, seconds, deaths=0, loss=0.01, max_hang=1.0)
     if not small:
-        yield Case(P.HIERARCHICAL, 10_000, 60.0, deaths=0, loss=0.01, max_hang=1.0, group=32)
+        yield Case(P.HIERARCHICAL, 10_000, 30.0, deaths=0, loss=0.01, max_hang=1.0, group=32)
 
 
 def overloaded(small: bool) -> Iterator[Case]:
@@ -74,7 +74,7 @@ def overloaded(small: bool) -> Iterator[Case]:
     members, seconds = (32, 120.0) if small else (128, 300.0)
     groups = [(protocol, members, seconds, 0) for protocol in (P.BRR, P.DBRR, P.HIERARCHICAL)]
     if not small:
-        groups.append((P.HIERARCHICAL, 10_000, 60.0, 32))
+        groups.append((P.HIERARCHICAL, 10_000, 30.0, 32))
     for protocol, members, seconds, group in groups:
         case = Case(
             protocol, members, seconds, 0, overload=0.1, stop=5.0, max_hang=2.0, group=group
