@@ -53,7 +53,7 @@ def large(small: bool) -> Iterator[Case]:
             seconds = 140.0 if protocol is P.ROUND_ROBIN else 48.0
             yield Case(protocol, members, seconds)
     # Small groups, whose members do little: it is the number of rounds that takes time.
-    yield Case(P.HIERARCHICAL, 100_000, 20.0, group=32, settle=2.0)
+    yield Case(P.HIERARCHICAL, 100_000, 24.0, group=32, settle=2.0)
 
 
 def lossy(small: bool) -> Iterator[Case]:
@@ -61,6 +61,8 @@ def lossy(small: bool) -> Iterator[Case]:
     for protocol in P:
         members, seconds = (32, 120.0) if small else (256, 600.0)
         yield Case(protocol, members, seconds, deaths=0, loss=0.01, max_hang=1.0)
+    if not small:
+        yield Case(P.HIERARCHICAL, 10_000, 30.0, deaths=0, loss=0.01, max_hang=1.0, group=32)
 
 
 def overloaded(small: bool) -> Iterator[Case]:
@@ -70,8 +72,13 @@ def overloaded(small: bool) -> Iterator[Case]:
     again at once. T_max_hang is 2 seconds.
     """
     members, seconds = (32, 120.0) if small else (128, 300.0)
-    for protocol in (P.BRR, P.DBRR, P.HIERARCHICAL):
-        case = Case(protocol, members, seconds, 0, overload=0.1, stop=5.0, max_hang=2.0)
+    groups = [(protocol, members, seconds, 0) for protocol in (P.BRR, P.DBRR, P.HIERARCHICAL)]
+    if not small:
+        groups.append((P.HIERARCHICAL, 10_000, 30.0, 32))
+    for protocol, members, seconds, group in groups:
+        case = Case(
+            protocol, members, seconds, 0, overload=0.1, stop=5.0, max_hang=2.0, group=group
+        )
         yield case
         yield replace(case, most_distrust=0)
 

