@@ -5,7 +5,8 @@ is shown when the first replica has written it. That needs no memory for lines o
 behind, and nothing is missing or twice when one of them dies.
 
 On stderr one replica alone may say something, such as a warning about its host or why it has
-failed. A line is known by its text there: it is shown as often as a replica has written it.
+failed. A line is known by its text there: it is shown as often as a replica has written it. So is
+what a replica has not completed at its end, unless others have written a line that begins like it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,12 @@ MOST_KEPT = 64 << 10
 
 MOST_BEHIND = 4096
 """Of so many lines of stderr it is known which a replica has not written yet; then of the last."""
+
+MOST_KNOWN = 128
+"""Of so many bytes of such a line it is known what they are."""
+
+Text = tuple[bytes, int]
+"""What a line of stderr is known by: how it begins, and its hash."""
 
 
 class ReplicaLines:
@@ -44,8 +51,8 @@ class ReplicaLines:
             self._replicas.setdefault(name, []).append(process)
         self._written: dict[Stream, int] = {}
         self._shown: dict[Stream, int] = {}
-        self._behind: dict[str, dict[int, int]] = {process: {} for process in ranks}
-        """How often each line was shown on stderr that a process has not written; by its hash."""
+        self._behind: dict[str, dict[Text, int]] = {process: {} for process in ranks}
+        """How often each line was shown on stderr that a process has not written."""
         self._begun: dict[Stream, bytearray] = {}
 
     def written(self, process: str, stream: str, block: bytes) -> tuple[str, bytes]:
@@ -78,7 +85,7 @@ class ReplicaLines:
     def _is_new_text(self, process: str, name: str, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written this one as often."""
         del stream
-        text, behind = hash(line), self._behind[process]
+        text, behind = (line[:MOST_KNOWN], hash(line)), self._behind[process]
         if times := behind.pop(text, 0):
             if times > 1:
                 behind[text] = times - 1
@@ -93,17 +100,23 @@ class ReplicaLines:
 
     def finish(self) -> Iterator[tuple[str, str, bytes]]:
         """Yield the name, the stream and what is left of lines that nobody has completed."""
-        lasts: dict[Stream, bytes] = {}
+        lasts: dict[Stream, list[bytes]] = {}
         for (process, stream), begun in self._begun.items():
-            key = self._names[process], stream
+            key, last = (self._names[process], stream), bytes(begun)
             if stream == "stderr":
-                is_ahead = not self._behind[process]
-            else:
-                is_ahead = self._written.get((process, stream), 0) == self._shown.get(key, 0)
-            if begun and is_ahead:  # else it has begun a line that was shown
-                lasts[key] = max(lasts.get(key, b""), bytes(begun), key=len)
-        for (name, stream), last in lasts.items():
-            yield name, stream, last
+                is_new = not any(known.startswith(last[:MOST_KNOWN])
+                                 for known, _ in self._behind[process])  # fmt: skip
+            else:  # else it has begun a line that was shown
+                is_new = self._written.get((process, stream), 0) == self._shown.get(key, 0)
+            if last and is_new:
+                lasts.setdefault(key, []).append(last)
+        for (name, stream), found in lasts.items():
+            longest = sorted(found, key=len, reverse=True)
+            kept: list[bytes] = []
+            for last in longest if stream == "stderr" else longest[:1]:
+                if not any(other.startswith(last) for other in kept):
+                    kept.append(last)
+            yield name, stream, b"\n".join(kept)
 
 
 def _end_of_line(output: bytearray, start: int, looked: int) -> int:
