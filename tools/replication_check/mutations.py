@@ -126,7 +126,7 @@ def _asks_no_newcomer(right: Callable[..., Any]) -> Callable[..., Any]:
         effects: list[Effect] = right(core, newcomers)
         if leads:
             core._leads, core._unheard = True, set()
-        return effects
+        return [] if leads else effects
 
     return join
 
@@ -175,7 +175,7 @@ MUTATIONS = {
         "join",
         _asks_no_newcomer,
         "one joins, then a test",
-        "same order",
+        "nothing left",
         is_quick=False,
     ),
 }

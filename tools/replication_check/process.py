@@ -98,7 +98,7 @@ class Process:
         elif name == "lost":
             self._do(self.core.lost(*facts), out)
         elif name == "data":
-            self._arrive(*facts, out)
+            self._arrive(out, *facts)
         elif name == "word":
             self._do(self.core.hear(*facts), out)
         elif name == "acknowledge":
@@ -167,7 +167,7 @@ class Process:
                 out.append((process, ("state", self.core.hand_over(), self.at, self.seen)))
 
     def _arrive(
-        self, process: int, stream: Any, number: int, content: Any, out: list[tuple[int, Packet]]
+        self, out: list[tuple[int, Packet]], process: int, stream: Any, number: int, content: Any
     ) -> None:
         if self.has_taken_over and stream[0][1] < self.core.epoch:
             self._do(self.core.discard(process, 100), out)
