@@ -7,6 +7,9 @@ behind, and nothing is missing or twice when one of them dies.
 On stderr one replica alone may say something, such as a warning about its host or why it has
 failed. A line is known by its text there: it is shown as often as a replica has written it. So is
 what a replica has not completed at its end, unless others have written a line that begins like it.
+
+A replica that was started again says in its stdout, before its own first line, how many lines the
+one had written whose state it has.
 """
 
 from __future__ import annotations
@@ -24,6 +27,9 @@ MOST_BEHIND = 4096
 
 MOST_KNOWN = 128
 """Of so many bytes of such a line it is known what they are."""
+
+MARK = b"\0lines before this one: "
+"""How a line of stdout begins that says only how many lines count as written before it."""
 
 Text = tuple[bytes, int]
 """What a line of stderr is known by: how it begins, and its hash."""
@@ -61,21 +67,16 @@ class ReplicaLines:
         A line that is not complete is kept: the process may die before it writes the rest.
         """
         name, begun = self._names[process], self._begun.setdefault((process, stream), bytearray())
-        looked = len(begun)
-        begun += block
         is_new = self._is_new_text if stream == "stderr" else self._is_new
-        shown, start = [], 0
-        while end := _end_of_line(begun, start, max(start, looked)):
-            line = bytes(memoryview(begun)[start:end])
-            if is_new(process, name, stream, line):
-                shown.append(line)
-            start = end
-        del begun[:start]
-        return name, b"".join(shown)
+        lines = cut_lines(begun, block)
+        return name, b"".join(line for line in lines if is_new(process, name, stream, line))
 
     def _is_new(self, process: str, name: str, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written as many."""
-        del line
+        _, mark, number = line.rpartition(MARK)  # it may follow the last words of one that died
+        if mark:
+            self._written[process, stream] = int(number)
+            return False
         count = self._written[process, stream] = self._written.get((process, stream), 0) + 1
         is_new = count > self._shown.get((name, stream), 0)
         if is_new:
@@ -117,6 +118,17 @@ class ReplicaLines:
                 if not any(other.startswith(last) for other in kept):
                     kept.append(last)
             yield name, stream, b"\n".join(kept)
+
+
+def cut_lines(begun: bytearray, block: bytes | memoryview) -> list[bytes]:
+    """Add a block to what is begun, and return and remove the lines that are complete."""
+    looked, start, lines = len(begun), 0, []
+    begun += block
+    while end := _end_of_line(begun, start, max(start, looked)):
+        lines.append(bytes(memoryview(begun)[start:end]))
+        start = end
+    del begun[:start]
+    return lines
 
 
 def _end_of_line(output: bytearray, start: int, looked: int) -> int:

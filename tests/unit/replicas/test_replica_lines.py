@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.replicas.lines import MOST_BEHIND, MOST_KEPT, ReplicaLines
+from runtime.replicas.lines import MARK, MOST_BEHIND, MOST_KEPT, ReplicaLines
 
 RANKS = {"0:0:0": 0, "0:0:1": 1, "0:1:0": 0, "0:1:1": 1, "0:2:0": 0, "0:2:1": 1}
 
@@ -105,3 +105,13 @@ def test_a_line_that_comes_in_many_pieces_is_shown_when_it_is_complete() -> None
         assert lines.written("0:1:0", "stdout", b"12345678") == ("0:0:0", b"")
     assert lines.written("0:1:0", "stdout", b"\nrest") == ("0:0:0", b"12345678" * 1000 + b"\n")
     assert list(lines.finish()) == [("0:0:0", "stdout", b"rest")]
+
+
+def test_a_replica_that_was_started_again_goes_on_at_the_line_it_says() -> None:
+    lines = ReplicaLines({"0:0:0": 0, "0:1:0": 0})
+    assert lines.written("0:0:0", "stdout", b"1\n2\nha")[1] == b"1\n2\n"
+    assert lines.written("0:1:0", "stdout", b"1\n2\n3\n4")[1] == b"3\n"
+    assert lines.written("0:0:0", "stdout", MARK + b"3\n4")[1] == b""
+    assert lines.written("0:0:0", "stdout", b"\n5\n")[1] == b"4\n5\n"
+    assert lines.written("0:1:0", "stdout", b"\n5\n6\n")[1] == b"6\n"
+    assert not list(lines.finish())
