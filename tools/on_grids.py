@@ -46,6 +46,7 @@ def descriptor(
     way: str = "",
     failures: str = "abort",
     replicas: int = 1,
+    restart: bool = False,
 ) -> str:
     """Return the descriptor that runs a script on a grid with this layout.
 
@@ -59,7 +60,8 @@ def descriptor(
     sites = sites.replace("<cluster>", f"<cluster>{way}", 1)
     return (
         f'<deployment name="try"><application script={quoteattr(script)} comm-world="{comm_world}"'
-        f' failures="{failures}" replicas="{replicas}">'
+        f' failures="{failures}" replicas="{replicas}"'
+        f' restart="{"yes" if restart else "no"}">'
         f"{words}</application><grid>{sites}</grid></deployment>"
     )
 

@@ -69,7 +69,12 @@ def read_line(words: Sequence[str]) -> Options:
         found.ranks, found.strategy, found.wait, found.credential, found.staging
     )
     one_line = OneLine(
-        program, bool(found.module), machine, options=pieces.options, replicas=found.replicas
+        program,
+        bool(found.module),
+        machine,
+        options=pieces.options,
+        replicas=found.replicas,
+        restart=found.restart,
     )
     return options_of(found, one_line, pieces.arguments)
 
@@ -89,6 +94,11 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "-r", dest="replicas", metavar="R", type=_count, default=1,
         help="each rank is R processes on different peers, and goes on while one of them lives",
+    )  # fmt: skip
+    parser.add_argument(
+        "--restart", action="store_true",
+        help="start replicas again that have died while their peer has not: they join the others"
+        " when the program calls MPI.Checkpoint",
     )  # fmt: skip
     parser.add_argument(
         "-a", dest="strategy", metavar="STRATEGY", default="",

@@ -53,7 +53,8 @@ class OneLineRequest:
     it has without being told. `python` starts front-ends on other machines. `variables`
     are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
     bring home. `failures` and what begins with `recovery` say what the loss of a
-    rank means, if it is said, `replicas` how many processes each rank is.
+    rank means, if it is said, `replicas` how many processes each rank is, and
+    `restart` whether lost ones are started again.
     """
 
     name: str
@@ -69,6 +70,7 @@ class OneLineRequest:
     recovery: str = ""
     recovery_messages: str = ""
     replicas: int = 1
+    restart: bool = False
 
 
 def compose(request: OneLineRequest) -> str:
@@ -96,6 +98,7 @@ def _application(request: OneLineRequest) -> Iterator[str]:
         ("recovery", request.recovery),
         ("recovery-messages", request.recovery_messages),
         ("replicas", str(request.replicas) if request.replicas > 1 else ""),
+        ("restart", "yes" if request.restart else ""),
     )
     head = f"<application {_pairs(*said, *losses)}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]

@@ -220,6 +220,7 @@ class Application:
     recovery: str = ""
     recovery_messages: str = ""
     replicas: int = 1
+    restart: bool = False
 
     @property
     def goes_on(self) -> bool:

@@ -56,6 +56,15 @@ class Everybody:
         """The rank of this process in COMM_GRID, or what it has instead in place of a lost one."""
         return max(at for at, one in enumerate(self.residents) if one.identifier == self.me)
 
+    @property
+    def place(self) -> int:
+        """The index of the process that was the first to have the rank of this one."""
+        return self.place_of(self.me)
+
+    def place_of(self, rank: Identifier) -> int:
+        """Return the index of the process that was the first to have a rank."""
+        return next(at for at, one in enumerate(self.residents) if one.identifier == rank)
+
     def cluster_name(self, rank: Identifier) -> str:
         """Return the name that the user gave the cluster of a rank, with that of its site."""
         site = self.grid.sites[rank.site]

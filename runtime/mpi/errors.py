@@ -69,6 +69,17 @@ class OutOfStep(GridMPIError):
     """The members of a communicator do not make the same collectives, or one failed in its call."""
 
 
+class NotJoined(GridMPIError):
+    """A process that was started again has called MPI before its first checkpoint."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this process was started again in place of a lost replica, and has not joined yet",
+            cure="Call MPI.Checkpoint before anything else of MPI: it returns what the program had"
+            " kept, or what it was given where there is nothing",
+        )
+
+
 class NotOnTheGrid(GridMPIError, NotImplementedError):
     """What native MPI can do inside a cluster, but nobody over several MPIs."""
 

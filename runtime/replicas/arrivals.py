@@ -28,9 +28,7 @@ class Arrivals:
         self, process: int, stream: Stream, number: int, message: Any, size: int
     ) -> list[Effect]:
         """Deliver a message, or discard one that was delivered before."""
-        self._arrived[process] = self._unsaid[process] = self._arrived.get(process, 0) + 1
-        self.unsaid += 1
-        self.unsaid_bytes += size
+        self.count(process, size)
         expected = self.history.get(stream, 0)
         if number < expected:
             return []
@@ -40,6 +38,12 @@ class Arrivals:
             )
         self.history[stream] = number + 1
         return [Deliver(stream, number, message)]
+
+    def count(self, process: int, size: int) -> None:
+        """Count a message, which is to be acknowledged."""
+        self._arrived[process] = self._unsaid[process] = self._arrived.get(process, 0) + 1
+        self.unsaid += 1
+        self.unsaid_bytes += size
 
     def acknowledge(self, is_wanted: Callable[[int], bool]) -> list[Effect]:
         """Tell senders how many of their messages have come, if they want to know that."""

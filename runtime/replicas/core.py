@@ -30,17 +30,28 @@ class Replication:
     """
 
     def __init__(
-        self, me: int, ranks: Sequence[Sequence[int]], limits: ReplicationLimits | None = None
+        self,
+        me: int,
+        ranks: Sequence[Sequence[int]],
+        limits: ReplicationLimits | None = None,
+        *,
+        restarts: bool = False,
     ) -> None:
-        """Begin as process `me`; `ranks` has the processes of each rank, the first master first."""
+        """Begin as process `me`; `ranks` has the processes of each rank, the first master first.
+
+        With `restarts` others may `join` in place of lost ones.
+        """
         self._limits = limits = limits or ReplicationLimits()
         self._roster = Roster(me, ranks)
-        self._sends = Sends(self._roster, limits)
+        self._sends = Sends(self._roster, limits, restarts=restarts)
         self._arrivals = Arrivals()
         self._decisions = Decisions(self._roster, limits)
         self._master = self._roster.master  # the last that was heard of
         self._leads = self._master == me
         self._unheard: set[int] = set()  # who has to answer before this process leads
+        self._restarts = restarts
+        self.epoch = 0
+        """How often others have joined. It belongs to the context of all messages sent since."""
 
     # ------------------------------------------------------------------------------- who is who
 
@@ -114,6 +125,54 @@ class Replication:
         effects = self._decisions.teach() + self._sends.commit()
         return [*effects, *self._transmit(), Lead()]
 
+    # ------------------------------------------------------------------------ others that join
+
+    @property
+    def may_hand_over(self) -> bool:
+        """Whether what the program has done so far is done for good, whoever dies.
+
+        Before it is handed over to another process the program has to be where nothing is open: all
+        that was sent to it was received, and no request is under way.
+        """
+        decisions = self._decisions
+        return self._sends.is_settled and (not self._leads or decisions.settled == decisions.made)
+
+    def join(self, newcomers: Sequence[tuple[int, int]]) -> list[Effect]:
+        """Count processes among the replicas of ranks, from this place in the program on.
+
+        Each of `newcomers` is a process and its rank. The programs of all replicas of all ranks say
+        so at the same place, behind which messages are those of another epoch. A replica of a rank
+        that gets one gives it what it has to `hand_over` after that.
+        """
+        self.epoch += 1
+        added = [one for one, rank in newcomers if self._roster.add(one, rank)]
+        twins = [one for one in added if one in self._roster.twins]
+        self._decisions.join(twins)
+        if not twins or self._master != self._roster.me:
+            return []
+        # One that has died may have handed over too, and have decided more since.
+        self._leads = False
+        self._unheard.update(twins)
+        return [Tell(twin, ("succeeds", self._decisions.made)) for twin in twins]
+
+    def hand_over(self) -> tuple[Any, ...]:
+        """Return plain values with which `take_over` makes the core of one that has joined."""
+        return self.epoch, tuple(self._roster.ranks), self._decisions.hand_over()
+
+    @classmethod
+    def take_over(
+        cls, me: int, handed: tuple[Any, ...], limits: ReplicationLimits | None = None
+    ) -> Replication:
+        """Begin as a process that joins another replica of its rank, where that has handed over.
+
+        What has come for it before, and who has died, is to be told now.
+        """
+        epoch, ranks, asked = handed
+        core = cls(me, ranks, limits, restarts=True)
+        core.epoch = epoch
+        core._decisions.take_over(asked)
+        return core
+
     # --------------------------------------------------------------------------------- messages
 
     def send(self, stream: Stream, message: Any, size: int) -> tuple[int, list[Effect]]:
@@ -134,6 +193,11 @@ class Replication:
             return number, self._sends.transmit_one(stream, number, message) + self._commit()
         return number, self._sends.back_up(stream, number, message, size, after)
 
+    def discard(self, process: int, size: int = 0) -> list[Effect]:
+        """Record a message of an earlier epoch, when this process was no replica yet."""
+        self._arrivals.count(process, size)
+        return self._acknowledge_if_many()
+
     def arrive(
         self, process: int, stream: Stream, number: int, message: Any, size: int = 0
     ) -> list[Effect]:
@@ -146,11 +210,13 @@ class Replication:
         Raises:
             ReplicationError: an earlier message of the stream has not come.
         """
+        effects = self._arrivals.arrive(process, stream, number, message, size)
+        return effects + self._acknowledge_if_many()
+
+    def _acknowledge_if_many(self) -> list[Effect]:
         arrivals, limits = self._arrivals, self._limits
-        effects = arrivals.arrive(process, stream, number, message, size)
-        if arrivals.unsaid >= limits.batch or arrivals.unsaid_bytes >= limits.batch_bytes:
-            effects += self.acknowledge()
-        return effects
+        is_many = arrivals.unsaid >= limits.batch or arrivals.unsaid_bytes >= limits.batch_bytes
+        return self.acknowledge() if is_many else []
 
     @property
     def has_to_acknowledge(self) -> bool:
@@ -206,9 +272,9 @@ class Replication:
         if name == "arrived":
             self._sends.acknowledged(process, *facts)
             return self._commit()
-        if self._leads or process in self._unheard:
+        if self._master == self._roster.me:
             return self._hear_as_master(process, name, facts)
-        if name == "succeeds" and self._roster.is_before(self._master, process):
+        if name == "succeeds" and self._is_next(process):
             self._master = process
             return [Tell(process, ("facts", *self._decisions.facts(*facts)))]
         if process != self._master:
@@ -219,13 +285,18 @@ class Replication:
         return self._decisions.heard(place, settled, (made[0], made[1], made[2]))
 
     def _hear_as_master(self, process: int, name: str, facts: list[Any]) -> list[Effect]:
-        if self._leads:
-            return self._decisions.known(process, *facts) + self._transmit()
+        if name == "known":
+            effects = self._decisions.known(process, *facts)
+            return effects + self._transmit() if self._leads else effects
         if name != "facts":
             return []
         self._unheard.remove(process)
         effects = self._decisions.learn(process, *facts)
         return effects if self._unheard else effects + self._lead()
+
+    def _is_next(self, process: int) -> bool:
+        """Tell whether a process may say that it is the master, once more or after another one."""
+        return process == self._master or self._roster.is_before(self._master, process)
 
     def answer(self) -> list[Effect]:
         """Tell the master which decisions have come; it may hold messages back until then.
@@ -238,5 +309,7 @@ class Replication:
 
     def _wants_to_know(self, process: int) -> bool:
         """Tell whether a sender lives and has replicas to whom it commits."""
+        if self._restarts:
+            return self._roster.is_living(process)
         living = self._roster.living[self._roster.rank_of[process]]
         return process in living and len(living) > 1

@@ -123,6 +123,23 @@ class Decisions:
         while self._recent and self.made - len(self._recent) < settled:
             self._recent.popleft()
 
+    # ------------------------------------------------------------------------ other processes join
+
+    def join(self, twins: Iterable[int]) -> None:
+        """Count others among the replicas; the program has asked for no decision that is open."""
+        for twin in twins:
+            self._known_by[twin] = self._used_by[twin] = self._used
+
+    def hand_over(self) -> tuple[tuple[Hashable, int], ...]:
+        """Return how many decisions of each sequence the program has asked for."""
+        return tuple(self._asked.items())
+
+    def take_over(self, asked: Iterable[tuple[Hashable, int]]) -> None:
+        """Be where another replica is, whose program has all that it has asked for."""
+        self._asked = dict(asked)
+        self.made = self._used = sum(self._asked.values())
+        self._said = (self.made, self._used)
+
     def lost(self, twin: int, *, leads: bool) -> list[Effect]:
         """Wait for no word of a replica that is dead; the roster has lost it."""
         before = min(self._known_by.pop(twin), self.settled)

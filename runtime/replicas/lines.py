@@ -5,7 +5,11 @@ is shown when the first replica has written it. That needs no memory for lines o
 behind, and nothing is missing or twice when one of them dies.
 
 On stderr one replica alone may say something, such as a warning about its host or why it has
-failed. A line is known by its text there: it is shown as often as a replica has written it.
+failed. A line is known by its text there: it is shown as often as a replica has written it. So is
+what a replica has not completed at its end, unless others have written a line that begins like it.
+
+A replica that was started again says in its stdout, before its own first line, how many lines the
+one had written whose state it has.
 """
 
 from __future__ import annotations
@@ -20,6 +24,15 @@ MOST_KEPT = 64 << 10
 
 MOST_BEHIND = 4096
 """Of so many lines of stderr it is known which a replica has not written yet; then of the last."""
+
+MOST_KNOWN = 128
+"""Of so many bytes of such a line it is known what they are."""
+
+MARK = b"\0lines before this one: "
+"""How a line of stdout begins that says only how many lines count as written before it."""
+
+Text = tuple[bytes, int]
+"""What a line of stderr is known by: how it begins, and its hash."""
 
 
 class ReplicaLines:
@@ -44,8 +57,8 @@ class ReplicaLines:
             self._replicas.setdefault(name, []).append(process)
         self._written: dict[Stream, int] = {}
         self._shown: dict[Stream, int] = {}
-        self._behind: dict[str, dict[int, int]] = {process: {} for process in ranks}
-        """How often each line was shown on stderr that a process has not written; by its hash."""
+        self._behind: dict[str, dict[Text, int]] = {process: {} for process in ranks}
+        """How often each line was shown on stderr that a process has not written."""
         self._begun: dict[Stream, bytearray] = {}
 
     def written(self, process: str, stream: str, block: bytes) -> tuple[str, bytes]:
@@ -54,21 +67,16 @@ class ReplicaLines:
         A line that is not complete is kept: the process may die before it writes the rest.
         """
         name, begun = self._names[process], self._begun.setdefault((process, stream), bytearray())
-        looked = len(begun)
-        begun += block
         is_new = self._is_new_text if stream == "stderr" else self._is_new
-        shown, start = [], 0
-        while end := _end_of_line(begun, start, max(start, looked)):
-            line = bytes(memoryview(begun)[start:end])
-            if is_new(process, name, stream, line):
-                shown.append(line)
-            start = end
-        del begun[:start]
-        return name, b"".join(shown)
+        lines = cut_lines(begun, block)
+        return name, b"".join(line for line in lines if is_new(process, name, stream, line))
 
     def _is_new(self, process: str, name: str, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written as many."""
-        del line
+        _, mark, number = line.rpartition(MARK)  # it may follow the last words of one that died
+        if mark:
+            self._written[process, stream] = int(number)
+            return False
         count = self._written[process, stream] = self._written.get((process, stream), 0) + 1
         is_new = count > self._shown.get((name, stream), 0)
         if is_new:
@@ -78,7 +86,7 @@ class ReplicaLines:
     def _is_new_text(self, process: str, name: str, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written this one as often."""
         del stream
-        text, behind = hash(line), self._behind[process]
+        text, behind = (line[:MOST_KNOWN], hash(line)), self._behind[process]
         if times := behind.pop(text, 0):
             if times > 1:
                 behind[text] = times - 1
@@ -93,17 +101,34 @@ class ReplicaLines:
 
     def finish(self) -> Iterator[tuple[str, str, bytes]]:
         """Yield the name, the stream and what is left of lines that nobody has completed."""
-        lasts: dict[Stream, bytes] = {}
+        lasts: dict[Stream, list[bytes]] = {}
         for (process, stream), begun in self._begun.items():
-            key = self._names[process], stream
+            key, last = (self._names[process], stream), bytes(begun)
             if stream == "stderr":
-                is_ahead = not self._behind[process]
-            else:
-                is_ahead = self._written.get((process, stream), 0) == self._shown.get(key, 0)
-            if begun and is_ahead:  # else it has begun a line that was shown
-                lasts[key] = max(lasts.get(key, b""), bytes(begun), key=len)
-        for (name, stream), last in lasts.items():
-            yield name, stream, last
+                is_new = not any(known.startswith(last[:MOST_KNOWN])
+                                 for known, _ in self._behind[process])  # fmt: skip
+            else:  # else it has begun a line that was shown
+                is_new = self._written.get((process, stream), 0) == self._shown.get(key, 0)
+            if last and is_new:
+                lasts.setdefault(key, []).append(last)
+        for (name, stream), found in lasts.items():
+            longest = sorted(found, key=len, reverse=True)
+            kept: list[bytes] = []
+            for last in longest if stream == "stderr" else longest[:1]:
+                if not any(other.startswith(last) for other in kept):
+                    kept.append(last)
+            yield name, stream, b"\n".join(kept)
+
+
+def cut_lines(begun: bytearray, block: bytes | memoryview) -> list[bytes]:
+    """Add a block to what is begun, and return and remove the lines that are complete."""
+    looked, start, lines = len(begun), 0, []
+    begun += block
+    while end := _end_of_line(begun, start, max(start, looked)):
+        lines.append(bytes(memoryview(begun)[start:end]))
+        start = end
+    del begun[:start]
+    return lines
 
 
 def _end_of_line(output: bytearray, start: int, looked: int) -> int:

@@ -18,10 +18,12 @@ class Roster:
     def __init__(self, me: int, ranks: Sequence[Sequence[int]]) -> None:
         """Know the processes of each rank, in the order in which they become master."""
         self.me = me
-        self.living = [tuple(processes) for processes in ranks]
+        self.ranks = [tuple(processes) for processes in ranks]
+        """All that have ever been replicas of each rank, in that order."""
+        self.living = list(self.ranks)
         self.rank_of = {one: rank for rank, processes in enumerate(ranks) for one in processes}
         self.rank = self.rank_of[me]
-        self._order = list(ranks[self.rank])
+        self._gone: set[int] = set()
         self.twins: tuple[int, ...] = ()
         """The other living replicas of the own rank."""
         self._find_twins()
@@ -31,10 +33,21 @@ class Roster:
         """The master of the own rank."""
         return self.living[self.rank][0]
 
+    def add(self, process: int, rank: int) -> bool:
+        """Count a process among the replicas of a rank, as the last one; False if it is dead."""
+        self.ranks[rank] += (process,)
+        self.rank_of[process] = rank
+        if process in self._gone:
+            return False
+        self.living[rank] += (process,)
+        self._find_twins()
+        return True
+
     def remove(self, process: int) -> bool:
-        """Record that a process is dead; False if that is known."""
-        rank = self.rank_of[process]
-        if not self.is_living(process):
+        """Record that a process is dead; False if that is known, or it is no replica yet."""
+        self._gone.add(process)
+        rank = self.rank_of.get(process)
+        if rank is None or process not in self.living[rank]:
             return False
         self.living[rank] = tuple(one for one in self.living[rank] if one != process)
         self._find_twins()
@@ -42,11 +55,12 @@ class Roster:
 
     def is_living(self, process: int) -> bool:
         """Tell whether a process lives as far as is known."""
-        return process in self.living[self.rank_of[process]]
+        return process not in self._gone
 
     def is_before(self, process: int, other: int) -> bool:
         """Tell whether one replica of the own rank is master before another one, who lives."""
-        return self.is_living(other) and self._order.index(process) < self._order.index(other)
+        order = self.ranks[self.rank]
+        return self.is_living(other) and order.index(process) < order.index(other)
 
     def _find_twins(self) -> None:
         self.twins = tuple(one for one in self.living[self.rank] if one != self.me)

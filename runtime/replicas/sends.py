@@ -50,8 +50,9 @@ class _OnItsWay:
 class Sends:
     """The messages that one process sends for its rank."""
 
-    def __init__(self, roster: Roster, limits: ReplicationLimits) -> None:
+    def __init__(self, roster: Roster, limits: ReplicationLimits, *, restarts: bool) -> None:
         self._roster = roster
+        self._restarts = restarts
         self._limits = limits
         self.counts: dict[Stream, int] = {}
         """How many messages of each stream the program has sent here."""
@@ -74,6 +75,11 @@ class Sends:
     def is_committed(self, stream: Stream, number: int) -> bool:
         """Tell whether every receiver has a message already."""
         return number < self.log.get(stream, 0)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every receiver has all that was sent, as far as this process has to know."""
+        return not self.backup and not any(self._ways.values())
 
     def back_up(
         self, stream: Stream, number: int, message: Any, size: int, after: int
@@ -106,7 +112,7 @@ class Sends:
         for process in receivers:
             count = self._transmitted.get(process, 0)
             self._transmitted[process] = count + 1
-            if self._roster.twins:
+            if self._roster.twins or self._restarts:
                 self._ways.setdefault(process, deque()).append((count, on_its_way))
         if not receivers:
             self._commit(stream, number)
@@ -123,8 +129,9 @@ class Sends:
         """Wait for no word of a process that is dead."""
         for _, on_its_way in self._ways.pop(process, ()):
             self._arrived(process, on_its_way)
-        if not self._roster.twins:
+        if not (self._roster.twins or self._restarts):
             self._ways.clear()
+        if not self._roster.twins:
             self._commits.clear()
 
     def _arrived(self, process: int, on_its_way: _OnItsWay) -> None:

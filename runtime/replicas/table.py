@@ -45,6 +45,11 @@ class ReplicaTable:
     replicas: int
     """How many each rank has at first."""
 
+    @property
+    def size(self) -> int:
+        """How many processes there are at first."""
+        return self.ranks * self.replicas
+
     def replica_at(self, process: int) -> Replica:
         """Return which replica of which rank a process is."""
         number, rank = divmod(process, self.ranks)
@@ -56,7 +61,7 @@ class ReplicaTable:
 
     def processes_of(self, rank: int) -> tuple[int, ...]:
         """Return the indexes of all replicas of a rank, by their numbers."""
-        return tuple(range(rank, self.ranks * self.replicas, self.ranks))
+        return tuple(range(rank, self.size, self.ranks))
 
 
 def replica_table(sizes: Sequence[int], replicas: int) -> ReplicaTable:

@@ -513,8 +513,12 @@ class RunState:
         yield from self._finish_if_closed()
 
     def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
-        """A rank ends after the run was stopped; it may be why it had to be."""
+        """A rank ends after the run was stopped; it may be why it had to be.
+
+        A replica is not, once each rank has a result: it was behind, or was started again too late.
+        """
         is_wanted = self.failures.knows(event.rank) or not self.failures.is_explained
+        is_wanted &= not self.outline.replicas or bool(self._ranks_without_result())
         if self._outcome is None and not self.steered and is_wanted:
             self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
         yield from self._show_end(event)

@@ -36,11 +36,19 @@ def grid(tmp_path: Path, way: str) -> Grid:  # noqa: F811 - the fixture
         stderr: bool = False,
         failures: str = "abort",
         replicas: int = 1,
+        restart: bool = False,
     ) -> Lines:
         (tmp_path / "program.py").write_text(textwrap.dedent(program), encoding="utf-8")
         (tmp_path / "grid.xml").write_text(
             descriptor(
-                layout, "program.py", (), comm_world, way=way, failures=failures, replicas=replicas
+                layout,
+                "program.py",
+                (),
+                comm_world,
+                way=way,
+                failures=failures,
+                replicas=replicas,
+                restart=restart,
             )
         )
         done = subprocess.run(

@@ -115,10 +115,27 @@ def _does_not_say_lead(right: Callable[..., Any]) -> Callable[..., Any]:
     return lead
 
 
+def _always(right: Callable[..., Any]) -> Callable[..., Any]:
+    del right
+    return lambda _: True
+
+
+def _asks_no_newcomer(right: Callable[..., Any]) -> Callable[..., Any]:
+    def join(core: Replication, newcomers: Any) -> list[Effect]:
+        leads = core.leads
+        effects: list[Effect] = right(core, newcomers)
+        if leads:
+            core._leads, core._unheard = True, set()
+        return [] if leads else effects
+
+    return join
+
+
 MESSAGE = "one message"
 ANY = "from any of two"
 TAGS = "two tags in the order of the program"
 TEST = "a test before an answer"
+JOINS = "one joins a single one"
 
 MUTATIONS = {
     "commits when sent, not when acknowledged": Mutation(
@@ -149,5 +166,16 @@ MUTATIONS = {
     ),
     "listens to a master that has a successor": Mutation(
         Replication, "hear", _listens_to_the_dead, TEST, "same order", is_quick=False
+    ),
+    "hands over what may still be lost": Mutation(
+        Replication, "may_hand_over", _always, JOINS, "no"
+    ),
+    "asks nobody who has joined": Mutation(
+        Replication,
+        "join",
+        _asks_no_newcomer,
+        "one joins, then a test",
+        "nothing left",
+        is_quick=False,
     ),
 }

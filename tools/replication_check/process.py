@@ -5,7 +5,9 @@ A program is a tuple of operations:
 - `("send", to, tag)` sends what the program has seen so far;
 - `("receive", source, tag)` waits for a message; without a tag, for the next one of that rank;
 - `("any", tag)` waits for a message from any rank, which is a decision;
-- `("test", source, tag)` looks whether a message is there, and takes it; that is a decision too.
+- `("test", source, tag)` looks whether a message is there, and takes it; that is a decision too;
+- `("join", (process, rank), ...)` lets processes join, which go on behind this place. All programs
+  have it, once at most, and each has received there what the others have sent before it.
 
 What the program has seen is in `seen`. Since it is in what the program sends, replicas that have
 seen different things cannot send the same message.
@@ -38,6 +40,30 @@ Emitted = tuple[tuple[int, int], ...]
 
 
 @dataclass
+class Newcomer:
+    """A process that has not joined yet: what comes meanwhile is for afterwards."""
+
+    me: int
+    program: Program
+    limits: ReplicationLimits
+    later: tuple[Packet, ...] = ()
+
+    def react(self, event: Packet) -> tuple[Process | Newcomer, list[tuple[int, Packet]]]:
+        """Let something happen to it; return what it is then, and what it puts on which link."""
+        name, *facts = event
+        if name != "state":
+            self.later += (event,)
+            return self, []
+        handed, at, seen = facts
+        core = Replication.take_over(self.me, handed, self.limits)
+        process = Process(core, self.program, at, seen, has_taken_over=True)
+        out = []
+        for one in self.later:
+            out += process.react(one)
+        return process, out
+
+
+@dataclass
 class Process:
     """A process that runs a program; `react` changes it and says what it puts on which link."""
 
@@ -55,6 +81,8 @@ class Process:
     decided: Any = UNKNOWN
     delivered: dict[Any, int] = field(default_factory=dict)
     """How often each message was delivered."""
+    has_taken_over: bool = False
+    """Whether it has joined instead of beginning."""
 
     @property
     def has_ended(self) -> bool:
@@ -70,7 +98,7 @@ class Process:
         elif name == "lost":
             self._do(self.core.lost(*facts), out)
         elif name == "data":
-            self._do(self.core.arrive(*facts), out)
+            self._arrive(out, *facts)
         elif name == "word":
             self._do(self.core.hear(*facts), out)
         elif name == "acknowledge":
@@ -88,6 +116,8 @@ class Process:
             return True
         if name == "receive":
             return self._first(*facts) is not None
+        if name == "join":
+            return self.core.may_hand_over
         if self.asked is None:
             return True
         if self.decided is UNKNOWN:
@@ -107,9 +137,13 @@ class Process:
             content = (self.at, self.seen)
             rank = self.core._roster.rank
             self.waits_for = content
-            _, effects = self.core.send(("world", rank, to, tag), content, 100)
+            stream = (("world", self.core.epoch), rank, to, tag)
+            _, effects = self.core.send(stream, content, 100)
             self.at += 1
             self._do(effects, out)
+        elif name == "join":
+            self.at += 1
+            self._let_join(facts, out)
         elif name == "receive":
             self._take(*facts)
         elif self.asked is None:
@@ -125,6 +159,20 @@ class Process:
             self._next()
         else:
             self._take(self._source(), facts[-1])
+
+    def _let_join(self, newcomers: list[tuple[int, int]], out: list[tuple[int, Packet]]) -> None:
+        self._do(self.core.join(newcomers), out)
+        for process, rank in newcomers:
+            if rank == self.core._roster.rank:
+                out.append((process, ("state", self.core.hand_over(), self.at, self.seen)))
+
+    def _arrive(
+        self, out: list[tuple[int, Packet]], process: int, stream: Any, number: int, content: Any
+    ) -> None:
+        if self.has_taken_over and stream[0][1] < self.core.epoch:
+            self._do(self.core.discard(process, 100), out)
+        else:
+            self._do(self.core.arrive(process, stream, number, content), out)
 
     def _source(self) -> int:
         name, *facts = self.program[self.at]
@@ -213,16 +261,24 @@ class Processes:
         ranks: tuple[tuple[int, ...], ...],
         program: Program,
         limits: ReplicationLimits,
+        *,
+        restarts: bool,
     ) -> int:
-        """Return the number of a process that has not begun."""
-        return self._number(Process(Replication(me, ranks, limits), program))
+        """Return the number of a process that has not begun; it joins later if it is in no rank."""
+        if not any(me in several for several in ranks):
+            return self._number(Newcomer(me, program, limits))
+        return self._number(Process(Replication(me, ranks, limits, restarts=restarts), program))
 
     def react(self, state: int, packet: int) -> tuple[int, Emitted]:
         """Return the state after an event, and the numbers of what was put on links."""
         known = self._follows.get((state, packet))
         if known is None:
             process = copy.deepcopy(self._states.values[state])
-            out = process.react(self.packets.values[packet])
+            event = self.packets.values[packet]
+            if isinstance(process, Newcomer):
+                process, out = process.react(event)
+            else:
+                out = process.react(event)
             emitted = tuple((to, self.packets.of(one)) for to, one in out)
             known = self._follows[state, packet] = self._number(process), emitted
         return known
@@ -232,21 +288,23 @@ class Processes:
         known = self._own_events.get(state)
         if known is None:
             process = self._states.values[state]
+            if isinstance(process, Newcomer):
+                return ()
             steps = (self.step,) if process.can_step() else ()
             words = (self.acknowledge,) if process.core.has_to_acknowledge else ()
             known = self._own_events[state] = steps + words
         return known
 
     def get(self, state: int) -> Process | None:
-        """Return the process in a state; None if it is dead."""
-        process: Process | None = self._states.values[state]
-        return process
+        """Return the process in a state; None if it is dead or has not joined."""
+        process: Process | Newcomer | None = self._states.values[state]
+        return None if isinstance(process, Newcomer) else process
 
     def __len__(self) -> int:
         """Return in how many states processes have been."""
         return len(self._states.values)
 
-    def _number(self, process: Process) -> int:
+    def _number(self, process: Process | Newcomer) -> int:
         return self._states.of(process, frozen_form(process))
 
 

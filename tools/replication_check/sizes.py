@@ -84,5 +84,60 @@ SIZES = {
             1,
             _ROOM_FOR_ONE,
         ),
+        Size(
+            "one joins a single one",
+            (
+                (("send", 1, 0), ("join", (1, 0)), ("send", 1, 0), ("receive", 1, 0)),
+                (("receive", 0, 0), ("join", (1, 0)), ("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 1),
+            1,
+            newcomers=(1, 0),
+        ),
+        Size(
+            "one joins two",
+            (
+                (("send", 1, 0), ("join", (2, 0)), ("send", 1, 0), ("receive", 1, 0)),
+                (("receive", 0, 0), ("join", (2, 0)), ("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (3, 1),
+            2,
+            is_quick=False,
+            newcomers=(1, 0),
+        ),
+        Size(
+            "one joins in each rank",
+            (
+                (("send", 1, 0), ("join", (1, 0), (3, 1)), ("send", 1, 0), ("receive", 1, 0)),
+                (("receive", 0, 0), ("join", (1, 0), (3, 1)), ("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 2),
+            2,
+            _AT_ONCE,
+            is_quick=False,
+            newcomers=(1, 1),
+        ),
+        Size(
+            "one joins the receivers",
+            (
+                (("send", 1, 0), ("join", (3, 1)), ("send", 1, 0)),
+                (("receive", 0, 0), ("join", (3, 1)), ("receive", 0, 0)),
+            ),
+            (2, 2),
+            2,
+            is_quick=False,
+            newcomers=(0, 1),
+        ),
+        Size(
+            "one joins, then a test",
+            (
+                (("test", 1, 0), ("join", (2, 0)), ("test", 1, 1), ("send", 1, 1)),
+                (("join", (2, 0)), ("send", 0, 1), ("receive", 0, 1)),
+            ),
+            (3, 1),
+            2,
+            is_quick=False,
+            newcomers=(1, 0),
+        ),
     )
 }

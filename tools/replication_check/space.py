@@ -28,6 +28,8 @@ class Size:
     limits: ReplicationLimits = field(default_factory=ReplicationLimits)
     is_quick: bool = True
     """Whether it takes a few seconds only."""
+    newcomers: tuple[int, ...] = ()
+    """How many of the last replicas of each rank join later; the programs say when."""
 
     @property
     def ranks(self) -> tuple[tuple[int, ...], ...]:
@@ -37,6 +39,12 @@ class Size:
             ranks.append(tuple(range(first, first + count)))
             first += count
         return tuple(ranks)
+
+    @property
+    def first_ranks(self) -> tuple[tuple[int, ...], ...]:
+        """The processes of each rank at the beginning."""
+        late = self.newcomers or (0,) * len(self.replicas)
+        return tuple(one[: len(one) - left] for one, left in zip(self.ranks, late, strict=True))
 
 
 @dataclass
@@ -73,7 +81,13 @@ class Space:
         self._longer: dict[tuple[int, int], int] = {}
         self.begin: State = (
             *(
-                self.processes.begin(me, self.ranks, size.programs[rank], size.limits)
+                self.processes.begin(
+                    me,
+                    size.first_ranks,
+                    size.programs[rank],
+                    size.limits,
+                    restarts=bool(size.newcomers),
+                )
                 for me, rank in enumerate(self.rank_of)
             ),
             *(0 for _ in self._links),
@@ -125,7 +139,11 @@ class Space:
         state[place] = longer
 
     def _may_crash(self, state: State, me: int) -> bool:
-        return bool(state[me]) and sum(state[one] > 0 for one in self.ranks[self.rank_of[me]]) > 1
+        """Tell whether a process may die: not the last one that has what its rank has done."""
+        several = self.ranks[self.rank_of[me]]
+        return bool(state[me]) and any(
+            self.processes.get(state[one]) is not None for one in several if one != me
+        )
 
     def _crash(self, state: list[int], me: int) -> State:
         state[me] = 0

@@ -73,6 +73,7 @@ def document_of(
                 results=tuple(results),
                 failures=one_line.failures,
                 replicas=one_line.replicas or 1,
+                restart=one_line.restart,
                 recovery=one_line.recovery,
                 recovery_messages=one_line.recovery_messages,
             )

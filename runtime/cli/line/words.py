@@ -22,7 +22,7 @@ class OneLine:
 
     `python` is that of the machine's hosts, `options` are the words before the program, `failures`
     and what begins with `recovery` say what the loss of a rank means, `replicas` how many processes
-    each rank is, 0 if unsaid.
+    each rank is, 0 if unsaid, and `restart` whether lost ones are started again.
     """
 
     program: str
@@ -34,6 +34,7 @@ class OneLine:
     recovery: str = ""
     recovery_messages: str = ""
     replicas: int = 0
+    restart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,11 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         help="each rank is R processes on different hosts or clusters, and goes on while one of"
         " them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
     )  # fmt: skip
+    group.add_argument(
+        "--restart", action="store_true",
+        help="start replicas again that have died: they join the others when the program calls"
+        " MPI.Checkpoint",
+    )  # fmt: skip
     _add_recovery(group)
 
 
@@ -144,7 +150,7 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
         return None
     machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
     words = pieces.options
-    losses = found.failures, found.recovery, found.recovery_messages, found.replicas
+    losses = found.failures, found.recovery, found.recovery_messages, found.replicas, found.restart
     return OneLine(program, bool(found.module), machine, found.python, words, *losses)
 
 
@@ -182,7 +188,7 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
         )
-    for name in ("failures", "recovery", "recovery_messages", "replicas"):
+    for name in ("failures", "recovery", "recovery_messages", "replicas", "restart"):
         if getattr(found, name) and not program:
             option = name.replace("_", "-")
             return (

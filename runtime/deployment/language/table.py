@@ -119,6 +119,14 @@ _APPLICATION = ElementType(
             most=16,
         ),
         Attribute(
+            "restart",
+            ValueKind.CHOICE,
+            "Whether a replica that has died is started again where it was, and joins the others "
+            "when the program calls `MPI.Checkpoint`. Of use with `replicas` only.",
+            default="no",
+            choices=("yes", "no"),
+        ),
+        Attribute(
             "recovery",
             ValueKind.CHOICE,
             "What `Dup`, `Split` and `Create` make of a communicator that has lost ranks: one of "

@@ -74,6 +74,7 @@ def ranks_command(
         "--comm-world", application.comm_world,
         *_failures(application),
         *(("--replicas", str(application.replicas)) if application.replicas > 1 else ()),
+        *(("--restart", "yes") if application.restart else ()),
         "--umask", f"{umask:03o}",
         f"--{application.kind}", program,
         "--", *application.arguments,

@@ -71,6 +71,7 @@ def _application(
         travelling=travelling(reading.surroundings.environment),
         failures=_failures(entry, kind, name, reading),
         replicas=entry.number("replicas") or 1,
+        restart=entry.text("restart") == "yes",
         recovery=_recovery(entry),
         recovery_messages=_recovery_messages(entry, name, reading),
     )

@@ -11,6 +11,14 @@ def check_replicas(deployment: Deployment, reading: Reading) -> None:
     """Report an application whose ranks cannot have the replicas that it asks for."""
     for application in deployment.applications:
         if application.replicas == 1:
+            if application.restart:
+                reading.fault(
+                    "cannot-restart",
+                    f"the ranks of '{application.name}' have no replicas that could be started "
+                    "again",
+                    application.location,
+                    hint='add replicas="2", or leave out restart="yes"',
+                )
             continue
         obstacles = _obstacles(application, deployment)
         for why, hint in obstacles:

@@ -164,7 +164,7 @@ def place_of_rank(link: RankLink) -> Place:
         from runtime.replicas.table import ReplicaTable  # only where ranks have replicas
 
         table = ReplicaTable(grid.size // replicas, replicas)
-        me = known.residents[table.replica_at(known.index).rank].identifier
+        me = known.residents[table.replica_at(known.place).rank].identifier
         grid, hosts, behind = grid.first(table.ranks), hosts[: table.ranks], ()
     return Place(
         grid,

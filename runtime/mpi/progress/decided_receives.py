@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.mailboxes import Mailbox
     from runtime.mpi.progress.membership import CommunicatorMembers
-    from runtime.replicas.core import Replication
+    from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire import Incoming
 
 Key = tuple["Hashable", int]
@@ -89,9 +89,9 @@ class DecidedReceive(Receive):
 class DecidedReceives:
     """The receives of a replica that wait for decisions of the master, in program order."""
 
-    def __init__(self, engine: Engine, core: Replication, announce: Any) -> None:
+    def __init__(self, engine: Engine, connections: ReplicatedConnections, announce: Any) -> None:
         self._engine = engine
-        self._core = core
+        self._connections = connections
         self._announce = announce
         self._by_point: dict[Key, DecidedReceive] = {}
         self._lines: dict[Mailbox, list[DecidedReceive]] = {}
@@ -103,7 +103,7 @@ class DecidedReceives:
         point: Key | None = None
         if source == MPI.ANY_SOURCE:
             sequence = "match", m.context
-            number, value = self._core.ask(sequence)
+            number, value = self._connections.core.ask(sequence)
             if value is UNKNOWN:
                 point = sequence, number
             else:
@@ -112,7 +112,7 @@ class DecidedReceives:
         if point is not None:
             receive.point = point
             self._by_point[point] = receive
-        if m.box in self._lines or (point is not None and not self._core.leads):
+        if m.box in self._lines or (point is not None and not self._connections.core.leads):
             self._lines.setdefault(m.box, []).append(receive)
             self._go_on(m.box)
         else:
@@ -157,7 +157,7 @@ class DecidedReceives:
         left: list[DecidedReceive] = []
         for receive in line:
             pattern = receive.asked.pattern
-            waits = receive.point is not None and not self._core.leads
+            waits = receive.point is not None and not self._connections.core.leads
             if waits or any(pattern.overlaps(one.asked.pattern) for one in left):
                 left.append(receive)
             else:

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.replicas.core import Replication
     from runtime.replicas.effects import Effect
 
 T = TypeVar("T")
@@ -41,11 +43,19 @@ class DecisionPoints:
     def __init__(self, engine: Engine, connections: ReplicatedConnections) -> None:
         self._engine = engine
         self._connections = connections
-        self._core = connections.core
         self._results: dict[Key, Any] = {}
-        self._receives = DecidedReceives(engine, self._core, self._announce)
+        self._receives = DecidedReceives(engine, connections, self._announce)
         self._clock, self._shift = 0.0, 0.0
         connections.heard = self._heard
+
+    @property
+    def newcomers(self) -> ReplicaNewcomers | None:
+        """Replicas that are started again, where that is done."""
+        return self._connections.newcomers
+
+    @property
+    def _core(self) -> Replication:
+        return self._connections.core
 
     # ------------------------------------------------------------------------------- deciding
 
@@ -60,6 +70,7 @@ class DecisionPoints:
         `operations` says what the attempt looks at.
         """
         engine, core = self._engine, self._core
+        self._connections.check_has_joined()
         with engine.lock:
             number, value = core.ask(kind)
         if value is not UNKNOWN:
@@ -106,6 +117,7 @@ class DecisionPoints:
         self, m: CommunicatorMembers, source: int, tag: int, landing: Landing
     ) -> DecidedReceive:
         """Begin a receive of the program; the lock is held."""
+        self._connections.check_has_joined()
         return self._receives.begin(m, source, tag, landing)
 
     def is_done(self, operation: Operation) -> bool:
@@ -204,6 +216,15 @@ class DecisionPoints:
 
         self._clock = self.choose("clock", read)
         return self._clock
+
+    @property
+    def clock(self) -> float:
+        """What the master's clock has said last; a process that joins begins with it."""
+        return self._clock
+
+    @clock.setter
+    def clock(self, clock: float) -> None:
+        self._clock = clock
 
     def seed(self, make: Callable[[], str]) -> str:
         """Return the random seed that the master makes."""

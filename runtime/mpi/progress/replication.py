@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from runtime.mpi.errors import NotJoined
 from runtime.mpi.progress.engine import HEAD
 from runtime.mpi.progress.replicated_messages import (
     Arrival,
@@ -27,19 +28,26 @@ from runtime.replicas.effects import Deliver, Drop, Keep, Tell, Transmit
 from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
 
 if TYPE_CHECKING:
+    from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.replicas.effects import Effect, Stream
     from runtime.replicas.table import ReplicaTable
     from runtime.wire import MessageSink
     from runtime.wire.peer_connections import PeerConnections
 
+EPOCH = struct.Struct("<i")
+"""What follows the head of a message: how often others had joined when the program sent it."""
+
 TAIL = struct.Struct("<?q")
-"""What follows the head of a message: whether it has a number in its stream, and which."""
+"""What follows that: whether it has a number in its stream, and which."""
 
 ACKNOWLEDGE_TIMEOUT = 50e-3
 """For so many seconds a message is not acknowledged while there are few of them."""
 
 _FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
 """How words from core to core begin; no communicator has this context."""
+
+_FOR_NEWCOMER = HEAD.pack(bytes(8), True, 0, 1)
+"""How what a replica begins that is given to one that joins it."""
 
 
 class ReplicatedConnections:
@@ -53,20 +61,41 @@ class ReplicatedConnections:
     """
 
     below: PeerConnections
+    newcomers: ReplicaNewcomers | None = None
+    """Those that are started again in place of lost ones, where that is done."""
 
-    def __init__(self, process: int, table: ReplicaTable, sink: MessageSink) -> None:
-        """Be a process of the table; `sink` is told what concerns ranks."""
+    def __init__(
+        self,
+        process: int,
+        ranks: Sequence[int],
+        table: ReplicaTable,
+        sink: MessageSink,
+        *,
+        restarts: bool = False,
+    ) -> None:
+        """Be a process of a rank; `ranks` are those of all processes that are known.
+
+        The ones of the table are replicas from the beginning. `sink` is told what concerns ranks.
+        With `restarts` others take the places of lost ones, of which this process may be one.
+        """
         self.process, self.table = process, table
-        self.rank = table.rank_of(process)
-        self.core = Replication(process, [table.processes_of(rank) for rank in range(table.ranks)])
+        self._ranks = list(ranks)
+        self.rank = ranks[process]
+        everybody = [table.processes_of(rank) for rank in range(table.ranks)]
+        is_late = process >= table.size
+        if is_late:
+            everybody[self.rank] += (process,)  # until it has joined
+        self.core = Replication(process, everybody, restarts=restarts)
+        self._first_epoch = 0
         self.heard: Callable[[Effect], None] = lambda _: None
         self._sink = sink
         self._inbox = ReplicatedInbox(sink.arrived, sink.completed, self._is_here)
         self._open: list[ReplicatedSending] = []
-        self._gone: dict[int, Exception] = {}
+        self.gone: dict[int, Exception] = {}
+        """The processes that are lost, and why."""
         self._is_redundant = False
         """Whether another replica of this rank has come to its end: all it had to say is said."""
-        self._is_busy = False
+        self._is_busy = is_late
         self._later: deque[Callable[[], None]] = deque()
         self._unsaid_since: float | None = None
 
@@ -83,11 +112,13 @@ class ReplicatedConnections:
         context, inner, _, tag = HEAD.unpack(head)
         if tag < 0:  # a remark about calls: its time and number differ from replica to replica
             return self._remark(to, head, payload)
-        sending = ReplicatedSending(to, head, payload, sync)
-        if not self.core.processes_of(to):
+        self.check_has_joined()
+        epoch = self.core.epoch
+        sending = ReplicatedSending(to, head + EPOCH.pack(epoch), payload, sync)
+        if not self._lives(to):
             self._fail(sending)
             return sending
-        stream = _stream(context, inner, self.rank, to, tag)
+        stream = _stream((context, inner, epoch), self.rank, to, tag)
         _, effects = self.core.send(stream, sending, sending.size)
         self.carry_out(effects)
         sending.look()
@@ -97,7 +128,7 @@ class ReplicatedConnections:
 
     def _remark(self, to: int, head: bytes, payload: Sequence[memoryview]) -> Outgoing:
         if self.core.leads:
-            head += TAIL.pack(False, 0)
+            head += EPOCH.pack(0) + TAIL.pack(False, 0)
             copy = [memoryview(b"".join(payload))]
             for process in self.core.processes_of(to):
                 self.below.send(process, head, copy)
@@ -168,33 +199,48 @@ class ReplicatedConnections:
 
     def arrived(self, incoming: Incoming) -> None:
         """Take a message from a process."""
+        if incoming.head == _FOR_NEWCOMER:
+            incoming.take()
+            incoming.owner = self._take_what_is_given
+            if incoming.done:
+                self._take_what_is_given(incoming)
+            return
         if self._is_busy and incoming.is_lent:
             incoming.keep()
         self.when_idle(partial(self._arrived, incoming))
 
     def completed(self, incoming: Incoming) -> None:
         """Record that a message of a process is all there."""
+        if incoming.owner == self._take_what_is_given:
+            self._take_what_is_given(incoming)
+            return
         self.when_idle(partial(self._completed, incoming))
 
     def lost(self, process: int, why: Exception) -> None:
         """Go on without a process."""
+        self.gone[process] = why
         self.when_idle(partial(self._lost, process, why))
 
     def _arrived(self, incoming: Incoming) -> None:
         process, head = incoming.source, incoming.head
-        incoming.source, incoming.head = self.table.rank_of(process), head[: HEAD.size]
+        incoming.source, incoming.head = self._ranks[process], head[: HEAD.size]
         if incoming.head == _FOR_CORE:
             incoming.take()
             incoming.owner = partial(self._hear, process)
             if incoming.done:
                 self._completed(incoming)
             return
-        has_number, number = TAIL.unpack_from(head, HEAD.size)
+        (epoch,) = EPOCH.unpack_from(head, HEAD.size)
+        has_number, number = TAIL.unpack_from(head, HEAD.size + EPOCH.size)
         if not has_number:
             self._sink.arrived(incoming)
             return
         context, inner, _, tag = HEAD.unpack(incoming.head)
-        stream = _stream(context, inner, incoming.source, self.rank, tag)
+        if epoch < self._first_epoch:
+            incoming.take()
+            self.carry_out(self.core.discard(process, incoming.size))
+            return
+        stream = _stream((context, inner, epoch), incoming.source, self.rank, tag)
         self._inbox.arrived(process, stream, number, incoming)
 
     def _completed(self, incoming: Incoming) -> None:
@@ -207,6 +253,10 @@ class ReplicatedConnections:
         else:
             self._sink.completed(incoming)
 
+    def _take_what_is_given(self, incoming: Incoming) -> None:
+        if self.newcomers is not None:
+            self.newcomers.take(bytes(incoming.payload or b""))
+
     def _hear(self, process: int, word: tuple[Any, ...]) -> None:
         self.carry_out(self.core.hear(process, word))
 
@@ -216,12 +266,11 @@ class ReplicatedConnections:
         self.carry_out(effects + self.core.acknowledge() if arrival.is_awaited else effects)
 
     def _lost(self, process: int, why: Exception) -> None:
-        self._gone[process] = why
-        rank = self.table.rank_of(process)
+        rank = self._ranks[process]
         self._is_redundant |= rank == self.rank and isinstance(why, PeerLeft)
         self._inbox.lost(process)
         self.carry_out(self.core.lost(process))
-        if not self.core.processes_of(rank):
+        if not self._lives(rank):
             for sending in self._open:
                 if sending.to == rank:
                     self._fail(sending)
@@ -234,15 +283,52 @@ class ReplicatedConnections:
         """
         sending.done = True
         why = self._why(sending.to)
-        is_behind = any(self.table.rank_of(one) == self.rank for one in self._gone)
+        is_behind = any(self._ranks[one] == self.rank for one in self.gone)
         was_received = is_behind and isinstance(why, PeerLeft)
         if self.core.leads and not (self._is_redundant or was_received):
             sending.error = why
 
     def _why(self, rank: int) -> Exception:
         """Return how a rank has ended: well if one of its replicas has."""
-        whys = [self._gone[one] for one in self.table.processes_of(rank)]
+        whys = [why for one, why in self.gone.items() if self._ranks[one] == rank]
         return next((one for one in whys if isinstance(one, PeerLeft)), whys[-1])
+
+    def _lives(self, rank: int) -> bool:
+        """Tell whether a process of a rank is left; what it was given may be on its way."""
+        if self.core.processes_of(rank):
+            return True
+        late = range(self.table.size, len(self._ranks))
+        return any(self._ranks[one] == rank and one not in self.gone for one in late)
+
+    # --- processes that join ----------------------------------------------------------------------
+
+    def rank_of(self, process: int) -> int:
+        """Return which rank a process has, or is to have."""
+        return self._ranks[process]
+
+    def know(self, rank: int) -> None:
+        """Know one more process, which has been started for a rank."""
+        self._ranks.append(rank)
+
+    def give(self, process: int, given: bytes) -> None:
+        """Give something to a process that joins the replicas of this rank."""
+        self.below.send(process, _FOR_NEWCOMER, (memoryview(given),))
+
+    def take_over(self, handed: tuple[Any, ...]) -> None:
+        """Go on where another replica of this rank is, with all that has come meanwhile."""
+        self.core = Replication.take_over(self.process, handed)
+        self._first_epoch = self.core.epoch
+        self._is_busy = False
+        self._catch_up()
+
+    def check_has_joined(self) -> None:
+        """Refuse what a process wants that was started again and has not joined yet.
+
+        Raises:
+            NotJoined: it is one.
+        """
+        if self.newcomers is not None and self.newcomers.is_joining:
+            raise NotJoined
 
     # --- the core ---------------------------------------------------------------------------------
 
@@ -286,6 +372,10 @@ class ReplicatedConnections:
             self._later.popleft()()
 
 
-def _stream(context: bytes, inner: bool, source: int, dest: int, tag: int) -> Stream:
-    """Return what counts messages; those of collectives come one after the other, whatever tag."""
-    return (context, inner), source, dest, -1 if inner else tag
+def _stream(context: tuple[bytes, bool, int], source: int, dest: int, tag: int) -> Stream:
+    """Return what counts messages; those of collectives come one after the other, whatever tag.
+
+    The context is that of a communicator, whether it is of collectives, and the epoch.
+    """
+    _, inner, _ = context
+    return context, source, dest, -1 if inner else tag

@@ -56,6 +56,7 @@ from runtime.mpi.values import handles as _handles
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
+    from runtime.mpi.surface.checkpoint import Checkpoint as Checkpoint
     from runtime.mpi.surface.random_numbers import Random as Random
     from runtime.mpi.surface.topology_facts import ClusterInfo as ClusterInfo
     from runtime.mpi.surface.topology_facts import Gateways as Gateways
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
 
 
 _LATER = {
+    "Checkpoint": "runtime.mpi.surface.checkpoint",
     "ClusterInfo": "runtime.mpi.surface.topology_facts",
     "Gateways": "runtime.mpi.surface.topology_facts",
     "Neighborhood": "runtime.mpi.surface.topology_facts",
@@ -83,7 +85,7 @@ _LATER = {
     "Random": "runtime.mpi.surface.random_numbers",
     "Reachability": "runtime.topology",
 }
-"""Types that few programs name."""
+"""What few programs name."""
 
 
 def __getattr__(name: str) -> object:

@@ -26,6 +26,10 @@ class Random(random.Random):
     def __init__(self, seed: int | float | str | bytes | bytearray | None = None) -> None:
         super().__init__(_new_seed() if seed is None else seed)
 
+    def __reduce__(self) -> tuple[type[Random], tuple[int], object]:
+        """Be pickled without asking for a seed when it is made again."""
+        return Random, (0,), self.getstate()
+
     def generator(self) -> np.random.Generator:
         """Return a generator of numpy, which goes its own way from here."""
         from numpy.random import default_rng

@@ -42,7 +42,12 @@ def start() -> Predefined:
         settle(place)
         engine = None if link is None or place.is_one_cluster else _engine(place, link)
         _made = Predefined(engine, _communicators(place, engine), find)
-        if link is not None and engine is not None and place.is_isolated:
+        if (
+            link is not None
+            and engine is not None
+            and engine.decisions is None
+            and place.is_isolated
+        ):
             _use_modes(_made.comms, link)
         predefined.settle(_made)
     return _made
@@ -148,7 +153,20 @@ def _engine(place: Place, link: RankLink) -> Engine:
         replicated.stand_on(connections)
         engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
+    _listen(place, link, engine, connections, replicated)
+    return engine
+
+
+def _listen(
+    place: Place,
+    link: RankLink,
+    engine: Engine,
+    connections: PeerConnections,
+    replicated: ReplicatedConnections | None,
+) -> None:
+    """Hear of those that end and of those that are started again, and tell who is suspected."""
     index_of: Callable[[Identifier, int], int | None] = place.index_in
+    ended: Callable[[int, int], None] | None = None
     connections.suspect = partial(_tell_suspicion, link, place)
     connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
     if engine.newcomers is not None:
@@ -157,9 +175,13 @@ def _engine(place: Place, link: RankLink) -> Engine:
     elif replicated is not None:
         connections.suspect = partial(_tell_suspicion, link, None)
         index_of = partial(_index_of_resident, link)
-    explain = partial(_explain_ends, connections, index_of, link.name)
+    again = None if replicated is None else replicated.newcomers
+    if again is not None:
+        connections.suspect = partial(_tell_suspicion_of, link, again.name_of)
+        index_of, ended, hear = again.index_of, again.hear_of_end, again.hear_of_view
+        link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear, table)))
+    explain = partial(_explain_ends, connections, index_of, link.name, ended)
     link.wrapper.hear_of_ends(lambda reports: connections.soon(partial(explain, reports)))
-    return engine
 
 
 def _replicated(
@@ -170,7 +192,15 @@ def _replicated(
     from runtime.replicas.table import ReplicaTable
 
     table = ReplicaTable(place.grid.size, replicas)
-    return ReplicatedConnections(everybody(link).index, table, engine)
+    known = everybody(link)
+    ranks = [table.rank_of(known.place_of(one.identifier)) for one in known.residents]
+    restarts = link.wrapper.settings["restart"]
+    made = ReplicatedConnections(known.index, ranks, table, engine, restarts=restarts)
+    if restarts:
+        from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
+
+        made.newcomers = ReplicaNewcomers(link, engine, made)
+    return made
 
 
 def _composition(place: Place, link: RankLink) -> Composition | None:
@@ -190,6 +220,7 @@ def _explain_ends(
     connections: PeerConnections,
     index_of: Callable[[Identifier, int], int | None],
     me: str,
+    ended: Callable[[int, int], None] | None,
     reports: list[dict[str, Any]],
 ) -> None:
     """Let connections know which processes have ended.
@@ -209,6 +240,8 @@ def _explain_ends(
             connections.confirm(index)
         elif "by" not in one:
             connections.explain(index, kind(in_words(one)))
+            if ended is not None:
+                ended(index, one["code"])
 
 
 def _tell_suspicion(link: RankLink, place: Place | None, index: int, why: Exception | None) -> None:
@@ -217,7 +250,13 @@ def _tell_suspicion(link: RankLink, place: Place | None, index: int, why: Except
         everybody(link).residents[index].identifier if place is None else (place.everybody[index])
     )
     incarnation = 1 if place is None else place.incarnation_of(index)
-    name, health = member_name(str(identifier), incarnation), link.wrapper.health
+    _tell_suspicion_of(link, lambda _: member_name(str(identifier), incarnation), index, why)
+
+
+def _tell_suspicion_of(
+    link: RankLink, name_of: Callable[[int], str], index: int, why: Exception | None
+) -> None:
+    name, health = name_of(index), link.wrapper.health
     if why is None:
         health.trusts(link.name, name)
     else:

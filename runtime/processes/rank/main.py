@@ -67,6 +67,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     link.wait_for_go()
     link.wrapper.settings["failures"] = options.failures
     link.wrapper.settings["replicas"] = options.replicas
+    link.wrapper.settings["restart"] = options.restart
     link.wrapper.settings["recovery"] = options.recovery, options.recovery_messages
     remember(link)
     return _run(options, link)
@@ -110,6 +111,10 @@ def _run(options: RankOptions, link: RankLink) -> int:
     else:
         from runtime.processes.rank.program import run_program
 
+        if options.restart:
+            from runtime.mpi.process.counted_output import count_output
+
+            count_output(is_late=options.is_again)
         tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
         if options.comm_world == "grid":
             from runtime.mpi.surface.install import install

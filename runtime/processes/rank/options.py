@@ -23,6 +23,7 @@ class RankOptions:
         "recovery",
         "recovery_messages",
         "replicas",
+        "restart",
         "room",
         "umask",
     )
@@ -42,6 +43,8 @@ class RankOptions:
         self.recovery = named.get("--recovery", "")
         self.recovery_messages = named.get("--recovery-messages", "")
         self.replicas = int(named.get("--replicas", "1"))
+        self.restart = "--restart" in named
+        """Whether lost replicas are started again."""
         self.goes_on = self.failures == "return" or self.replicas > 1
         self.is_again = "--again" in named
         """Whether it is started in place of one that was lost, without `mpiexec`."""

@@ -1086,6 +1086,27 @@ def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
     )
 
 
+def test_a_replica_that_fails_once_each_rank_has_a_result_is_no_failure_of_the_run(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > at 10 RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        > at 20 RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > at 25 Tick
+        stop
+        > at 26 RankEnded 1:0:0 1
+        /1:0:0 is failed exit code 1
+        """,
+    )
+    assert not replicated.failures.code
+
+
 def test_a_cluster_that_still_writes_results_which_are_needed_is_not_stopped(
     replicated: RunState,
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.replicas.lines import MOST_BEHIND, MOST_KEPT, ReplicaLines
+from runtime.replicas.lines import MARK, MOST_BEHIND, MOST_KEPT, ReplicaLines
 
 RANKS = {"0:0:0": 0, "0:0:1": 1, "0:1:0": 0, "0:1:1": 1, "0:2:0": 0, "0:2:1": 1}
 
@@ -42,10 +42,12 @@ def test_ranks_and_streams_are_apart() -> None:
     assert lines.written("0:1:0", "stdout", b"a\n") == ("0:0:0", b"")
 
 
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_half_a_line_of_a_replica_that_died_is_not_shown(stream: str) -> None:
+@pytest.mark.parametrize(
+    ("stream", "half"), [("stdout", b"tw"), ("stdout", b"2, but not al"), ("stderr", b"tw")]
+)
+def test_half_a_line_of_a_replica_that_died_is_not_shown(stream: str, half: bytes) -> None:
     lines = ReplicaLines(RANKS)
-    assert lines.written("0:0:0", stream, b"one\ntwo, but not al") == ("0:0:0", b"one\n")
+    assert lines.written("0:0:0", stream, b"one\n" + half) == ("0:0:0", b"one\n")
     assert lines.written("0:1:0", stream, b"one\ntwo\nthr") == ("0:0:0", b"two\n")
     assert list(lines.finish()) == [("0:0:0", stream, b"thr")]
 
@@ -60,6 +62,21 @@ def test_a_warning_of_one_replica_is_shown_and_takes_no_line_of_the_others_away(
     ]
     shown = [b"a\nb\n", b"no such device\nc\n", b"b\n", b"b\n"]
     assert said == [("0:0:0", block) for block in shown]
+
+
+def test_a_last_line_without_end_is_shown_after_another_replica_has_warned() -> None:
+    lines = ReplicaLines(RANKS)
+    assert lines.written("0:1:0", "stderr", b"no such device\n")[1] == b"no such device\n"
+    assert lines.written("0:1:0", "stderr", b"99 %, do")[1] == b""
+    assert lines.written("0:0:0", "stderr", b"99 %, done")[1] == b""
+    assert list(lines.finish()) == [("0:0:0", "stderr", b"99 %, done")]
+
+
+def test_last_lines_of_stderr_that_differ_are_all_shown() -> None:
+    lines = ReplicaLines(RANKS)
+    lines.written("0:0:0", "stderr", b"done")
+    lines.written("0:1:0", "stderr", b"no space left")
+    assert list(lines.finish()) == [("0:0:0", "stderr", b"no space left\ndone")]
 
 
 def test_lines_of_stderr_are_forgotten_when_all_have_written_them_or_there_are_too_many() -> None:
@@ -88,3 +105,13 @@ def test_a_line_that_comes_in_many_pieces_is_shown_when_it_is_complete() -> None
         assert lines.written("0:1:0", "stdout", b"12345678") == ("0:0:0", b"")
     assert lines.written("0:1:0", "stdout", b"\nrest") == ("0:0:0", b"12345678" * 1000 + b"\n")
     assert list(lines.finish()) == [("0:0:0", "stdout", b"rest")]
+
+
+def test_a_replica_that_was_started_again_goes_on_at_the_line_it_says() -> None:
+    lines = ReplicaLines({"0:0:0": 0, "0:1:0": 0})
+    assert lines.written("0:0:0", "stdout", b"1\n2\nha")[1] == b"1\n2\n"
+    assert lines.written("0:1:0", "stdout", b"1\n2\n3\n4")[1] == b"3\n"
+    assert lines.written("0:0:0", "stdout", MARK + b"3\n4")[1] == b""
+    assert lines.written("0:0:0", "stdout", b"\n5\n")[1] == b"4\n5\n"
+    assert lines.written("0:1:0", "stdout", b"\n5\n6\n")[1] == b"6\n"
+    assert not list(lines.finish())

@@ -1,0 +1,190 @@
+"""Replicas that are started again: who they are, how they are asked for, and what they are given.
+
+A process that is started in the place of a lost one has an index of its own. It joins at a
+checkpoint, a place in the program at which nothing is under way: there the others count it among
+the replicas of its rank, and those of its own rank give it what the program has kept, and where
+its library is. Loaded only in runs whose lost replicas are started again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from runtime.errors import GridError
+from runtime.machine.table import decoded
+from runtime.membership.everybody import everybody, replacing
+from runtime.mpi.progress.operations import IDLE, Operation
+from runtime.transport.keys import member_name
+from runtime.wire.dialling.directory import Party
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from runtime.membership.everybody import Resident
+    from runtime.membership.rank_link import RankLink
+    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.topology import Identifier
+
+MOST_STARTS = 4
+"""How often a process is started in one place, the first time included."""
+
+
+class ReplicaNewcomers:
+    """What a process knows of those that were started again; it may be one of them.
+
+    The lock of the engine protects it.
+    """
+
+    def __init__(self, link: RankLink, engine: Engine, connections: ReplicatedConnections) -> None:
+        self._link, self._engine, self._connections = link, engine, connections
+        self._residents: list[Resident] = list(everybody(link).residents)
+        self._joined: set[int] = set()
+        self._given: bytes | None = None
+        self.is_joining = link.is_again
+        """Whether this process has not joined the others yet."""
+
+    def __len__(self) -> int:
+        """Return how many processes are known, the lost ones among them."""
+        return len(self._residents)
+
+    # --- who there is -----------------------------------------------------------------------------
+
+    def name_of(self, index: int) -> str:
+        """Return the name that a process proves, such as `0:1:0#2`."""
+        one = self._residents[index]
+        return member_name(str(one.identifier), max(1, one.incarnation))
+
+    def place_of(self, index: int) -> int:
+        """Return the index of the process that was first in the place of one."""
+        identifier = self._residents[index].identifier
+        return next(at for at, one in enumerate(self._residents) if one.identifier == identifier)
+
+    def index_of(self, process: Identifier, incarnation: int) -> int | None:
+        """Return the index of the process that had a place in an incarnation; None if unknown."""
+        known = enumerate(self._residents)
+        found = (
+            at
+            for at, one in known
+            if one.identifier == process and max(1, one.incarnation) == max(1, incarnation)
+        )
+        return next(found, None)
+
+    def hear_of_view(self, table: bytes) -> None:
+        """Know who has taken the place of whom."""
+        cluster_name = everybody(self._link).cluster_name
+        below = self._connections.below
+        for one in replacing(decoded(table), len(self._residents)):
+            self._residents.append(one)
+            self._connections.know(
+                self._connections.rank_of(self.place_of(len(self._residents) - 1))
+            )
+            name = cluster_name(one.identifier)
+            below.add(
+                Party(
+                    str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
+                )
+            )
+        self._engine.wake()
+        below.wake()
+
+    def hear_of_end(self, index: int, code: int) -> None:
+        """Ask for another process in the place of a replica of this rank that has failed.
+
+        All that are left of the rank ask, any of which may die, and one is started.
+        """
+        connections = self._connections
+        incarnation = max(1, self._residents[index].incarnation)
+        is_ours = connections.rank_of(index) == connections.rank
+        if is_ours and code and incarnation < MOST_STARTS:
+            self._link.wrapper.health.replace(self._link.name, [self.name_of(index)])
+
+    # --- those that have others join --------------------------------------------------------------
+
+    def ready(self) -> tuple[int, ...]:
+        """Return who could join now."""
+        begun = range(self._connections.table.size, len(self._residents))
+        gone = self._connections.gone
+        return tuple(one for one in begun if one not in gone and one not in self._joined)
+
+    def await_all(self, newcomers: Sequence[int]) -> None:
+        """Wait until they are known here, and what this process has sent is not lost any more."""
+        waiting = Settling()
+        core = self._connections.core
+        self._engine.wait_until(
+            lambda: max(newcomers) < len(self._residents) and core.may_hand_over,
+            lambda: (waiting,),
+        )
+
+    def let_join(self, newcomers: Sequence[int], make: Callable[[], bytes]) -> None:
+        """Count processes among the replicas of their ranks, and give ours what `make` returns.
+
+        The lock of the engine is held, and all are known.
+        """
+        connections = self._connections
+        self._joined.update(newcomers)
+        ranks = [(one, connections.rank_of(one)) for one in newcomers]
+        connections.carry_out(connections.core.join(ranks))
+        ours = [one for one, rank in ranks if rank == connections.rank]
+        if ours:
+            handed = pickle.dumps((connections.core.hand_over(), tuple(self._joined), make()))
+            for one in ours:
+                if one not in connections.gone:
+                    connections.give(one, handed)
+
+    # --- those that join --------------------------------------------------------------------------
+
+    def take(self, given: bytes) -> None:
+        """Take what a replica of this rank gives; all of them give the same."""
+        self._given = self._given or given
+        self._engine.wake()
+
+    def join(self) -> bytes:
+        """Wait for what another replica of this rank gives, and go on where it is.
+
+        Raises:
+            GridError: all others have ended before they have given it.
+        """
+        connections, waiting = self._connections, Settling()
+        self._engine.wait_until(lambda: bool(self._given) or not self._others(), lambda: (waiting,))
+        if not self._given:
+            raise GridError(
+                "no replica of this rank is left that this process could join",
+                cause="all others have ended since it was started again",
+            )
+        # From another replica of this rank, over a proved connection.
+        core, joined, given = pickle.loads(self._given)
+        self._given = b""
+        with self._engine.lock:
+            self._joined.update(joined)
+            self.is_joining = False
+            connections.take_over(core)
+        given_bytes: bytes = given
+        return given_bytes
+
+    def _others(self) -> list[int]:
+        """Return the other processes of this rank that live."""
+        connections = self._connections
+        return [
+            one
+            for one in range(len(self._residents))
+            if connections.rank_of(one) == connections.rank
+            and one != connections.process
+            and one not in connections.gone
+        ]
+
+
+class Settling(Operation):
+    """Waits until others can join, or until this process can."""
+
+    __slots__ = ()
+
+    @property
+    def urgency(self) -> int:
+        """Native MPI has nothing to do with it."""
+        return IDLE
+
+    def describe(self) -> str:
+        """Say what is waited for."""
+        return "replicas that are started again"
