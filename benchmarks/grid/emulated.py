@@ -15,7 +15,7 @@ from typing import IO, Any, Self
 from benchmarks.grid.errors import EmulationError
 from benchmarks.grid.layout import Cluster, Layout
 from benchmarks.grid.lines import Line
-from benchmarks.grid.networks import PATIENCE, ROOT, missing
+from benchmarks.grid.networks import PATIENCE, ROOT, missing, patience
 from benchmarks.grid.orders import ask, public_address
 from benchmarks.grid.standin import IF_OPEN, entering
 from benchmarks.grid.sweeping import sweep
@@ -210,7 +210,7 @@ class EmulatedGrid(Control):
                 start_new_session=True,
             )
         try:
-            ours.settimeout(2 * PATIENCE)
+            ours.settimeout(2 * patience(layout))
             ask(ours, {"layout": layout.as_dict(), "private": list(private)})
             super().__init__(ours)
         except BaseException:

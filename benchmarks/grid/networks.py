@@ -16,7 +16,7 @@ from benchmarks.grid.layout import Cluster, Layout, hosts_file
 from benchmarks.grid.standin import stand_in
 
 TOOLS = ("ip", "unshare", "nsenter", "mount")
-PATIENCE = 20.0
+PATIENCE, FOR_EACH = 20.0, 2.0
 ROOT = Path(__file__).resolve().parents[2]
 
 _UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--mount", "--propagation", "private", "--")
@@ -39,6 +39,11 @@ def missing() -> str:
     return ""
 
 
+def patience(layout: Layout) -> float:
+    """Return for how many seconds to wait for networks, all of which are made at once."""
+    return PATIENCE + FOR_EACH * len(layout.clusters)
+
+
 class Networks:
     """The networks of all clusters, one holder process each."""
 
@@ -57,7 +62,7 @@ class Networks:
         hosts = hosts_file(clusters)
         for cluster in clusters:
             told = {"name": cluster.name, "address": cluster.address, "hosts": hosts}
-            self.sockets.append(self._holder(cluster))
+            self.sockets.append(self._holder(cluster, patience(layout)))
             self.sockets[-1].send(json.dumps({**told, "private": list(private)}).encode())
         for cluster, holder in zip(clusters, self.sockets, strict=True):
             self.devices += self._answer(cluster, holder)
@@ -67,9 +72,9 @@ class Networks:
         for cluster, holder in zip(clusters, self.sockets, strict=True):
             self._answer(cluster, holder)
 
-    def _holder(self, cluster: Cluster) -> socket.socket:
+    def _holder(self, cluster: Cluster, seconds: float) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.settimeout(PATIENCE)
+        ours.settimeout(seconds)
         command = [*_UNSHARE, sys.executable, "-m", "benchmarks.grid.holder", str(theirs.fileno())]
         with theirs:
             self.holders[cluster.name] = subprocess.Popen(

@@ -507,10 +507,21 @@ class RunState:
             return
         self._fetching.discard(event.step)
         if isinstance(event, StepFailed):
-            self.failures.other(event.step, OUTPUT_FAILED, event.why)
-            if self._outcome == 0:
-                self._outcome = OUTPUT_FAILED
+            cluster = event.step.partition(":")[2]
+            if self._others_have_results_of(cluster):
+                self._lose_results(cluster)
+            else:
+                self.failures.other(event.step, OUTPUT_FAILED, event.why)
+                if self._outcome == 0:
+                    self._outcome = OUTPUT_FAILED
         yield from self._finish_if_closed()
+
+    def _others_have_results_of(self, cluster: str) -> bool:
+        """Tell whether each rank has a replica elsewhere that has made the same."""
+        replicas, own = self.outline.replicas, self.outline.ranks.get(cluster, ())
+        good = {one for one in replicas if self.codes.get(one) == 0}
+        elsewhere = {replicas[one] for one in good.difference(own)}
+        return bool(replicas) and elsewhere == set(replicas.values())
 
     def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
         """A rank ends after the run was stopped; it may be why it had to be.
@@ -566,12 +577,19 @@ class RunState:
     def _fetch_what_can(self) -> Iterable[Effect]:
         """Bring home what was made by clusters in which nothing runs any more, however it ended."""
         needed = self._clusters_of_results()
-        for step in () if self._open and self.outline.replicas else self.outline.closing:
-            cluster = step.partition(":")[2]
-            if step not in self._fetched and cluster not in self._open:
-                self._fetched.add(step)
-                self._fetching.add(step)
-                yield Start(step) if cluster in needed else Discard(step)
+        is_early = bool(self._open and self.outline.replicas)
+        left = {
+            step: cluster
+            for step in (() if is_early else self.outline.closing)
+            if step not in self._fetched and (cluster := step.partition(":")[2]) not in self._open
+        }
+        wanted = [step for step, cluster in left.items() if cluster in needed]
+        # What others have made too stays until the same has come home.
+        chosen = wanted or ([] if self._fetching else list(left))
+        self._fetched.update(chosen)
+        self._fetching.update(chosen)
+        for step in chosen:
+            yield Start(step) if step in wanted else Discard(step)
         if not self._open:
             self.deadline = None
 

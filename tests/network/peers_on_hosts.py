@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import signal
 import sys
@@ -29,7 +30,14 @@ class PeersOnHosts:
     """A peer on each host of a grid, a supernode beside the peers of some; a user at one host."""
 
     def __init__(
-        self, grid: EmulatedGrid, base: Path, supernodes: Iterable[str], user: str, peers: list[str]
+        self,
+        grid: EmulatedGrid,
+        base: Path,
+        supernodes: Iterable[str],
+        user: str,
+        peers: list[str],
+        *,
+        settings: str = SETTINGS,
     ) -> None:
         self.grid, self.base, self.user, self.peers = grid, base, user, peers
         self.supernodes = [f"{host}-s" for host in supernodes]
@@ -37,15 +45,28 @@ class PeersOnHosts:
         self.work.mkdir()
         nodes = [Address(grid.clusters[_host(one)].address, 7700) for one in self.supernodes]
         now = datetime.datetime.now(datetime.UTC)
-        lab = Authority.create("ourlab", base / "lab", now, nodes)
+        self._lab = Authority.create("ourlab", base / "lab", now, nodes)
         members = {one: f"supernode:{_host(one)}" for one in self.supernodes}
         members |= {one: f"peer:{one}" for one in peers}
         for name, who in members.items():
             folder = PeerFolder(base / name)
             folder.make()
-            lab.invite(Principal.parse(who), now).write(folder.credential)
-            folder.configuration.write_text(SETTINGS)
-        lab.invite(Principal.parse("user:ana"), now).write(base / "ana.credential")
+            self._lab.invite(Principal.parse(who), now).write(folder.credential)
+            folder.configuration.write_text(settings)
+        self._ana = self.credential_of("ana")
+
+    def credential_of(self, user: str) -> Path:
+        """Invite a user, and return the file with the credential."""
+        now, file = datetime.datetime.now(datetime.UTC), self.base / f"{user}.credential"
+        self._lab.invite(Principal.parse(f"user:{user}"), now).write(file)
+        return file
+
+    def reserved_at(self, peer: str) -> bool:
+        """Tell whether places of a peer are somebody's."""
+        argv = [sys.executable, "-c", PEER, "status", "--json", "--folder", str(self.base / peer)]
+        done = self.grid.run(peer, argv, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, done.stderr
+        return bool(json.loads(done.stdout)["reservation"]["runs"])
 
     def start(self) -> None:
         """Start all: the supernodes first."""
@@ -74,7 +95,7 @@ class PeersOnHosts:
             **os.environ,
             "PYTHONPATH": str(ROOT),
             "GCM_FOLDER": str(self.base / "gcm"),
-            "GCM_CREDENTIAL": str(self.base / "ana.credential"),
+            "GCM_CREDENTIAL": str(self._ana),
         }
         done = self.grid.run(
             self.user, [sys.executable, "-c", RUN, *words],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,6 +45,32 @@ def connect(size, marker):
 with PeerLauncher(connect, place="c2") as launcher:
     launcher.start(Command(("sleep", "600")))
     time.sleep(600)
+"""
+RESERVE = """
+import os, sys, time
+from pathlib import Path
+from runtime.peers.connections import MemberDialler
+from runtime.peers.contracts import Reservation
+from runtime.peers.credentials import Credential
+from runtime.peers.errors import PeerError
+from runtime.peers.model import Address
+
+alice = MemberDialler(Credential.read(Path(sys.argv[1])), 1.0)
+address, key = Address.parse(sys.argv[2]), os.urandom(16).hex()
+with alice.dial(address) as connection:
+    connection.stub(Reservation).reserve(alice.me, key, "app", 1, 5.0)
+was_cut_off = False
+while True:
+    time.sleep(0.2)
+    try:
+        with alice.dial(address) as connection:
+            is_there = connection.stub(Reservation).renew(alice.me, key, 5.0)
+    except PeerError:
+        was_cut_off = True
+        continue
+    if not is_there:
+        print("it has run out, and", "I was cut off" if was_cut_off else "nobody knows why")
+        break
 """
 PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 SETTINGS = """\
@@ -141,3 +168,18 @@ def test_peers_measure_how_far_they_are_and_say_who_cannot_be_reached(lab: Hosts
     eventually(lambda: [run["phase"] for run in lab.runs("c2")] == ["confirmed"])
     lab.grid.cut("c1", "c2")
     eventually(lambda: lab.runs("c2") == [])
+
+
+def test_a_lease_outlives_a_host_that_is_cut_off_for_no_longer_than_it_lasts(
+    lab: HostsOfLab,
+) -> None:
+    lab.start()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    argv = [sys.executable, "-c", RESERVE, str(lab.alice), "10.77.1.1:7701"]
+    with lab.grid.popen("c1", argv, env=environment, stdout=subprocess.PIPE) as asker:
+        eventually(lambda: [run["phase"] for run in lab.runs("c2")] == ["reserved"])
+        lab.grid.cut("c1", "c2")
+        eventually(lambda: lab.runs("c2") == [])
+        lab.grid.heal("c1", "c2")
+        told, _ = asker.communicate(timeout=60)
+    assert told == "it has run out, and I was cut off\n"

@@ -21,6 +21,10 @@ from runtime.peers.model import text
 AT_ONCE = 2000
 """The most rows in one comparison."""
 
+ABSENT = 0.5
+"""A table that nobody has looked at for so much of the time until members count as gone belongs to
+a supernode that was stopped, or is overloaded: it could have heard nobody."""
+
 REMEMBERED = 20.0
 """How many times as long as until it counts as gone a member is remembered as gone."""
 
@@ -50,6 +54,7 @@ class MemberTable:
     def __init__(self, identity: str, expire_after: float) -> None:
         self.identity = identity
         self._expire_after = expire_after
+        self._looked: float | None = None
         self._entries: dict[str, Entry] = {}  # the last changed one last
         self._serials = itertools.count(1)
         self._serial = 0
@@ -83,9 +88,17 @@ class MemberTable:
         return [entry.row for entry in self._entries.values() if entry.row.is_alive]
 
     def advance(self, now: float) -> list[Row]:
-        """Let go of whom nothing was heard for too long; return who has gone thereby."""
+        """Let go of whom nothing was heard for too long; return who has gone thereby.
+
+        It is called more often than members say that they are there. Time in which that was not
+        done is held against nobody.
+        """
+        absent = 0.0 if self._looked is None else now - self._looked
+        self._looked = now
         gone = []
         for name, entry in list(self._entries.items()):
+            if entry.row.is_alive and absent > ABSENT * self._expire_after:
+                entry.heard = min(now, entry.heard + absent)
             silence = now - entry.heard
             if entry.row.is_alive and silence > self._expire_after:
                 row = entry.row

@@ -21,6 +21,7 @@ from typing import ClassVar
 import pytest
 
 from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
+from runtime.peers.daemon import find_running
 from tests.examples.test_documents import blocks, check
 from tests.integration.peers.labs import Lab, eventually
 
@@ -214,6 +215,21 @@ def test_too_few_places_are_told_with_what_was_found_and_nothing_stays_reserved(
     code, output, errors = user.run("-n", "7", "-w", "1", "program.py")
     assert (code, output) == (NEVER_STARTED, "")
     assert "3 hosts offered 6, 1 are missing" in errors
+    user.nothing_is_reserved()
+
+
+def test_a_peer_that_takes_connections_and_never_answers_is_done_without(
+    lab: Lab, user: User
+) -> None:
+    found = find_running(lab.folder("peer:h3"))
+    assert found is not None
+    os.kill(found.pid, signal.SIGSTOP)
+    try:
+        code, output, errors = user.run("-n", "4", "program.py")
+    finally:
+        os.kill(found.pid, signal.SIGCONT)
+    assert (code, output) == (0, "4 6 []\n"), errors
+    assert "h3: 2 places" not in errors
     user.nothing_is_reserved()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import tempfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,7 @@ from runtime.peers.errors import PeerError, Refused
 from runtime.peers.staging import ContentCache, StagingService
 from runtime.peers.staging import web as web_module
 from runtime.peers.staging.web import download, open_web_source
+from runtime.peers.submission import WebContents
 from runtime.web_address import WebAddress
 
 DATA = bytes(range(256)) * 4000
@@ -216,3 +218,15 @@ def test_a_submitter_is_told_at_once_what_is_wrong(
     monkeypatch.setattr(web_module, "MOST_BYTES", len(DATA) - 1)
     for how in ("plain", "unsaid"):
         assert said(f"{how}/data").startswith("the file is larger than")
+
+
+def test_a_submitter_without_room_is_told_where(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = WebAddress.parse(server.url("plain/data"))
+    with Path("/dev/full").open("r+b", buffering=0) as full:
+        monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
+        with pytest.raises(PeerError, match="cannot be kept here") as raised:
+            WebContents([address])
+    assert raised.value.place == server.url("plain/data")
+    assert raised.value.cause == "No space left on device"

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.exit_codes import LOST
+from runtime.exit_codes import LOST, OUTPUT_FAILED
 from runtime.run import events
 from runtime.run.events import (
     Begin,
@@ -1031,10 +1031,10 @@ def test_a_run_is_good_if_a_replica_of_each_rank_ended_well_and_has_results_of_w
         /0:0 is ended
         > PlaceClosed 1:0
         /1:0 is ended
-        discard fetch:0:0
         start fetch:1:0
-        > StepUp fetch:0:0
         > StepUp fetch:1:0
+        discard fetch:0:0
+        > StepUp fetch:0:0
         finish 0
         """,
     )
@@ -1058,12 +1058,52 @@ def test_results_come_from_clusters_that_are_still_there_when_all_ranks_have_end
         /0:0 is ended
         > PlaceClosed 1:0
         /1:0 is ended
-        discard fetch:0:0
         start fetch:1:0
-        > StepUp fetch:0:0
         > StepUp fetch:1:0
+        discard fetch:0:0
+        > StepUp fetch:0:0
         finish 0
         """,
+    )
+
+
+ALL_REPLICAS_ENDED = """
+> at 10 RankEnded 0:0:0 0
+/0:0:0 is done exit code 0
+tell all that 0:0:0 ended (0)
+> at 10 RankEnded 0:0:1 0
+/0:0:1 is done exit code 0
+tell all that 0:0:1 ended (0)
+> at 10 RankEnded 1:0:0 0
+/1:0:0 is done exit code 0
+tell all that 1:0:0 ended (0)
+> at 10 RankEnded 1:0:1 0
+/1:0:1 is done exit code 0
+tell all that 1:0:1 ended (0)
+> JobEnded 0:0 0
+/0:0 is done exit code 0
+> JobEnded 1:0 0
+/1:0 is done exit code 0
+stop
+> PlaceClosed 0:0
+/0:0 is ended
+> PlaceClosed 1:0
+/1:0 is ended
+start fetch:0:0
+> StepFailed fetch:0:0 "its host is gone"
+start fetch:1:0
+"""
+
+
+def test_results_that_do_not_come_home_come_from_other_replicas(replicated: RunState) -> None:
+    play(replicated, f"{ALL_REPLICAS_ENDED}> StepUp fetch:1:0\nfinish 0")
+    assert said(replicated) == []
+
+
+def test_results_that_come_home_from_no_replica_are_a_failure(replicated: RunState) -> None:
+    play(
+        replicated,
+        f'{ALL_REPLICAS_ENDED}> StepFailed fetch:1:0 "that too"\nfinish {OUTPUT_FAILED}',
     )
 
 
@@ -1154,10 +1194,10 @@ def test_replicas_whose_results_are_needed_again_are_not_stopped(replicated: Run
         stop
         > PlaceClosed 1:0
         /1:0 is ended
-        discard fetch:0:0
         start fetch:1:0
-        > StepUp fetch:0:0
         > StepUp fetch:1:0
+        discard fetch:0:0
+        > StepUp fetch:0:0
         finish 0
         """,
     )

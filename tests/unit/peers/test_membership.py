@@ -95,6 +95,15 @@ def test_a_row_that_comes_too_late_is_not_taken() -> None:
     assert living(table) == set()
 
 
+def test_a_supernode_that_was_stopped_takes_nobody_for_gone_before_it_has_listened() -> None:
+    table, went_on = MemberTable("1", EXPIRE), 10 * EXPIRE
+    table.take(Row(peer(1), 1, 1), 0, 0.0)
+    table.advance(1.0)
+    for seconds in range(0, int(EXPIRE), 10):
+        assert table.advance(went_on + seconds) == []
+    assert [row.name for row in table.advance(went_on + EXPIRE)] == ["peer:h1"]
+
+
 def test_who_was_taken_for_dead_is_back_with_its_next_signal() -> None:
     table = MemberTable("1", EXPIRE)
     table.take(Row(peer(1), 1, 1), 0, 0.0)
