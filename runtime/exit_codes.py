@@ -17,7 +17,7 @@ LOST = 204
 OUTPUT_FAILED = 205
 """What the application made could not be written or brought home."""
 UNHEALTHY = 206
-"""`gcm-deploy doctor` found something with which a run will fail."""
+"""`gcm-deploy doctor` found a problem that will make a run fail."""
 TIMED_OUT = 124
 """The application ran longer than `--run-timeout` allows; `timeout` reports the same."""
 INTERRUPTED = 130

@@ -3,9 +3,9 @@
     python examples/01_hello/hello.py            the assembly written in Python, below
     gcm run examples/01_hello/hello.fractal      the same assembly written in XML
 
-A component says what it offers with `@provides` and what it needs with `requires()`. Who talks to
-whom is not said in the classes but in the assembly: exchange the server there, and the client
-never knows.
+A component declares what it offers with `@provides` and what it needs with `requires()`. Which
+components are connected is decided by the assembly, not by the classes: replace the server there,
+and the client need not change.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 The till asks the price list for prices. The price list has an attribute, its tax rate, which the
 assembly sets and the till changes later: every controller of a component can be bound like any
-other interface, here `prices.attribute-controller`. Around each call of the price list act two
-interceptors: one writes a log, the other refuses what makes no sense. Neither class knows of it.
+other interface, here `prices.attribute-controller`. Two interceptors act around each call of the
+price list: one writes a log, the other refuses invalid arguments. Neither class knows about them.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     gcm run examples/03_farm/farm.fractal
 
-The farmer calls its multicast interface once with a list of ranges. `round_robin` deals the list
-out, one call per range, and `total` adds the results up. The workers are active objects: each has
-a thread of its own. When they hand in their work, the gathercast interface of the barn waits for
-all of them and is then called once, with a list of what they said and a result for each.
+The farmer calls its multicast interface once with a list of ranges. `round_robin` distributes the
+list, one call per range, and `total` adds up the results. The workers are active objects: each has
+its own thread. When they report, the gathercast interface of the barn waits for all of them and is
+then called once, with a list of their reports, and returns a result for each.
 """
 
 from __future__ import annotations

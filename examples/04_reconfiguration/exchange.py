@@ -2,10 +2,10 @@
 
     gcm run examples/04_reconfiguration/exchange.fractal
 
-Four threads send requests through the front to a store as fast as they can. Meanwhile the
-operator stops the front, binds it to the other store and starts it again, over and over. A stop
-lets the requests inside finish and makes the others wait until the start, so that every request
-arrives somewhere. The operator works through control interfaces that are bound like any others.
+Four threads send requests through the front to a store as fast as they can. Meanwhile the operator
+stops the front, binds it to the other store and starts it again, over and over. A stop lets the
+requests inside finish and makes the others wait until the start, so every request is served. The
+operator uses control interfaces, which are bound like any others.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     gcm run examples/05_m_by_n/coupling.fractal
 
 The ocean is a parallel component of three members, the air one of two. Each member of the ocean
-holds a block of the sea's surface and calls `put` with it; each member of the air is called with
-its own, larger block. `redistribute` says so. The blocks travel directly from member to member,
-each byte is moved once, and the result comes back in the blocks of the callers. Neither side knows
-how many members the other one has.
+holds a block of the sea's surface and calls `put` with it; because of `redistribute`, each member
+of the air is called with its own, larger block. The blocks are sent directly from member to member,
+each byte once, and the result comes back in the blocks of the callers. Neither side knows how many
+members the other one has.
 """
 
 from __future__ import annotations

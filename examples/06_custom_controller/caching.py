@@ -2,9 +2,9 @@
 
     gcm run examples/06_custom_controller/caching.fractal
 
-`Cache` is a controller: one concern of a component, in a few lines. Its `wrap` puts something
-around each call; its other public methods can be called through its control interface, which the
-client here is bound to as `oracle.cache-controller`. `CACHED` is the usual membrane with it inside.
+`Cache` is a controller: one concern of a component, in a few lines. Its `wrap` adds code around
+each call; its other public methods can be called through its control interface, to which the client
+here is bound as `oracle.cache-controller`. `CACHED` is the usual membrane plus this controller.
 """
 
 from __future__ import annotations

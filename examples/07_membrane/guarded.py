@@ -1,11 +1,11 @@
-"""Components in a membrane: what counts and watches is made of components too.
+"""Components in a membrane: monitoring is built from components too.
 
     gcm run examples/07_membrane/guarded.fractal
 
 The membrane of `storage` holds two non-functional components. The meter intercepts each call of
-`store` and rings the alarm when there are too many; the alarm asks the component it watches for
-its path. The meter's figures are offered as an interface of `storage`. Neither the cache nor the
-disk inside knows of any of this.
+`store` and triggers the alarm when there are too many; the alarm asks the component that it watches
+for its path. The meter's figures are an interface of `storage`. The cache and the disk inside know
+nothing of this.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
     python examples/08_collective_calls/survey.py
 
-One multicast interface, an operation for each way. A distribution says what of an argument each
-server gets, a reduction what becomes of the results. The other way round, a gathercast interface
-makes one call of many; an operation that is `one_by_one` is let through for each client alone.
+One multicast interface has an operation for each kind of distribution. A distribution says which
+part of an argument each server gets; a reduction says how the results are combined. Conversely, a
+gathercast interface combines many calls into one; calls of a `one_by_one` operation pass
+individually.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def spread(results: Sequence[int]) -> int:
 
 
 class Ask(Protocol):
-    """What the one who asks sees."""
+    """The interface as the asking client sees it."""
 
     @distribute(one_to_one)
     def square(self, number: list[int]) -> list[int]: ...
@@ -81,7 +82,7 @@ class Ask(Protocol):
 
 
 class Answer(Protocol):
-    """What each server sees."""
+    """The interface as each server sees it."""
 
     def square(self, number: int) -> int: ...
     def add(self, number: int) -> int: ...

@@ -2,9 +2,9 @@
 
     python examples/09_made_in_python/bakery.py
 
-Everything that a document says can be said in Python. A component type lists interface types; the
-factory makes components of it, and of a template as many as wanted, attributes included. The
-controllers of a live component tell what it is, where it is, and what is in it.
+Everything that a document describes can be written in Python. A component type lists interface
+types; the factory creates components of a type, and any number of instances of a template, with its
+attributes. The controllers of a live component show what it is, where it is, and what it contains.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ PLAIN = MembraneDescription("plain", PRIMITIVE.controllers)
 
 
 class NextDoor:
-    """A place that takes a component in: its calls are carried there."""
+    """A destination that adopts a component and receives its calls."""
 
     def adopt(self, component: Component, content: Any) -> Caller:
         there = primitive(lambda: content, "moved", type=component.type)

@@ -1,7 +1,7 @@
 """A token goes around: every rank of the grid adds its number, and the first checks the sum.
 
-Plain mpi4py, not a word of clusters: `gcm-deploy` lets `COMM_WORLD` be the ranks of all of them. It
-runs as well alone, or under the `mpiexec` of one cluster.
+A plain mpi4py program that does not mention clusters: under `gcm-deploy`, `COMM_WORLD` has the
+ranks of all of them. It also runs alone, or under the `mpiexec` of one cluster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The atmosphere of two coupled codes: columns of air that give and take heat at the surface.
 
-Its ranks are on two clusters, and there are more of them than of the ocean: each has its own
-stretch of columns and exchanges pieces with those ranks of the ocean that lie below.
+It has more ranks than the ocean, on two clusters: each has its own stretch of columns and exchanges
+pieces with the ranks of the ocean below it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runtime import coupling
 
 
 def main() -> int:
-    """Compute for as many steps as are asked for; return the exit code."""
+    """Compute the requested number of steps; return the exit code."""
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else STEPS
     begin, end = stretch(coupling.rank, coupling.size)
     air = np.full(end - begin, AIR)

@@ -1,7 +1,8 @@
 """The ocean of two coupled codes: a surface that conducts heat and exchanges it with the air above.
 
-Each rank has a stretch of the surface. Its neighbours are reached with the native MPI of the
-cluster, the atmosphere, which is divided differently and runs elsewhere, with `coupling`.
+Each rank has a stretch of the surface. It exchanges data with its neighbours over the native MPI of
+the cluster, and with the atmosphere, which is divided differently and runs elsewhere, over
+`coupling`.
 
     gcm-deploy descriptors/coupled-codes.xml
     python examples/11_coupled_codes/steer.py
@@ -20,7 +21,7 @@ from runtime import coupling
 
 
 def edges(own: NDArray[np.float64], world: MPI.Intracomm) -> tuple[float, float]:
-    """Return the temperatures just beside the own stretch; the ends of the surface are mirrors."""
+    """Return the temperatures beside this rank's stretch; the ends of the surface are mirrors."""
     rank, size = world.Get_rank(), world.Get_size()
     left, right = float(own[0]), float(own[-1])
     if rank > 0:
@@ -31,7 +32,7 @@ def edges(own: NDArray[np.float64], world: MPI.Intracomm) -> tuple[float, float]
 
 
 def main() -> int:
-    """Compute for as many steps as are asked for; return the exit code."""
+    """Compute the requested number of steps; return the exit code."""
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else STEPS
     world = MPI.COMM_WORLD
     me, air = coupling.rank, coupling.codes["atmosphere"]

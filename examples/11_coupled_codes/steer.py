@@ -19,7 +19,7 @@ DESCRIPTOR = Path(__file__).parents[2] / "descriptors" / "coupled-codes.xml"
 
 
 def main() -> int:
-    """Run the codes, then the same ones again; return the exit code."""
+    """Run the codes, restart them; return the exit code."""
     faults = Diagnostics()
     around = surroundings_of(str(DESCRIPTOR), settings={}, python=sys.executable)
     deployment = read_descriptor(str(DESCRIPTOR), surroundings=around, diagnostics=faults)

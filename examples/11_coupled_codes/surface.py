@@ -1,4 +1,4 @@
-"""What both coupled codes know: the surface, how it is divided, and what happens at it."""
+"""What both coupled codes share: the surface, its division among ranks, and its physics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def stretch(rank: int, size: int) -> tuple[int, int]:
 
 
 def overlaps(own: tuple[int, int], others: int) -> Iterator[tuple[int, int, int]]:
-    """Yield which rank of the other code shares which cells, counted from the own first one.
+    """Yield which rank of the other code shares which cells, counted from this rank's first one.
 
     >>> list(overlaps((0, 15), 4))
     [(0, 0, 7), (1, 7, 15)]
@@ -50,12 +50,12 @@ def conduct(own: NDArray[np.float64], left: float, right: float) -> NDArray[np.f
 
 
 def exchange(air: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much heat goes down into the surface in one step."""
+    """Return how much heat flows into the surface in one step."""
     return 0.1 * (air - below)
 
 
 def in_one_process(steps: int = STEPS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return surface and air as one process computes them: what the coupled codes have to match."""
+    """Return surface and air as one process computes them: the reference for the coupled codes."""
     surface, air = warm_spot(), np.full(CELLS, AIR)
     for _ in range(steps):
         flux = exchange(air, surface)

@@ -3,13 +3,13 @@
     gcm run examples/12_components_on_nodes/farm.fractal
     gcm-deploy descriptors/components-on-nodes.xml
 
-Both print the same number. The assembly names virtual nodes, and the descriptor maps them: there
-the farmer lives on one node and the workers are dealt out over four others, each in a process of
-its own. On standard error every component tells where it lives. `GCM_NODE` is the name of the node
-in the process of a node, and not set elsewhere.
+Both print the same number. The assembly names virtual nodes, and the descriptor maps them: the
+farmer to one node, and the workers to four others, each in its own process. On standard error every
+component says where it lives. `GCM_NODE` is the name of the node in the process of a node, and not
+set elsewhere.
 
-An exception crosses with its traceback; see it with `--set limit=-1` for the one command and
-`arguments="limit=-1"` of <assembly> for the other.
+Exceptions keep their traceback between processes: try `--set limit=-1` for the first command and
+`arguments="limit=-1"` of <assembly> for the second.
 """
 
 from __future__ import annotations

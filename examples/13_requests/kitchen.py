@@ -2,9 +2,9 @@
 
     python examples/13_requests/kitchen.py
 
-The cook serves one request at a time, in a thread of its own. `submit` puts a request into the
-queue and returns a future; what is `immediate` passes the queue. Controllers tell what waits, what
-comes first, and how long serving took.
+The cook serves one request at a time, in its own thread. `submit` puts a request into the queue and
+returns a future; `immediate` operations bypass the queue. Controllers show which requests wait,
+decide which comes first, and measure how long serving took.
 """
 
 from __future__ import annotations

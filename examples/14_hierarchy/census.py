@@ -3,8 +3,8 @@
     python examples/14_hierarchy/census.py
 
 A wrapper is a component around something that runs elsewhere, here a thread that counts. Its
-`Wrapped` object carries the calls there and follows the wrapper's life. Two clustering components
-above gather the numbers of their members, and each sends one sum up.
+`Wrapped` object forwards the calls and follows the wrapper's life cycle. Two clustering components
+above gather the numbers of their members, and each sends one sum upwards.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Start(Protocol):
 
 
 class Count(Protocol):
-    """What members call: their numbers are gathered."""
+    """The interface that members call: their numbers are gathered."""
 
     def add(self, number: int) -> int: ...
 
 
 class Counts(Protocol):
-    """What is called on the next level, where one answer of each comes back."""
+    """The interface of the next level, which returns one answer of each."""
 
     def add(self, number: int) -> list[int]: ...
 
@@ -53,7 +53,7 @@ class Level(ClusteringContent):
 
 
 class Process:
-    """What is wrapped: it counts in a thread of its own and asks the level above."""
+    """The wrapped object: it counts in its own thread and asks the level above."""
 
     def __init__(self, people: int) -> None:
         self.people = people

@@ -1,4 +1,4 @@
-"""Count, compress or delay what goes between sites: name one of these classes in the descriptor."""
+"""Count, compress or delay messages between sites: name one of these classes in the descriptor."""
 
 import zlib
 from collections import Counter

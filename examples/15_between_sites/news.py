@@ -1,4 +1,4 @@
-"""Give an array to all ranks, and say what went between sites.
+"""Broadcast an array to all ranks, and print what was sent between sites.
 
 gcm-deploy descriptors/between-sites.xml
 """

@@ -1,4 +1,4 @@
-"""Choose how broadcasts go from site to site: name one of these classes in the descriptor."""
+"""Choose the plan of broadcasts between sites: name one of these classes in the descriptor."""
 
 from runtime.collectives.choice import PlanChoice, Sites
 

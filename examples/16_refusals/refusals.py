@@ -1,9 +1,9 @@
-"""What is refused, and with which error: one mistake for each of them.
+"""The errors of `gcm`, and a mistake that causes each of them.
 
     python examples/16_refusals/refusals.py
 
-All errors are `GcmError`: `what` happened, in which `component`, `interface` and `state`, and the
-`cure`. The message is all of that on one line.
+All errors are subclasses of `GcmError`: they have `what` happened, the `component`, `interface` and
+`state`, and the `cure`. The message has all of that on one line.
 """
 
 from __future__ import annotations

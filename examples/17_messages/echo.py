@@ -1,4 +1,4 @@
-"""A code that sends back what it gets, until it gets nothing; messages.py starts it."""
+"""A code that sends back what it receives, until it receives None; messages.py starts it."""
 
 from __future__ import annotations
 

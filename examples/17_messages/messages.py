@@ -1,4 +1,4 @@
-"""Talks with a code that runs as ranks of its own, and makes every mistake one can make at it.
+"""Exchanges messages with a coupled code, and makes every mistake that coupling reports.
 
 Needs the package's `mpi` extra.
 
@@ -43,7 +43,7 @@ DESCRIPTOR = f"""
 
 @contextmanager
 def refused(expected: type[CouplingError]) -> Iterator[None]:
-    """Say what the one mistake in the block is told."""
+    """Print the error that the mistake in the block causes."""
     try:
         yield
     except expected as error:
@@ -52,7 +52,7 @@ def refused(expected: type[CouplingError]) -> Iterator[None]:
 
 def main() -> int:
     with refused(NotCoupled):
-        coupling.send("hello", code="echo")  # this program is no rank
+        coupling.send("hello", code="echo")  # this program is not a rank
     faults = Diagnostics()
     deployment = read_descriptor(
         DESCRIPTOR.strip().encode(),

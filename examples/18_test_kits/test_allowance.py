@@ -1,9 +1,9 @@
-"""A controller under test: what holds for every controller, and what only time changes.
+"""A controller under test: the contract of all controllers, and a rule that depends on time.
 
     python -m pytest --quiet examples/18_test_kits/test_allowance.py
 
-`ControllerContract` asks a controller what components expect of any of them, in a passive component
-and in an active object. `ScriptedClock` stands still until the test moves it, so nobody sleeps.
+`ControllerContract` tests what components expect of any controller, in a passive component and in
+an active object. `ScriptedClock` stands still until the test moves it, so the test does not sleep.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gcm.testing import ControllerContract, ScriptedClock
 
 
 class Allowance(Controller):
-    """Admits a number of calls in each minute."""
+    """Admits a limited number of calls per minute."""
 
     name = "allowance"
     clock: ClassVar[Callable[[], float]] = ScriptedClock()

@@ -1,4 +1,4 @@
-"""Documents as data: checked, planned, made, written again, ported from Java, and drawn.
+"""Documents as data: checked, planned, assembled, exported, ported from Java, and drawn.
 
     python examples/19_documents/documents.py
 
@@ -69,7 +69,7 @@ class Miller:
 
 
 def planned() -> AssemblyPlan:
-    """Check the mill and say what is in it, before anything is made."""
+    """Check the mill and show its contents, before any component is created."""
     found = Diagnostics()
     plan = plan_document(MILL, arguments={"grain": "oat"}, diagnostics=found)
     assert plan is not None, "the document has no fault"
@@ -81,7 +81,7 @@ def planned() -> AssemblyPlan:
 
 
 def made(plan: AssemblyPlan) -> None:
-    """Make the mill, run it, and write its document again."""
+    """Assemble the mill, run it, and export its document."""
     mill = assemble(plan)
     with running(mill):
         print("result:", result_of(mill.stub("run", Runnable).run()).text)
@@ -90,7 +90,7 @@ def made(plan: AssemblyPlan) -> None:
 
 
 def ported(folder: Path) -> None:
-    """Check a document whose classes are in Java, and write them in Python."""
+    """Check a document whose classes are in Java, and write skeletons in Python."""
     faults: tuple[Diagnostic, ...] = check_files([FROM_JAVA]).errors
     places: set[Location] = {one.location for one in faults if one.severity is Severity.ERROR}
     print("without classes:", len(faults), "faults in lines", *sorted(one.line for one in places))
@@ -105,7 +105,7 @@ def ported(folder: Path) -> None:
 
 
 def drawn(plan: AssemblyPlan, folder: Path) -> None:
-    """Draw a plan, a live assembly, and a picture of one's own."""
+    """Draw a plan, a live assembly, and a custom picture."""
     planned, live = draw(scene_of_plan(plan)), draw(scene_of(load(MILL)))
     print("the same picture of both:", planned == live)
     write_picture(planned, str(folder / "mill.svg"), colours=Colours.DARK)

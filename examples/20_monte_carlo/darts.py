@@ -1,4 +1,4 @@
-"""Darts thrown at a square: the share that hits the circle inside it tells how large pi is."""
+"""Darts thrown at a square: the share that hits the circle inside it estimates pi."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def hits(tries: int, seed: int) -> int:
 
 
 def verdict(estimate: float, tries: int) -> str:
-    """Say whether an estimate of pi is as good as that many tries should make it."""
+    """Return whether an estimate of pi is as good as expected from that many tries."""
     return "right" if abs(estimate - np.pi) < 6 / np.sqrt(tries) else "wrong"

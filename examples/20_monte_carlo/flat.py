@@ -1,10 +1,10 @@
-"""Pi by throwing darts, flat: every process of the grid throws, one average collects the results.
+"""Pi by throwing darts, flat: every process of the grid throws, one reduction averages the results.
 
     gcm-deploy descriptors/monte-carlo.xml           on sites and clusters, emulated on this machine
     mpiexec -n 4 python examples/20_monte_carlo/flat.py         on one cluster
     python examples/20_monte_carlo/flat.py                      alone
 
-The program names no site and no cluster. `COMM_GRID` has the processes of all of them, and a
+The program does not mention sites or clusters. `COMM_GRID` has the processes of all of them, and a
 reduction on it sends one number over each slow link.
 """
 

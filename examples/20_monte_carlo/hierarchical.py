@@ -5,9 +5,10 @@
     python examples/20_monte_carlo/hierarchical.py
 
 The first process of each cluster is its gateway, and that of the first cluster of a site is also
-the gateway of the site. Who is no gateway has `COMM_NULL` there, which is false.
+the gateway of the site. On all other processes the gateway communicators are `COMM_NULL`, which is
+false.
 
-Hits and tries are added up and divided once at the end: an average of averages would be wrong where
+Hits and tries are added up and divided once at the end: an average of averages would be wrong if
 clusters differ in size.
 """
 

@@ -1,11 +1,11 @@
-"""Mergesort, flat and unmodified: the first process deals the numbers out and merges what returns.
+"""Mergesort, flat and unmodified: the first process scatters the numbers and merges the results.
 
     gcm-deploy descriptors/mergesort.xml           on sites and clusters, emulated on this machine
     mpiexec -n 4 python examples/21_mergesort/flat.py         on one cluster
     python examples/21_mergesort/flat.py                      alone
 
-This is a plain mpi4py program that knows nothing of grids. The descriptor says `comm-world="grid"`,
-so its `COMM_WORLD` has the processes of all clusters.
+This is a plain mpi4py program that knows nothing about grids. The descriptor has
+`comm-world="grid"`, so `COMM_WORLD` has the processes of all clusters.
 """
 
 from __future__ import annotations

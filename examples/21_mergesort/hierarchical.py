@@ -4,9 +4,9 @@
     mpiexec -n 4 python examples/21_mergesort/hierarchical.py
     python examples/21_mergesort/hierarchical.py
 
-Each gateway deals its numbers out to those below, in shares as large as what stands behind them,
-and merges what they return. So the clusters merge at the same time, and each number crosses a slow
-link once on its way out and once on its way home.
+Each gateway scatters its numbers to the level below, in proportion to the processes there, and
+merges what they return. So the clusters merge in parallel, and each number crosses a slow link once
+on its way out and once on its way back.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numbers_to_sort import SIZE, Row, merge, report, shares, unsorted
 from runtime import MPI
 
 LEVELS = (
-    (MPI.COMM_GRID_GATEWAYS, MPI.COMM_SITE),  # a member of the one stands for all of the other
+    (MPI.COMM_GRID_GATEWAYS, MPI.COMM_SITE),  # a member of the first represents all of the second
     (MPI.COMM_SITE_GATEWAYS, MPI.COMM_CLUSTER),
     (MPI.COMM_CLUSTER, MPI.COMM_SELF),
 )
 
 
 def deal(level: MPI.Intracomm, numbers: Row | None, behind: int) -> Row:
-    """Deal the numbers of the first member out to all members; return the own share."""
+    """Scatter the numbers of the first member to all members; return the share of this process."""
     counts = shares(level.bcast(None if numbers is None else len(numbers)), level.allgather(behind))
     mine: Row = np.empty(counts[level.rank], np.int32)
     level.Scatterv([numbers, counts, MPI.INT32_T], mine, root=0)
@@ -34,7 +34,7 @@ def deal(level: MPI.Intracomm, numbers: Row | None, behind: int) -> Row:
 
 
 def collect(level: MPI.Intracomm, mine: Row) -> Row | None:
-    """Give the sorted numbers back; the first member merges them in the order of arrival."""
+    """Return the sorted numbers; the first member merges them in the order of arrival."""
     if level.rank:
         level.Send(mine, dest=0)
         return None
@@ -48,7 +48,7 @@ def collect(level: MPI.Intracomm, mine: Row) -> Row | None:
 
 
 def main() -> int:
-    """Go down the levels with numbers and up again with sorted ones; return the exit code."""
+    """Scatter numbers down the levels and merge sorted ones on the way up; return the exit code."""
     grid = MPI.COMM_GRID
     size = int(sys.argv[1]) if len(sys.argv) > 1 else SIZE
     numbers = unsorted(size) if grid.rank == 0 else None

@@ -1,4 +1,4 @@
-"""What both versions of mergesort need: numbers, how to merge two sorted rows, and the check."""
+"""What both versions of mergesort share: the numbers, merging of sorted rows, and the check."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def merge(first: Row, second: Row) -> Row:
 
 
 def shares(size: int, weights: list[int]) -> list[int]:
-    """Divide a number of things by weights; the first ones get what is left over."""
+    """Divide a number of things by weights; the first ones get the remainder."""
     total = sum(weights)
     counts = [size * weight // total for weight in weights]
     for index in range(size - sum(counts)):

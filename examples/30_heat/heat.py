@@ -1,9 +1,9 @@
-"""The heat equation on a rod, with checkpoints: killed at any time, it goes on where it was.
+"""The heat equation on a rod, with checkpoints: killed at any time, it resumes from the last one.
 
-Each rank has a piece of the rod. From time to time it saves that in a file of its own, by turns in
-one of two, and no rank goes on before all have saved: so there is always one moment of which every
-rank has its file, however the run ends. When it starts, all look for the latest one. Wherever the
-ranks ran, their files come home to this folder; start it again, and it finds them.
+Each rank has a piece of the rod. From time to time it saves that to its own file, alternating
+between two, and no rank continues before all have saved: so there is always a step that every rank
+has saved, however the run ends. At the start, the ranks look for the latest such step. Wherever the
+ranks ran, their files come home to this folder; start the program again, and it finds them.
 """
 
 import sys

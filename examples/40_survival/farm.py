@@ -1,11 +1,11 @@
-r"""A master that hands out the work of lost workers again.
+r"""A master that reassigns the work of lost workers.
 
     gcm-deploy --emulate 2x2 --recovery blank --recovery-messages cont \
         examples/40_survival/farm.py
 
-Rank 0 hands out numbers, the others return squares. Two workers end on purpose with work in hand.
-Calls that do not need the lost go on, and at the end `Dup` returns a communicator of the same size,
-in which the ranks of the lost are gaps.
+Rank 0 hands out numbers, the others return squares. Two workers end on purpose with unfinished
+work. Calls that do not need the lost ranks still work, and at the end `Dup` returns a communicator
+of the same size with gaps at the lost ranks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RESULT, STOP = 1, -1
 
 
 def master(comm: MPI.Intracomm) -> dict[int, int]:
-    """Return the square of each number, whoever is lost."""
+    """Return the square of each number, even if workers are lost."""
     todo, results = deque(range(JOBS)), dict[int, int]()
     busy: dict[int, int] = {}
     idle = deque(range(1, comm.size))
@@ -54,7 +54,7 @@ def master(comm: MPI.Intracomm) -> dict[int, int]:
 
 
 def lost_ranks(comm: MPI.Intracomm) -> list[int]:
-    """Acknowledge all losses that are known here, and return the ranks."""
+    """Acknowledge all losses known here, and return the ranks."""
     comm.Ack_failed()
     failed = comm.Get_failed()
     return failed.Translate_ranks(None, comm.Get_group())

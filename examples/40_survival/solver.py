@@ -1,10 +1,10 @@
-"""A solver that goes on smaller: when ranks are lost, the others share their rows again.
+"""A solver that continues with fewer ranks: when some are lost, the others take over their rows.
 
     gcm-deploy --emulate 2x2 --recovery shrink examples/40_survival/solver.py
 
-Solves A x = b by Jacobi's method. Each rank works on some rows and has all of x, so what is lost
-with a rank is work and no knowledge. Two ranks end on purpose on the way. After a loss all calls
-on the communicator raise an error, so that all ranks come to `Dup`, which recovers it.
+Solves A x = b by Jacobi's method. Each rank works on some rows and has all of x, so the loss of a
+rank loses work but no data. Two ranks end on purpose during the run. After a loss all calls on the
+communicator raise an error, so all ranks reach `Dup`, which recovers it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def step(comm: MPI.Intracomm, matrix: Array, right: Array, x: Array) -> tuple[Ar
 
 
 def without_the_lost(comm: MPI.Intracomm) -> MPI.Intracomm:
-    """Return a communicator of the ranks that are left; all of them have to come here."""
+    """Return a communicator of the surviving ranks, all of which must call this."""
     small = comm.Dup()
     if small.rank == 0:
         print(f"{comm.size - small.size} lost, {small.size} go on", flush=True)
@@ -47,7 +47,7 @@ def without_the_lost(comm: MPI.Intracomm) -> MPI.Intracomm:
 
 
 def main() -> None:
-    """Solve, whoever is lost."""
+    """Solve, even if ranks are lost."""
     numbers = np.random.default_rng(7)
     matrix = numbers.random((SIZE, SIZE)) / (0.6 * SIZE) + np.eye(SIZE)
     right = numbers.random(SIZE)

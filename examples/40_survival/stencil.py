@@ -1,11 +1,11 @@
-"""A stencil that rolls back to checkpoints in its neighbours' memory: lost ranks are started again.
+"""A stencil that rolls back to checkpoints in its neighbours' memory: lost ranks are restarted.
 
     gcm-deploy --emulate 2x2 --recovery rebuild examples/40_survival/stencil.py
 
-Heat spreads on a ring of cells, of which each rank has a part. Now and then each rank gives a copy
-of its cells to its right neighbour. When ranks are lost, all go back to the last copies that are
-complete; a rank that was started again gets its cells from its right neighbour. Two ranks end on
-purpose on the way.
+Heat spreads on a ring of cells, of which each rank has a part. Now and then each rank sends a copy
+of its cells to its right neighbour. When ranks are lost, all roll back to the last complete set of
+copies; a restarted rank gets its cells from its right neighbour. Two ranks end on purpose during
+the run.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ CELLS, STEPS, EVERY = 240, 60, 8
 """How many cells and steps there are, and after how many steps copies are made."""
 
 DOOMED = {13: 1, 37: 2}
-"""Which rank ends in which step; one that was started again does not."""
+"""Which rank ends in which step; a restarted rank does not."""
 
 NEVER = STEPS + 1
 
 Checkpoints = dict[int, tuple[Array, Array]]
-"""By their step: the own cells, and those of the left neighbour. The last two are kept."""
+"""For each of the last two copies, by step: this rank's cells, and those of the left neighbour."""
 
 
 def beginning(size: int, rank: int) -> Array:
@@ -81,7 +81,7 @@ def roll_back(comm: MPI.Intracomm, kept: Checkpoints) -> tuple[int, Array]:
 
 
 def main() -> None:
-    """Compute, whoever is lost."""
+    """Compute, even if ranks are lost."""
     comm: MPI.Intracomm = MPI.COMM_WORLD
     is_first = comm.Get_attr(MPI.FT_INCARNATION) == 1
     kept: Checkpoints = {}
@@ -90,7 +90,7 @@ def main() -> None:
     while count < STEPS or not is_whole:
         try:
             if not is_whole:
-                comm = comm.Dup()  # the recovery: lost ranks are started again, and come here
+                comm = comm.Dup()  # the recovery: restarted ranks come here too
                 count, cells = roll_back(comm, kept)
                 is_whole = True
             if count % EVERY == 0 and count not in kept:

@@ -4,8 +4,9 @@
     gcm-deploy --emulate 2x4 --replicas 2 examples/41_peers/pi.py   the same, on this machine
     mpiexec -n 4 python examples/41_peers/pi.py         on one cluster, each rank once
 
-docs/peers.md makes a lab. End a peer while it runs, with `kill -9` or by its power switch: each
-line comes once, and is that of an undisturbed run, since each rank draws from a seed of its own.
+docs/peers.md shows how to make a lab. End a peer during the run, with `kill -9` or its power
+switch: each line is printed once, and is that of an undisturbed run, since each rank has its own
+seed.
 """
 
 from __future__ import annotations

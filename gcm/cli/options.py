@@ -56,7 +56,7 @@ _EXAMPLES = {
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
     parser = _described(CommandParser, "", _DESCRIPTION, prog="gcm")
-    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version and leave")
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_check(commands)
     _add_show(commands)
@@ -139,13 +139,13 @@ def _add_draw(commands: Any) -> None:
     command.add_argument(
         "--unfold",
         action="store_true",
-        help="draw components that are alike one by one, not as one box for all",
+        help="draw identical components one by one, not as one box",
     )
     command.add_argument(
         "--colours",
         choices=("auto", "light", "dark"),
         default="auto",
-        help="the background it is for; auto: what the reader of an SVG picture prefers",
+        help="the background of the picture; auto: as the viewer of an SVG picture prefers",
     )
 
 
@@ -225,7 +225,7 @@ def _add_structure(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--structure",
         action="store_true",
-        help="the structure alone: classes need not be there, definitions may be abstract",
+        help="the structure only: classes may be missing, definitions may be abstract",
     )
 
 

@@ -11,8 +11,8 @@ from runtime.cli.line.options import Format, command_parser, read_options, secon
 from runtime.exit_codes import FAULTS, UNHEALTHY
 
 _DESCRIPTION = """\
-Examine this machine, or all hosts of a descriptor, and say what will not work, why it matters and
-what mends it. Nothing of the application is started, and nothing stays on any host."""
+Examine this machine, or all hosts of a descriptor, and report what will not work, why it matters
+and how to fix it. The application is not started, and nothing stays on any host."""
 
 _EPILOG = """\
 examples:
@@ -21,7 +21,7 @@ examples:
   gcm-deploy doctor --format json grid.xml
 
 exit codes:
-  0 nothing was found, or warnings alone; 206 something with which a run will fail; 201 the
+  0 nothing was found, or only warnings; 206 a problem that will make a run fail; 201 the
   descriptor has faults; 202 the command line is wrong"""
 
 DEFAULT_TIMEOUT = 30.0

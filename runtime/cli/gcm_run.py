@@ -32,15 +32,15 @@ Run an MPI program on the peers of a lab: machines that lend places while they a
   gcm-run -n 8 -a concentrate ring.py     on the nearest peers, as many ranks on each as it lends
   gcm-run -n 4 https://example.org/ring.py
                                           the same, and peers fetch it from the web server
-  gcm-run -n 4 --dry-run ring.py          show who would be asked, and ask nobody
+  gcm-run -n 4 --dry-run ring.py          show which peers would be asked, and ask none
   gcm-run advise --failure-rate 1/30d -n 128 --time 2h
                                           how many replicas such a run should have
 
-You need a credential of the lab: who keeps it makes one with gcm-peer lab invite. The program
+You need a credential of the lab: its keeper makes one with gcm-peer lab invite. The program
 folder is copied to the peers, and what the ranks write there comes home."""
 
 _EPILOG = """\
-exit codes: those of gcm-deploy; 203 also where too few places were found"""
+exit codes: those of gcm-deploy; 203 also if too few places were found"""
 
 
 def run_program(arguments: Sequence[str] | None = None) -> int:
@@ -93,7 +93,7 @@ def build_parser() -> CommandParser:
     )
     parser.add_argument(
         "-r", dest="replicas", metavar="R", type=_count, default=1,
-        help="each rank is R processes on different peers, and goes on while one of them lives",
+        help="each rank is R processes on different peers, and survives while one of them lives",
     )  # fmt: skip
     parser.add_argument(
         "--restart", action="store_true",
@@ -102,17 +102,17 @@ def build_parser() -> CommandParser:
     )  # fmt: skip
     parser.add_argument(
         "-a", dest="strategy", metavar="STRATEGY", default="",
-        help="spread (or scatter), concentrate (or gather), mixed, or module.Class of your own"
-        f" (default: {strategy.default})",
+        help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
+        f"(default: {strategy.default})",
     )  # fmt: skip
     parser.add_argument(
         "-w", dest="wait", metavar="SECONDS", default="",
-        help=f"for how long places are looked for (default: {wait.default})",
+        help=f"how long to look for free places (default: {wait.default})",
     )  # fmt: skip
     parser.add_argument(
         "--staging", choices=staging.choices, default="",
-        help="how the program gets to the peers: from one to two others, from one to the next, or"
-        f" from here to each (default: {staging.default})",
+        help="how the program gets to the peers: each passes it to two others, or to the next "
+        f"one, or it is sent from here to each (default: {staging.default})",
     )  # fmt: skip
     parser.add_argument(
         "--credential", metavar="FILE", default="",
@@ -122,11 +122,11 @@ def build_parser() -> CommandParser:
         "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="show who would be asked, and ask nobody"
+        "--dry-run", action="store_true", help="show which peers would be asked, and ask none"
     )
     parser.add_argument(
         "--write", metavar="FILE", default="",
-        help="write the descriptor that this means; '-': show it",
+        help="write this command line as a descriptor; '-': show it",
     )  # fmt: skip
     add_watching(parser)
     add_variables(parser)

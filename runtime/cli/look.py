@@ -16,15 +16,15 @@ NOTHING_RUNS = 1
 """The exit code where there is nothing to look at."""
 
 COMMANDS = {
-    "ps": "Show the runs of this machine that are yours, and what each rank is doing.",
-    "waits": "Show which ranks wait for which others, and who can never go on.",
+    "ps": "Show your runs on this machine, and what each rank is doing.",
+    "waits": "Show which ranks wait for which others, and which can never continue.",
     "stacks": "Show the Python stacks of all ranks.",
 }
 
 _EPILOG = """\
 examples:
-  gcm-deploy {command}                   of all your runs that were started on this machine
-  gcm-deploy {command} 4711              of the run whose gcm-deploy is process 4711
+  gcm-deploy {command}                   all your runs on this machine
+  gcm-deploy {command} 4711              the run whose gcm-deploy is process 4711
   gcm-deploy {command} --format json     for programs"""
 
 
@@ -37,7 +37,11 @@ def look(command: str, words: Sequence[str]) -> int:
     epilog = _EPILOG.format(command=command)
     parser = command_parser(f"gcm-deploy {command}", COMMANDS[command], epilog)
     parser.add_argument(
-        "processes", metavar="PID", type=int, nargs="*", help="the gcm-deploy to look at; all"
+        "processes",
+        metavar="PID",
+        type=int,
+        nargs="*",
+        help="process numbers of gcm-deploy; by default all",
     )
     parser.add_argument(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,

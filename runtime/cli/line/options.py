@@ -30,29 +30,29 @@ Run an MPI program on several clusters as if they were one machine.
   gcm-deploy -H ana@lyon:4,porto:4 ring.py --steps 20
                                           a cluster on each host, reached over ssh
   gcm-deploy new                          ask four questions and write a descriptor
-  gcm-deploy doctor laptop.xml            say what would not work, and how to mend it
+  gcm-deploy doctor laptop.xml            report what would not work, and how to fix it
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
   gcm-deploy waits                        in another terminal: which ranks wait for which others
 
-The output of the program goes to standard output and standard error; what gcm-deploy itself says
-goes to standard error."""
+The output of the program goes to standard output and standard error; messages of gcm-deploy itself
+go to standard error."""
 
 _EPILOG = """\
 more examples:
-  gcm-deploy --emulate 2x2 --write ring.xml ring.py    save what that means as a descriptor
-  gcm-deploy -n 4 -m package.module                    a module, as Python has it
-  gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tell whose line is whose
+  gcm-deploy --emulate 2x2 --write ring.xml ring.py    save the command line as a descriptor
+  gcm-deploy -n 4 -m package.module                    a module, as with python -m
+  gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tag lines with their rank
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
 exit codes:
-  0 all is well, else that of the rank that failed first (128 + n for signal n);
+  0 success, else that of the rank that failed first (128 + n for signal n);
   130 Ctrl-C, 124 --run-timeout
   201 the descriptor has faults, 202 the command line has, 203 the deployment failed,
   204 the machine failed while the application ran, 205 its output could not be written,
-  206 gcm-deploy doctor found something with which a run will fail"""
+  206 gcm-deploy doctor found a problem that will make a run fail"""
 
 DEFAULT_TIMEOUT = 60.0
 
@@ -210,16 +210,17 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--draw", metavar="FILE", default="",
-        help="draw the machine that would be built: its sites, hosts and ranks, and who can"
-        " reach whom; FILE.svg, or FILE.png where resvg_py is installed",
+        help="draw the machine that would be built: its sites, hosts and ranks, and which can "
+        "reach each other; FILE.svg, or FILE.png where resvg_py is installed",
     )  # fmt: skip
     group.add_argument(
         "--write", metavar="FILE", default="",
-        help="write the descriptor that a program with -n, --emulate or -H means; '-': show it",
+        help="write a descriptor for a program with -n, --emulate or -H; '-': show it",
     )  # fmt: skip
     titled.add_argument(
         "--colours", choices=("auto", "light", "dark"), default="",
-        help="the background that --draw is for; auto: what the reader of an SVG picture prefers",
+        help="the background of the picture of --draw; auto: as the viewer of an SVG picture "
+        "prefers",
     )  # fmt: skip
 
 
@@ -232,7 +233,7 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--output-dir", metavar="DIR", default="",
-        help="write the output of each rank to files of its own in DIR",
+        help="also write the output of each rank to separate files in DIR",
     )  # fmt: skip
     group.add_argument(
         "--all-tracebacks", action="store_true",
@@ -240,8 +241,8 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="for people or for programs; the summary of a run is then the last line of"
-        " standard output",
+        help="output for people or for programs; with json the summary of a run is the last "
+        "line of standard output",
     )  # fmt: skip
     group.add_argument(
         "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
@@ -249,16 +250,17 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
-        help="give up when the application does not run by then (default: %(default)g), and a"
-        " second later for each MB that is copied",
+        help="give up if the application has not started by then (default: %(default)g, plus one "
+        "second for each MB that is copied)",
     )  # fmt: skip
     group.add_argument(
         "--run-timeout", metavar="SECONDS", type=seconds,
-        help="end everything when the application runs longer, and tell what each rank was doing",
+        help="end the run if the application takes longer, and show what each rank was doing",
     )  # fmt: skip
     group.add_argument(
         "--explain-waits", metavar="SECONDS", type=_seconds_or_none,
-        help="tell why ranks wait that are in an MPI call for so long (default: 30; 0: never)",
+        help="report why a rank waits that has been in an MPI call for this long (default: 30; 0: "
+        "never)",
     )  # fmt: skip
     group.add_argument(
         "--quiet", action="store_true", help="show neither progress nor summary, only faults"

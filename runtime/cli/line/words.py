@@ -101,17 +101,17 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
     )
     group.add_argument(
-        "--python", metavar="PATH", default="", help="the Python on the hosts of -H elsewhere"
+        "--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"
     )
     group.add_argument(
         "--failures", choices=("abort", "return"), default="",
-        help="what the loss of a rank means: abort ends the run (the default); with return, calls"
-        " that need the lost rank raise an MPI error, and the others go on",
+        help="what happens when a rank is lost: abort ends the run (the default); with return, "
+        "calls that need the lost rank raise an MPI error, and the other ranks continue",
     )  # fmt: skip
     group.add_argument(
         "--replicas", metavar="R", type=_told(_replicas), default=0,
-        help="each rank is R processes on different hosts or clusters, and goes on while one of"
-        " them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
+        help="each rank is R processes on different hosts or clusters, and survives while one of "
+        "them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
     )  # fmt: skip
     group.add_argument(
         "--restart", action="store_true",
@@ -124,14 +124,14 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
 def _add_recovery(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
-        help="what Dup, Split and Create make of a communicator that has lost ranks: one of those"
-        " that are left, one with gaps, or one for which lost ranks are started again; abort ends"
-        " the run",
+        help="what Dup, Split and Create make of a communicator that has lost ranks: one of the "
+        "survivors, one with gaps, or one for which lost ranks are restarted; abort ends the "
+        "run",
     )  # fmt: skip
     group.add_argument(
         "--recovery-messages", choices=("nop", "cont"), default="",
-        help="which calls are admitted between a loss and the recovery: none (nop, the default),"
-        " or all that do not need the lost ranks (cont)",
+        help="which calls work between a loss and the recovery: none (nop, the default), or all "
+        "that do not need the lost ranks (cont)",
     )  # fmt: skip
 
 

@@ -17,19 +17,19 @@ Lend the idle time of this machine to a lab, and look at the machines of the lab
   gcm-peer lab invite lab1 --supernode             write lab1.credential: hand it to the machine
   gcm-peer lab invite desk7 --peer                 one for each machine that lends its time
   gcm-peer lab invite alice --user                 one for each user
-  gcm-peer supernode --credential lab1.credential  on lab1: be where the others find each other
+  gcm-peer supernode --credential lab1.credential  on lab1: let the others find each other
   gcm-peer boot --credential desk7.credential      on desk7: lend its time, from now on
-  gcm-peer lab join alice.credential               for alice: be able to run programs in the lab
-  gcm-peer hosts                                   who is there, the nearest first
+  gcm-peer lab join alice.credential               for alice: to run programs in the lab
+  gcm-peer hosts                                   the hosts of the lab, the nearest first
   gcm-peer halt                                    end everything that runs here for others"""
 
 _EPILOG = """\
 exit codes:
-  0 all is well, 1 something failed, 2 the command line is wrong, 3 no daemon runs here,
+  0 success, 1 something failed, 2 the command line is wrong, 3 no daemon runs here,
   130 Ctrl-C
 
 files: ~/.gcm/peer and ~/.gcm/supernode (--folder, GCM_PEER_FOLDER), ~/.gcm/labs,
-  ~/.gcm/credential (GCM_CREDENTIAL) for the user; GCM_FOLDER in place of ~/.gcm"""
+  ~/.gcm/credential (GCM_CREDENTIAL) for the user; GCM_FOLDER instead of ~/.gcm"""
 
 
 def build_parser() -> CommandParser:
@@ -69,7 +69,7 @@ def _add_folder(parser: CommandParser, *, with_supernode: bool = True) -> None:
     )
     if with_supernode:
         parser.add_argument(
-            "--supernode", action="store_true", help="the supernode of this machine is meant"
+            "--supernode", action="store_true", help="refer to the supernode of this machine"
         )
 
 
@@ -121,7 +121,7 @@ def _add_looking(commands: Any) -> None:
     halt = _parser(
         commands,
         "halt",
-        "End the daemon, and all that runs here for others.",
+        "End the daemon, and everything that runs here for others.",
         "examples:\n  gcm-peer halt\n  gcm-peer halt --supernode",
     )
     _add_folder(halt)
@@ -130,7 +130,7 @@ def _add_looking(commands: Any) -> None:
         (
             "status",
             "Show the daemon: its share, what runs here, its supernode, what is wrong.",
-            "  gcm-peer status\n  gcm-peer status desk7:7701   that of another one, as a user",
+            "  gcm-peer status\n  gcm-peer status desk7:7701   that of another peer, as a user",
         ),
         (
             "hosts",
@@ -140,7 +140,7 @@ def _add_looking(commands: Any) -> None:
     ):
         parser = _parser(commands, name, description, f"examples:\n{examples}")
         parser.add_argument(
-            "address", nargs="?", default="", metavar="HOST[:PORT]", help="whom to ask"
+            "address", nargs="?", default="", metavar="HOST[:PORT]", help="the daemon to ask"
         )
         _add_folder(parser)
         _add_json(parser)
@@ -162,7 +162,7 @@ def _add_watching(commands: Any) -> None:
     ):
         parser = _parser(commands, name, description, f"examples:\n{examples}")
         parser.add_argument(
-            "address", nargs="?", default="", metavar="HOST[:PORT]", help="through whom to look"
+            "address", nargs="?", default="", metavar="HOST[:PORT]", help="the daemon to ask"
         )
         _add_folder(parser)
         if name == "top":
@@ -199,7 +199,7 @@ def _add_lab(commands: Any) -> None:
     create = _parser(
         actions,
         "create",
-        "Make a lab: who keeps its folder decides who belongs to it.",
+        "Make a lab; whoever keeps its folder decides who belongs to it.",
         "examples:\n  gcm-peer lab create ourlab --supernode lab1 --supernode lab2:7711",
     )
     create.add_argument("name", metavar="NAME")
@@ -223,11 +223,15 @@ def _add_lab(commands: Any) -> None:
     kind = invite.add_mutually_exclusive_group(required=True)
     for role in ("user", "peer", "supernode"):
         kind.add_argument(
-            f"--{role}", dest="role", action="store_const", const=role, help=f"it is for a {role}"
+            f"--{role}",
+            dest="role",
+            action="store_const",
+            const=role,
+            help=f"the member is a {role}",
         )
-    invite.add_argument("--days", type=_days, default=365, help="how long it is good (365)")
+    invite.add_argument("--days", type=_days, default=365, help="how many days it is valid (365)")
     invite.add_argument("-o", "--output", default="", metavar="FILE", help="(NAME.credential)")
-    invite.add_argument("--lab", default="", metavar="LAB", help="which, if there are several")
+    invite.add_argument("--lab", default="", metavar="LAB", help="which lab, if there are several")
     join = _parser(
         actions,
         "join",
@@ -236,8 +240,8 @@ def _add_lab(commands: Any) -> None:
     )
     join.add_argument("file", metavar="FILE")
     _add_folder(join, with_supernode=False)
-    show = _parser(actions, "show", "Show a lab and whom it has invited.")
-    show.add_argument("--lab", default="", metavar="LAB", help="which, if there are several")
+    show = _parser(actions, "show", "Show a lab and its members.")
+    show.add_argument("--lab", default="", metavar="LAB", help="which lab, if there are several")
     _add_json(show)
 
 

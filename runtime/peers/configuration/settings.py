@@ -161,50 +161,50 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("applications", 1, count(), "how many applications may run here at once (J); "
-            "0 for any number"),
-    Setting("processes", "cores", _cores, "how many processes of one application may run here "
-            '(P); "cores" for as many as this machine has cores'),
+    Setting("applications", 1, count(), "how many applications may run here at once (J); 0 for any "
+            "number"),
+    Setting("processes", "cores", _cores, "how many processes of one application may run here (P); "
+            '"cores" for as many as this machine has cores'),
     Setting("users", ["*"], _list(_user, "names of users"), "the users of the lab whose programs "
-            'may run here; "*" for all whom the lab has invited'),
-    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where no files "
-            'and no programs are taken: addresses and prefixes such as "10.1.2.3", "10.1." or '
-            '"10.1.0.0/16"'),
-    Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'),
-            "members of the lab whose credentials count for nothing here"),
-    Setting("listen", "", _text, "the address to listen at; empty for all of this machine"),
+            'may run here; "*" for all users of the lab'),
+    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where files and programs "
+            'are refused: addresses and prefixes such as "10.1.2.3", "10.1." or "10.1.0.0/16"'),
+    Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'), "members of the "
+            "lab whose credentials are not accepted here"),
+    Setting("listen", "", _text, "the address to listen at; empty for all addresses of this "
+            "machine"),
     Setting("ports", "usual", _ports, "the port to listen at, or a range of which the first free "
             'one is taken; 0 for any; "usual" is 7700 for a supernode, and 7701-7709 for a peer'),
-    Setting("address", "", _address, "where others reach this peer, HOST or HOST:PORT; "
-            "empty for the address from which it reaches its supernode"),
-    Setting("supernodes", [], _list(lambda one: Address.parse(one, PORT), "addresses"),
-            "where supernodes are, HOST or HOST:PORT; all addresses of a DNS name are tried; "
+    Setting("address", "", _address, "the address at which others reach this peer, HOST or "
+            "HOST:PORT; empty for the one from which it reaches its supernode"),
+    Setting("supernodes", [], _list(lambda one: Address.parse(one, PORT), "addresses"), "the "
+            "addresses of supernodes, HOST or HOST:PORT; all addresses of a DNS name are tried; "
             "empty for those in the credential"),
     Setting("python", "", _text, "the Python that runs programs here; empty for that of gcm-peer"),
-    Setting("lease", 60, seconds(1), "for how long a place may be reserved without a word of who "
-            "asked for it"),
+    Setting("lease", 60, seconds(1), "the seconds after which a reservation expires if its user "
+            "does not renew it"),
     Setting("alive_every", 20, seconds(), "the seconds between two alive signals to a supernode"),
-    Setting("expire_after", 90, seconds(1), "after how many seconds of silence a host counts as "
-            "gone; the same in the whole lab"),
+    Setting("expire_after", 90, seconds(1), "after how many seconds of silence a host is removed; "
+            "must be the same in the whole lab"),
     Setting("exchange_every", 5, seconds(), "the seconds between two comparisons of a supernode's "
             "table with that of another one"),
     Setting("refresh_every", 300, seconds(1), "the seconds until the list of hosts is fetched "
             "again"),
     Setting("known_hosts", 1000, count(1), "how many hosts a peer remembers"),
     Setting("ping_every", 10, seconds(), "the seconds between two measurements of round trips; "
-            "each measures a few hosts, however many there are"),
-    Setting("cache_size", "4 GiB", _size, "how much of staged files is kept on disk"),
+            "each measures a few hosts, regardless of their number"),
+    Setting("cache_size", "4 GiB", _size, "how much disk space staged files may use"),
     Setting("web", True, _switch, "whether this peer fetches files from web servers that a user "
-            "names; what is there is compared with the SHA-256 that the user's gcm-run tells"),
+            "names; they are compared with the SHA-256 from the user's gcm-run"),
     Setting("owner_load", 0, _load, "the load of this machine, without that of programs of the "
-            "lab, from which its owner comes first; 0: never"),
+            "lab, from which on its owner comes first; 0: never"),
     Setting("owner_idle", 0, seconds(0), "after how many seconds without a key pressed at a "
             "terminal of this machine its owner counts as away; until then the owner comes first; "
             "0: never"),
-    Setting("owner_applications", 0, count(), "how many applications may begin while the owner "
+    Setting("owner_applications", 0, count(), "how many applications may start while the owner "
             "comes first; 0: none"),
-    Setting("owner_processes", 0, count(), "how many processes of one application may begin "
-            "meanwhile; 0: none"),
+    Setting("owner_processes", 0, count(), "how many processes of one application may start while "
+            "the owner comes first; 0: none"),
     Setting("log_level", "info", _level, "how much goes into the log"),
 )  # fmt: skip
 """All settings."""

@@ -20,7 +20,7 @@ SETTING = "the value of an argument of the definition; may be repeated"
 HELP = {
     "": (
         "Check, show, draw and run assemblies of components.",
-        "show the version and leave",
+        "show the version",
         "report every fault of every file",
         "show the tree of components of an assembly",
         "draw an assembly as a picture",
@@ -41,7 +41,7 @@ HELP = {
         SEARCH,
         "gcm check hello.fractal farm.fractal",
         "gcm check --format json *.fractal",
-        "the structure alone: classes need not be there, definitions may be abstract",
+        "the structure only: classes may be missing, definitions may be abstract",
         "gcm check --path src --path shared/adl app.fractal",
         "gcm check --structure *.fractal      of an architecture whose classes are still in Java",
     ),
@@ -59,7 +59,7 @@ HELP = {
     "draw": (
         "Draw an assembly as a picture.",
         "No other program is needed. The ending of FILE decides the format: .svg, or .png where",
-        "draw components that are alike one by one, not as one box for all",
+        "draw identical components one by one, not as one box",
         "write there, not to standard output",
         "also draw control interfaces that are bound",
         "gcm draw hello.fractal -o hello.svg",
