@@ -19,7 +19,7 @@ from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
 
 _RECOVERIES = ("shrink", "blank", "rebuild")
-"""Those after which a program goes on."""
+"""The failure modes in which a program continues."""
 
 
 def read_applications(
