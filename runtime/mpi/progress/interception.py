@@ -193,9 +193,7 @@ class Restored(Incoming):
 
     def matched(self, incoming: Incoming) -> None:
         """Let the message as sent over the wire land."""
-        self.done = (
-            False  # an empty one must not complete before the transmitted payload has arrived
-        )
+        self.done = False  # nor is an empty one done before the transmitted payload has arrived
         self._buffer = incoming.payload
         self._travelled.take()
         if self._travelled.done:
