@@ -45,7 +45,7 @@ class GcmError(Exception):
         return f"{message}. {self.cure}" if self.cure else message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let the error cross process borders with all its parts."""
+        """Support pickling with all parts."""
         return _rebuild, (type(self), self.args, self.__dict__)
 
 
@@ -77,11 +77,11 @@ class NoSuchAttributeError(GcmError):
 
 
 class IllegalBindingError(GcmError):
-    """A binding that the model forbids."""
+    """A binding that violates the model."""
 
 
 class IllegalContentError(GcmError):
-    """A change of a composite's content that the model forbids."""
+    """A change of a composite's content that violates the model."""
 
 
 class IllegalLifeCycleError(GcmError):
@@ -89,15 +89,15 @@ class IllegalLifeCycleError(GcmError):
 
 
 class InstantiationError(GcmError):
-    """A component could not be made."""
+    """A component could not be instantiated."""
 
 
 class CopyError(GcmError):
-    """Something that goes into or out of an active object cannot be copied; the cause tells why."""
+    """An argument or result of an active object cannot be copied; the cause tells why."""
 
 
 class DispatchError(GcmError):
-    """A multicast call whose arguments cannot be spread over the bound servers."""
+    """A multicast call whose arguments cannot be distributed over the bound servers."""
 
 
 class MulticastError(DispatchError):
@@ -123,15 +123,15 @@ class MulticastError(DispatchError):
 
 
 class CircularCallError(GcmError):
-    """A call that would wait for itself: the active objects of a circle wait for each other."""
+    """A call that would wait for itself: active objects wait for each other in a cycle."""
 
 
 class GathercastTimeoutError(GcmError):
-    """A gathercast round whose clients did not all call in time."""
+    """A gathercast round in which not all clients called in time."""
 
 
 class AdlError(GcmError):
-    """A document with faults; `diagnostics` holds every one of them."""
+    """A document with errors; `diagnostics` holds all of them."""
 
     def __init__(self, what: str, diagnostics: Sequence[Any] = (), *, cure: str = "") -> None:
         super().__init__(what, cure=cure)

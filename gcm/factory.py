@@ -42,7 +42,7 @@ def new_component(
 ) -> Component:
     """Make a component: a primitive around what `content` makes, or a composite.
 
-    `controllers` describes the membrane or names a ready-made one, such as "primitive" or
+    `controllers` describes the membrane or names a predefined one, such as "primitive" or
     "composite"; with "Template" behind its name, a template is made. The content of a parametric
     composite holds its attributes.
 
@@ -93,7 +93,7 @@ def new_template(
 
 
 def made_by_template(name: str) -> str:
-    """Return the membrane of what a ready-made template makes, or nothing where it is none.
+    """Return the membrane of the instances of a predefined template, or nothing for other names.
 
     >>> made_by_template("primitiveTemplate"), made_by_template("primitive")
     ('primitive', '')
@@ -103,10 +103,10 @@ def made_by_template(name: str) -> str:
 
 
 def described(controllers: object, component: str = "") -> MembraneDescription:
-    """Return the description of a membrane, or the ready-made one of that name.
+    """Return the description of a membrane, or the predefined one of that name.
 
     Raises:
-        InstantiationError: there is none of that name, or it is no description.
+        InstantiationError: there is none of that name, or the argument is not a description.
     """
     if isinstance(controllers, MembraneDescription):
         return controllers
@@ -253,7 +253,7 @@ def _name_of(content: Callable[[], Any]) -> str:
 
 
 def control_types(membrane: object) -> list[InterfaceType]:
-    """Return the types of the control interfaces of a ready-made membrane or of a description.
+    """Return the types of the control interfaces of a predefined membrane or of a description.
 
     >>> [one.name for one in control_types("composite")][:2]
     ['lifecycle-controller', 'binding-controller']
@@ -264,7 +264,7 @@ def control_types(membrane: object) -> list[InterfaceType]:
 
 
 def can_intercept(signature: type[Any]) -> bool:
-    """Tell whether what serves a signature can be an interceptor.
+    """Return whether servers of a signature can be interceptors.
 
     >>> from gcm.membranes.interceptor import Interceptor
     >>> can_intercept(Interceptor)

@@ -13,8 +13,8 @@ from gcm.interfaces.future import Future
 class Invocation(NamedTuple):
     """One call as a value, so that it can be queued, shown and sent to another process.
 
-    `client` names the client interface that calls, where the server has to know; `chain` tells
-    which requests wait for the call (see `call_chain`).
+    `client` names the calling client interface, where the server has to know; `chain` has the
+    requests that wait for the call (see `call_chain`).
     """
 
     component: str
@@ -26,20 +26,20 @@ class Invocation(NamedTuple):
     chain: str = ""
 
     def __str__(self) -> str:
-        """Return where the call goes, without its arguments."""
+        """Return the target of the call, without its arguments."""
         return f"{self.component}.{self.interface}.{self.operation}"
 
 
 class Caller(Protocol):
-    """What a transport implements: it carries an invocation to where the component lives."""
+    """The interface of a transport: it carries an invocation to where the component is."""
 
     def call(self, invocation: Invocation) -> Future[Any]:
-        """Send `invocation` off and return at once with the future of its result."""
+        """Send `invocation` and return at once with the future of its result."""
         ...
 
 
 class RemotePort:
-    """The port of one operation whose component lives behind a `Caller`."""
+    """The port of one operation whose component is behind a `Caller`."""
 
     __slots__ = ("_caller", "_client", "_component", "_interface", "_operation")
 
@@ -61,7 +61,7 @@ class RemotePort:
         return self.send(args, kwargs, "")
 
     def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
-        """Send a call off for which `chain` waits."""
+        """Send a call that `chain` waits for."""
         return self._caller.call(
             Invocation(
                 self._component,

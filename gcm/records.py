@@ -1,7 +1,7 @@
-"""Dataclasses made without generating code, so that a program starts faster.
+"""Dataclasses without generated code, so that programs start faster.
 
-`dataclasses` writes and compiles the source of up to eight methods for each class, which takes
-about a millisecond. A program with a hundred of them waits for that longer than for all the rest.
+`dataclasses` generates and compiles up to eight methods for each class, which takes about a
+millisecond. In a program with a hundred classes that takes longer than all the rest of the start.
 Where no class needs it, `dataclasses` is not even imported: a rank starts a tenth faster without.
 """
 
@@ -12,7 +12,7 @@ from reprlib import recursive_repr
 
 __all__ = ["dataclass"]
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from dataclasses import dataclass  # type checkers know what this one does
@@ -41,11 +41,11 @@ _NONE = object()
 """No default."""
 
 _SPECIAL = ("ClassVar", "InitVar", "KW_ONLY")
-"""Annotations that are more than the type of a field."""
+"""Annotations with a meaning beyond the type of a field."""
 
 
 class _Item:
-    """One field: how it is called, where its value comes from, and what it is used for."""
+    """One field: its name, where its value comes from, and what it is used for."""
 
     __slots__ = ("compare", "default", "factory", "init", "name", "repr")
 
@@ -58,7 +58,7 @@ class _Item:
 
 def _made(plain: type[Any], frozen: bool, eq: bool) -> type[Any]:
     own = dict(plain.__dict__)
-    plain.__doc__ = plain.__doc__ or plain.__name__  # else one is made of the signature, slowly
+    plain.__doc__ = plain.__doc__ or plain.__name__  # else one is made from the signature, slowly
     made, told = (_simple if _is_simple(plain, own) else _other)(plain)
     compared = _getter([one.name for one in told if one.compare])
     methods: dict[str, Any] = {"__repr__": _show([one.name for one in told if one.repr])}
@@ -77,7 +77,7 @@ def _made(plain: type[Any], frozen: bool, eq: bool) -> type[Any]:
 
 
 def _is_simple(plain: type[Any], own: dict[str, Any]) -> bool:
-    """Tell whether `dataclasses` is not needed to see what fields a class has."""
+    """Return whether the fields of a class can be determined without `dataclasses`."""
     defaults = [own[name] for name in plain.__annotations__ if name in own]
     return (
         "__slots__" not in own
@@ -107,7 +107,7 @@ def _simple(plain: type[Any]) -> tuple[type[Any], list[_Item]]:
 
 
 class _Told:
-    """What `dataclasses` keeps in a class, made when somebody asks for it."""
+    """What `dataclasses` stores in a class, made on demand."""
 
     def __init__(self, name: str, plain: type[Any]) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""The nearest known name, for messages about an unknown one."""
+"""Suggests the nearest known name for an unknown one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("greter", ["greeter", "logger"])
     'greeter'
     """
-    import difflib  # only who made a mistake waits for it
+    import difflib  # imported only for errors
 
     folded = {candidate.casefold(): candidate for candidate in known}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""Tracebacks as the user wants them: only the frames of their own code."""
+"""Tracebacks for users: only the frames of their own code."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from gcm.errors import GcmError
 from gcm.interfaces.stub import STUB_FILE
 
 _OURS = str(Path(gcm.__file__).parent) + "/"
-_STANDARD = os.path.dirname(os.__file__) + "/"  # `sysconfig` would take long to load
+_STANDARD = os.path.dirname(os.__file__) + "/"  # `sysconfig` is slow to import
 
 
 def told_to_user(error: BaseException, *, also_ours: tuple[str, ...] = ()) -> str:
-    """Return the traceback where code of the user's is at fault, else the message alone."""
+    """Return the traceback if the user's code is at fault, otherwise only the message."""
     trace = users_traceback(error, also_ours=also_ours)
     own_fault = isinstance(error, GcmError) and "  File " not in trace
     return str(error) if own_fault else trace
 
 
 def users_traceback(error: BaseException, *, also_ours: tuple[str, ...] = ()) -> str:
-    """Return the traceback of `error` and of all behind it, without the frames of `gcm`.
+    """Return the traceback of `error` and its causes, without the frames of `gcm`.
 
-    `also_ours` are the beginnings of further files whose frames are left out.
+    `also_ours` are prefixes of further files whose frames are left out.
     """
     told = traceback.TracebackException.from_exception(error)
     pending: list[traceback.TracebackException | None] = [told]
@@ -56,7 +56,7 @@ def _is_ours(trace: TracebackType, also_ours: tuple[str, ...]) -> bool:
 def _users(
     frames: Iterable[traceback.FrameSummary], ours: tuple[str, ...]
 ) -> Iterator[traceback.FrameSummary]:
-    """Leave out our frames, and what the standard library did on our behalf."""
+    """Remove our frames, and what the standard library did on our behalf."""
     on_our_behalf = False
     for frame in frames:
         if frame.filename.startswith(ours):

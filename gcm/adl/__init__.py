@@ -1,14 +1,14 @@
 """The architecture description language: XML to checked plan to live components and back.
 
-The names below are imported when they are first used: what a node needs to make components comes
-without what reads and writes documents.
+The names below are imported when they are first used: a node that makes components does not load
+what reads and writes documents.
 """
 
 from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # known to type checkers
+TYPE_CHECKING = False  # for type checkers only
 if TYPE_CHECKING:  # the same names for type checkers; a test compares the two lists
     from typing import Any
 

@@ -1,4 +1,4 @@
-"""Makes live components of a plan, with the same factory that programs use."""
+"""Makes live components from a plan, with the same factory that programs use."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def assemble(
 def fill_membrane(component: Component, plan: ComponentPlan) -> None:
     """Put the non-functional components and interceptors of a plan into a bare component.
 
-    What its membrane is bound to in the content is left to the owner of the content.
+    Bindings from its membrane to the content are left to the owner of the content.
 
     Raises:
         InstantiationError: a content class or an interceptor cannot be instantiated.
@@ -115,7 +115,7 @@ class _Assembler:
         return component
 
     def take(self, component: Component, plan: ComponentPlan) -> None:
-        """Fill the membrane of a component that somebody else has made."""
+        """Fill the membrane of a component that was made elsewhere."""
         self._made[plan.path] = component
         self.fill_membrane(component, plan.membrane)
 
@@ -123,7 +123,7 @@ class _Assembler:
         try:
             return self._make(plan)
         except InstantiationError as error:
-            # Only here it is known where in the document, and where in the assembly.
+            # Only here the place in the document, and in the assembly, is known.
             error.what, error.component = f"{plan.location}: {error.what}", plan.path
             raise
 
@@ -173,7 +173,7 @@ class _Assembler:
             )
         try:
             found = self._find_remote(reference, client)
-        except Exception as error:  # who finds it may raise anything
+        except Exception as error:  # a user's `find_remote` may raise anything
             what = f"{binding.location}: the remote reference '{reference}' leads nowhere: {error}"
             raise AdlError(what) from error
         return Referenced(found) if isinstance(found, ServerInterface) else found
@@ -187,7 +187,7 @@ class _Assembler:
                 component.controller(MembraneController).declare(declared)
 
     def with_membranes(self, plan: ComponentPlan) -> Iterator[ComponentPlan]:
-        """Yield the components with something in their membranes, the innermost first."""
+        """Yield the components with non-empty membranes, the innermost first."""
         is_elsewhere = self._made[plan.path].is_elsewhere
         for one in (*plan.components, *(() if is_elsewhere else plan.membrane.components)):
             yield from self.with_membranes(one)
@@ -195,7 +195,7 @@ class _Assembler:
             yield plan
 
     def export(self, plan: ComponentPlan) -> None:
-        """Give the server interfaces of a membrane to what serves them."""
+        """Bind the server interfaces of a membrane to what serves them."""
         if self._made[plan.path].is_elsewhere:
             return
         holder = self._made[plan.path].controller(MembraneController)
@@ -217,7 +217,7 @@ class _Assembler:
         for binding in plan.membrane.bindings:
             is_inside = binding.client[0] in inside
             if _exported(plan.membrane, binding) or (is_inside and component.is_elsewhere):
-                continue  # where the component is they were made
+                continue  # those where the component is were made there
             if not is_inside and component.is_elsewhere:
                 raise AdlError(
                     f"{binding.location}: '{_dotted(binding.client)}' cannot be bound: the "
@@ -256,7 +256,7 @@ def _dotted(end: End | str) -> str:
 
 @contextmanager
 def _located(binding: BindingPlan) -> Iterator[None]:
-    """Tell of an error where in the document the binding is."""
+    """Add the location of a binding to an error."""
     try:
         yield
     except GcmError as error:

@@ -24,7 +24,7 @@ def read_attributes(
     findings: Findings,
     path: str,
 ) -> Values:
-    """Return the attributes as (name, value); faults go to `findings`."""
+    """Return the attributes as (name, value); errors go to `findings`."""
     if node is None:
         return ()
     if content is None:
@@ -45,7 +45,7 @@ def read_attributes(
 def _as_written(
     node: AttributesNode, load_class: LoadClass, findings: Findings, path: str
 ) -> Values:
-    """Return the attributes of a content class that is not there; its signature may be."""
+    """Return the attributes of a missing content class; its signature may exist."""
     if node.signature:
         try:
             load_class(node.signature)
@@ -101,7 +101,7 @@ def _annotations(
             fault.code, fault.message, node.location, path, hint=fault.hint, detail=fault.detail
         )
         return None
-    except Exception as error:  # annotations are code of the user's and may raise anything
+    except Exception as error:  # annotations are user code and may raise anything
         message = f"the types of the attributes cannot be read: {error}"
         findings.report("illegal-declaration", message, node.location, path)
         return None
@@ -114,7 +114,7 @@ def _check_declared(
     findings: Findings,
     path: str,
 ) -> None:
-    """Report attributes that the signature has and the content class has not."""
+    """Report attributes that the signature has and the content class lacks."""
     declared = declared_attributes(content)
     for one in node.attributes:
         if one.name in annotations and one.name not in declared:

@@ -1,4 +1,4 @@
-"""Reads the ends of bindings: which interface each means, and as what it is seen from there."""
+"""Reads the ends of bindings: the interface that each refers to, and its role seen from there."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gcm.suggestion import nearest
 
 _THIS = "this"
 _FLIPPED = {Role.INTERNAL_CLIENT: Role.SERVER, Role.INTERNAL_SERVER: Role.CLIENT}
-"""What an internal interface of a membrane is for the components in the membrane."""
+"""The role of an internal interface of a membrane, for the components in the membrane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Face:
-    """An interface as it is seen from inside the composite that holds the binding.
+    """An interface as seen from inside the composite that holds the binding.
 
-    `calls` is the cardinality of the calls that leave through it. `is_inside` tells, of a binding
-    in a membrane, whether it is an end for components in there or for the content; None is both.
+    `calls` is the cardinality of the calls that leave through it. `is_inside` says, in a membrane,
+    whether it is an end for components there or for the content; None means both.
     """
 
     owner: Draft
@@ -42,9 +42,9 @@ class EndReader:
     findings: Findings
 
     def read(self, composite: Draft, text: str, role: str, location: Location) -> Face | None:
-        """Return the interface that an end means; None where it was reported.
+        """Return the interface that an end refers to; None where that was reported.
 
-        `role` is what the end is to be: `client` or `server`.
+        `role` is the required role of the end: `client` or `server`.
         """
         name, interface_name = parts_of_end(text)
         if not name or not interface_name:
@@ -58,7 +58,7 @@ class EndReader:
             return None
         owner = owner_of(composite, name)
         if owner is None and composite.traits.incomplete:
-            return None  # the component may be in what was not found
+            return None  # the component may be in a definition that was not found
         if owner is None:
             if role == "client":
                 excuse(
@@ -121,7 +121,7 @@ class EndReader:
         traits = owner.traits
         unresolved = owner.is_reference and owner.target is None
         if traits.incomplete or unresolved or traits.is_broken(name):
-            return  # what is missing there was reported already
+            return  # missing parts were reported already
         if role == "server" and controller_name(name) and not has_known_membrane(owner):
             return  # that membrane was reported already
         if owner is _content(composite).get(owner.name):
@@ -165,7 +165,7 @@ def owner_of(composite: Draft, name: str) -> Draft | None:
 
 
 def _behind_a_border(composite: Draft, name: str) -> str:
-    """Return what to do where a name is not that of a part, but of a part of a part."""
+    """Return a hint for a name that is not that of a part, but of a part of a part."""
     for child in composite.children.values():
         if name in child.children:
             return f"'{name}' is inside '{child.name}': bind an interface of '{child.name}'"
@@ -199,7 +199,7 @@ def seen_inside(composite: Draft, owner: Draft | None, name: str) -> InterfaceTy
 
 
 def excuse(composite: Draft, owner: Draft | None, interface: str) -> None:
-    """Count an interface as bound, because a binding that was reported is probably meant for it."""
+    """Count an interface as bound, because a reported binding is probably meant for it."""
     if owner is composite:
         owner.linked.add(interface)
     elif owner is not None:

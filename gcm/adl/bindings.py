@@ -44,7 +44,7 @@ class BindingCheck:
         self._ends = EndReader(self.findings)
 
     def check(self, composite: Draft) -> None:
-        """Report the faults in a composite's bindings; those without are added to the draft."""
+        """Report the errors in a composite's bindings; valid ones are added to the draft."""
         taken: dict[tuple[str, str], BindingNode] = {}
         for node in composite.node.body.bindings:
             if self._reversed(composite, node):
@@ -64,7 +64,7 @@ class BindingCheck:
             self._add(composite, client, node, parts_of_end(node.server))
 
     def _same_side(self, composite: Draft, client: Face, server: Face, node: BindingNode) -> bool:
-        """Report a binding in a membrane that passes by the membrane's own interfaces."""
+        """Report a binding in a membrane that bypasses the membrane's own interfaces."""
         if None in (client.is_inside, server.is_inside) or client.is_inside is server.is_inside:
             return True
         self._report(
@@ -78,7 +78,7 @@ class BindingCheck:
         return False
 
     def _reversed(self, composite: Draft, node: BindingNode) -> bool:
-        """Report a binding whose two ends were exchanged, once instead of for each end."""
+        """Report a binding with swapped ends once, instead of once for each end."""
         ends = [parts_of_end(node.client), parts_of_end(node.server)]
         owners = [owner_of(composite, name) for name, _ in ends]
         seen = [
@@ -106,7 +106,7 @@ class BindingCheck:
         node: BindingNode,
         taken: dict[tuple[str, str], BindingNode],
     ) -> bool:
-        """Report a second binding of an interface that takes one only."""
+        """Report a second binding of an interface that takes only one."""
         many = client.interface.cardinality in _MANY and (
             client.interface.is_multicast or parts_of_end(node.client)[1] == client.interface.name
         )

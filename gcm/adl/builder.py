@@ -46,7 +46,7 @@ from gcm.membranes.descriptions import DESCRIPTIONS
 
 _HERE = __file__
 _NAMELESS = "membrane:"
-"""The beginning of what stands for a membrane that no module holds."""
+"""The prefix of names for membranes that are in no module."""
 
 
 class Assembly:
@@ -275,7 +275,7 @@ def _escaped(node: ComponentNode) -> ComponentNode:
 
 
 def _caller() -> Location:
-    """Return the line of the program that called into this module."""
+    """Return the line of the program that called this module."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename == _HERE:
         frame = frame.f_back

@@ -33,10 +33,10 @@ def check(
     is_made: bool = True,
     missing: MissingClasses | None = None,
 ) -> Draft:
-    """Report every breach of a rule, and return what is known of each component.
+    """Report every violation of a rule, and return what is known of each component.
 
-    `folders` are searched for what is named by its path. Abstract components are faults if the
-    assembly is to be made. With `missing`, classes need not be there: what depends on them is not
+    `folders` are searched for what is named by its path. Abstract components are errors if the
+    assembly is to be made. With `missing`, classes need not exist: what depends on them is not
     checked. The drafts are complete only if no error was reported.
     """
     findings = Findings(diagnostics, missing)
@@ -79,7 +79,7 @@ class _Builder:
         self._check_name(node, path)
         if is_path(node.definition):
             return Draft(node.name, path, node, Traits(), parent)
-        # A definition that was not found leaves too little to judge the rest by.
+        # Without a definition there is too little to judge the rest by.
         missing = node.definition == INCOMPLETE
         traits = Traits(incomplete=True) if missing else self.traits.read(node, path)
         draft = Draft(node.name, path, node, traits, parent)
@@ -111,7 +111,7 @@ class _Builder:
 
 
 def _abstract(draft: Draft, root: Draft, is_made: bool, findings: Findings) -> None:
-    """Report a component without content where it would be made; the root may be a mere type."""
+    """Report a component without content that would be made; the root may be a mere type."""
     if draft is root and not is_made:
         return
     findings.report(
@@ -128,7 +128,7 @@ def _abstract(draft: Draft, root: Draft, is_made: bool, findings: Findings) -> N
 
 
 def _check_template(draft: Draft, findings: Findings) -> None:
-    """Report what stands where only a template, or only a component, can be."""
+    """Report a component where only a template can be, and the reverse."""
     traits = draft.traits
     for child in draft.children.values():
         if child.is_reference and child.target is None:
@@ -154,7 +154,7 @@ def _check_template(draft: Draft, findings: Findings) -> None:
 
 
 def _check_bound(draft: Draft, root: Draft, findings: Findings) -> None:
-    """Report mandatory client interfaces that nothing is bound to, outside and inside."""
+    """Report mandatory client interfaces without a binding, outside and inside."""
     if draft.is_reference or draft.traits.incomplete:
         return
     for interface in draft.traits.component_type.interfaces:
@@ -202,7 +202,7 @@ def _has(bound: set[str], interface: InterfaceType) -> bool:
 
 
 def _check_exported(draft: Draft, findings: Findings) -> None:
-    """Report exported virtual nodes that are composed of something that is not there."""
+    """Report exported virtual nodes that are composed of something that does not exist."""
     for exported in draft.node.body.exported_virtual_nodes:
         for part in exported.composed_from:
             if LOCAL in (part.component, part.name):
@@ -229,7 +229,7 @@ def _check_exported(draft: Draft, findings: Findings) -> None:
 
 
 def _owners(draft: Draft, name: str) -> list[Draft]:
-    """Return what a composing virtual node may be of: a part, or else components further inside."""
+    """Return the components that a composing virtual node may refer to: parts, or their parts."""
     if name == _RESERVED:
         return [draft]
     if name in draft.children:

@@ -1,4 +1,4 @@
-"""Finds the Python classes that documents name; the one place of the ADL that imports user code."""
+"""Finds the Python classes that documents name; the only ADL module that imports user code."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ClassFault(Exception):
 class ImportingLoader:
     """Imports `package.module.Class` or `package.module:Class`, nested classes included.
 
-    The folders are searched first, and are on the search path only while something is imported.
+    The folders are searched first, and are on the search path only during an import.
     """
 
     def __init__(self, folders: Sequence[str | os.PathLike[str]] = ()) -> None:
@@ -96,7 +96,7 @@ class ImportingLoader:
             raise _failed(name, error) from error
 
     def _check_origin(self, found: object, name: str) -> None:
-        """Refuse a module of another folder, imported before, that hides the one in ours."""
+        """Refuse a module from another folder, imported before, that hides the one in ours."""
         meant = PathFinder.find_spec(name, self._folders)
         imported = getattr(found, "__file__", None)
         if meant is None or not meant.has_location or meant.origin is None or imported is None:
@@ -109,7 +109,7 @@ class ImportingLoader:
             )
 
     def _nearest(self, name: str) -> str:
-        """Suggest a module that lies where this one was looked for."""
+        """Suggest a module from the place where this one was looked for."""
         package, _, last = name.rpartition(".")
         folders = list(sys.modules[package].__path__) if package else self._folders
         near = did_you_mean(last, (one.name for one in pkgutil.iter_modules(folders)))

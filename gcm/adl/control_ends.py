@@ -25,7 +25,7 @@ def control_names(owner: Draft) -> list[str]:
 
 
 def has_known_membrane(owner: Draft) -> bool:
-    """Tell whether the membrane that the document asks for was found."""
+    """Return whether the membrane that the document asks for was found."""
     made = _made(owner)
     if made.is_reference or made.traits.incomplete:
         return False

@@ -1,4 +1,4 @@
-"""Components while they are checked: what is known of each so far."""
+"""Components during the checks: what is known of each so far."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from gcm.records import dataclass
 class Traits:
     """What follows from a component's body alone, so that equal components share it.
 
-    `broken` holds the names of interfaces that were reported already; with `incomplete` there may
-    be interfaces that nobody could read. Both keep one fault from being reported twice. What is
-    abstract has neither content nor sub-components yet.
+    `broken` holds the names of interfaces that were reported already; `incomplete` means that some
+    interfaces may not have been readable. Both keep one error from being reported twice. An
+    abstract component has neither content nor sub-components yet.
     """
 
     component_type: ComponentType = NO_INTERFACES
@@ -56,7 +56,7 @@ class Traits:
         return self.component_type.find(name) if self._collections else None
 
     def is_broken(self, name: str) -> bool:
-        """Tell whether an interface, or the collection that it would be in, was reported."""
+        """Return whether an interface, or the collection that it would be in, was reported."""
         return name in self.broken or name.startswith(self.broken_collections)
 
 
@@ -102,7 +102,7 @@ class Draft:
         return self.node.location
 
     def walk(self) -> Iterator[Draft]:
-        """Go through this component and all below it, membranes included, parents first."""
+        """Yield this component and all below it, membranes included, parents first."""
         pending = [self]
         while pending:
             draft = pending.pop()

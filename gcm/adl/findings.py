@@ -1,4 +1,4 @@
-"""Findings about components; a definition used many times is told about once."""
+"""Findings about components; those of a definition are reported once for all its uses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gcm.records import dataclass
 
 @dataclass(slots=True)
 class Findings:
-    """Reports to the diagnostics, but the same finding at the same place only the first time.
+    """Reports to the diagnostics, each finding at a place only once.
 
-    With `missing`, classes need not be there, and that one is not is no finding.
+    With `missing`, classes need not exist, and a missing one is no finding.
     """
 
     diagnostics: Diagnostics

@@ -1,4 +1,4 @@
-"""Names of interfaces that another interface of the same component has already."""
+"""Detects duplicate and ambiguous names of interfaces of a component."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcm.documents import Location
 
 
 def check_names(draft: Draft, findings: Findings) -> None:
-    """Report interfaces that hide, or could not be told from, another one of the component."""
+    """Report interfaces that hide, or are indistinguishable from, another one of the component."""
     if draft.is_reference or draft.is_membrane:
         return
     for name, location in _servers(draft):

@@ -1,4 +1,4 @@
-"""Interface types from the document and from the content class together."""
+"""Interface types, from the document and the content class together."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ E = TypeVar("E", bound=StrEnum)
 class TypeReader:
     """Makes the interface types of one component; faults go to `findings`.
 
-    `broken` collects the names of interfaces that could not be made, `broken_collections` those
-    with which the names of others would begin; `incomplete` tells that there may be others, because
-    the content class could not be read. With `may_be_declared` there is a content class that nobody
-    can read, so that what an interface lacks may be said there.
+    `broken` collects the names of interfaces that could not be made, `broken_collections` the
+    prefixes of collections that could not; `incomplete` means that there may be others, because the
+    content class could not be read. `may_be_declared` means that there is a content class that
+    cannot be read and may declare what an interface lacks.
     """
 
     findings: Findings
@@ -69,7 +69,7 @@ class TypeReader:
             return {}
         try:
             return {one.name: one for one in self.declared(content)}
-        except Exception as error:  # annotations are code of the user's and may raise anything
+        except Exception as error:  # annotations are user code and may raise anything
             hint = error.cure if isinstance(error, IllegalTypeError) else ""
             what = error.what if isinstance(error, IllegalTypeError) else str(error)
             message = f"what the class '{content.__qualname__}' declares cannot be read: {what}"
@@ -102,7 +102,7 @@ class TypeReader:
             self.broken_collections.add(name)
 
     def _word(self, node: InterfaceNode, name: str, kind: type[E], default: E | None) -> E | None:
-        """Return the value of an attribute that has a closed set of values."""
+        """Return the value of an attribute with a closed set of values."""
         written: str = getattr(node, name)
         words = [str(one) for one in kind]
         listed = f"write one of: {', '.join(words)}"

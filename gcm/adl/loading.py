@@ -1,4 +1,4 @@
-"""The front door of the ADL: from a file to a checked plan."""
+"""The entry point of the ADL: from a file to a checked plan."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def plan_document(
     """Read, resolve and check a document and all that it refers to.
 
     `arguments` are the values of its declared arguments; `roots` are folders in which further
-    definitions and Python modules are searched. Every fault is reported to `diagnostics`; with an
-    error there is no plan. `load_class` replaces the import of Python classes. With `missing`,
-    which collects them, classes need not be there, components need no content and arguments no
-    value: such a plan can be shown and drawn, and not be made.
+    definitions and Python modules are searched. Every error is reported to `diagnostics`; then
+    there is no plan. `load_class` replaces the import of Python classes. With `missing`, which
+    collects them, classes need not exist, components need no content and arguments no value: such a
+    plan can be shown and drawn, but not be made.
 
     >>> found = Diagnostics()
     >>> plan = plan_document("hello.fractal", diagnostics=found)  # doctest: +SKIP
@@ -86,7 +86,7 @@ def structure_of(
 ) -> Structure | None:
     """Check a document alone, without values for its arguments and without its classes.
 
-    Returns None where it has faults, which are reported to `diagnostics`.
+    Returns None if there are errors, which are reported to `diagnostics`.
     """
     opened = _open(path, roots, diagnostics)
     if opened is None:
@@ -136,14 +136,14 @@ def check_files(
     """Check files, each on its own, and return everything that was found.
 
     A file that cannot be assembled alone, because it is abstract or needs values for its arguments,
-    is no error: as far as it goes it is checked, and a warning tells the rest. With `missing`,
-    which collects them, classes need not be there, and no more is said about what is abstract.
+    is no error: it is checked as far as possible, with a warning. With `missing`, which collects
+    them, classes need not exist, and abstract parts are not reported.
     """
     diagnostics = Diagnostics()
     told = set()
     for path in paths:
         for found in _check_file(path, roots, missing):
-            # A file that is checked and referred to has a relative and an absolute path.
+            # A file that is checked and referred to may have a relative and an absolute path.
             file = os.path.abspath(found.location.file)
             same = replace(found, location=replace(found.location, file=file))
             if same not in told:
@@ -172,7 +172,7 @@ def _check_file(
 
 
 def _left_open(opened: _Opened) -> dict[str, str]:
-    """Return the arguments that need a value, each with what stands for it."""
+    """Return the arguments that need a value, each with its placeholder."""
     resolver, _source, document, _folders = opened
     kept = {one.name: placeholder(one.name) for one in document.parameters if one.default is None}
     resolver.missing.update(kept.values())
@@ -196,14 +196,14 @@ _ABOUT_STRUCTURE = {
     "unknown-virtual-node",
     "missing-component",
 }
-"""Faults that may be none when it is not known what a component is called or what is in it."""
+"""Errors that may be false when the name or content of a component is unknown."""
 
 
 def _sure(found: Diagnostics, kept: Collection[str], draft: Draft | None) -> Diagnostics:
-    """Return the faults that a definition has whatever the values of its arguments are.
+    """Return the errors that a definition has whatever the values of its arguments are.
 
-    It was checked with `${name}` kept where a value is needed; what is said about such a text is no
-    fault of the document.
+    It was checked with `${name}` kept where a value is needed; findings about such a text are no
+    errors of the document.
     """
 
     def is_open(text: str) -> bool:
@@ -220,7 +220,7 @@ def _sure(found: Diagnostics, kept: Collection[str], draft: Draft | None) -> Dia
 
 
 def _open(path: PathLike, roots: Sequence[PathLike], diagnostics: Diagnostics) -> _Opened | None:
-    """Read the first document; it tells the folders in which the rest is searched."""
+    """Read the first document, which determines the folders in which the rest is searched."""
     source = Source(os.fspath(path))
     loader = FileLoader()
     resolver = Resolver(loader, diagnostics)
@@ -250,7 +250,7 @@ def _check(
     is_made: bool,
     missing: MissingClasses | None,
 ) -> tuple[Draft | None, Diagnostics]:
-    """Check a tree; also return what is sure of the findings where arguments have no value."""
+    """Check a tree; also return the findings that are certain where arguments have no value."""
     resolver, source, _document, folders = opened
     root = resolver.root(source, arguments)
     draft = None

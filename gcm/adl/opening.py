@@ -27,7 +27,7 @@ def load(
     further definitions and Python modules are searched.
 
     Raises:
-        AdlError: the document has faults; every one of them is in its `diagnostics`.
+        AdlError: the document has errors; all of them are in its `diagnostics`.
         InstantiationError: a content class cannot be instantiated.
 
     >>> with running(load("hello.fractal")) as app:    # doctest: +SKIP

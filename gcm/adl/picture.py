@@ -1,4 +1,4 @@
-"""The scene to draw of an assembly: of a plan, or of live components."""
+"""The scene to draw for an assembly: from a plan, or from live components."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Ends = tuple[End, End]
 Links = Iterable[Ends]
 
 CONTROLLERS = "controllers"
-"""The box in a membrane that stands for the controllers of the component itself."""
+"""The box in a membrane that represents the controllers of the component itself."""
 
 
 def scene_of_plan(plan: AssemblyPlan) -> Scene:
@@ -283,5 +283,5 @@ def _note(plan: ComponentPlan) -> str:
 
 
 def _noted(content: str, node: str) -> str:
-    """Return the small second line of a box: what is inside, and where it wants to be."""
+    """Return the second line of a box: what is inside, and the virtual node."""
     return " ".join(filter(None, (content, f"@ {node}" if node else "")))

@@ -1,4 +1,4 @@
-"""The plan of an assembly: all that is needed to make it, with every check behind it."""
+"""The plan of an assembly: everything that is needed to make it, fully checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the plan of an assembly from drafts in which no fault was found."""
+"""Makes the plan of an assembly from drafts without errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What running an assembly means: the one operation of its interface `run`, and its result."""
+"""How an assembly is run: the single operation of its interface `run`, and its result."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def result_of(returned: object) -> Result:
 
 
 def has_run(root: ComponentPlan) -> bool:
-    """Tell whether there is a server interface `run`, be it one that can be called or not."""
+    """Return whether there is a server interface `run`, whether it can be called or not."""
     found = root.component_type.find(RUN)
     return found is not None and found.role is Role.SERVER
 
 
 def run_operation(root: ComponentPlan, diagnostics: Diagnostics, interface: str = RUN) -> str:
-    """Return the name of the operation, or nothing after it was reported why there is none."""
+    """Return the name of the operation, or nothing after reporting why there is none."""
     found = root.component_type.find(interface)
     if found is None or found.role is not Role.SERVER:
         _report_missing(root, diagnostics, interface)

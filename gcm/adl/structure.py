@@ -1,4 +1,4 @@
-"""The structure of documents whose classes are not there: what stands for those classes."""
+"""The structure of documents with missing classes: stand-ins for those classes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MissingClasses:
     membranes: dict[str, str] = field(default_factory=dict)
 
     def noted_by(self, load_class: LoadClass) -> LoadClass:
-        """Return a loader that does the same and takes a note of every class that is missing."""
+        """Return a loader that records every missing class and returns its stand-in."""
 
         def load(dotted: str) -> object:
             try:
@@ -42,7 +42,7 @@ class MissingClasses:
         return load
 
     def stand_in(self, dotted: str) -> type[Any]:
-        """Return the class that stands for a missing one: a Protocol of that name, and no more."""
+        """Return the stand-in for a missing class: an empty Protocol of that name."""
         if "${" in dotted:
             return _made(dotted)  # an argument without a value, and no class at all
         dotted = dotted.strip()  # names are in several lines at times
@@ -52,7 +52,7 @@ class MissingClasses:
 
 
 def is_missing(code: str) -> bool:
-    """Tell whether a fault with that code says that a class is not there, whatever the cause."""
+    """Return whether an error with that code means that a class is missing, whatever the cause."""
     return code in _MISSING
 
 

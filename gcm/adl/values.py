@@ -1,4 +1,4 @@
-"""The texts of `<attribute>` elements made into values, by the annotation of the attribute."""
+"""Converts the texts of `<attribute>` elements to values, by the annotation of the attribute."""
 
 from __future__ import annotations
 

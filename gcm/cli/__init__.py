@@ -12,8 +12,8 @@ INTERRUPTED = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `gcm ...`; return its exit code.
 
-    0: all is well; 1: there were faults; 2: the command line was wrong; 130: interrupted, also
-    while the command itself is still loaded.
+    0: success; 1: errors were found; 2: the command line was wrong; 130: interrupted, even while
+    the command itself is still loading.
     """
     try:
         from gcm.cli.command import run_command

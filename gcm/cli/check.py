@@ -1,4 +1,4 @@
-"""`gcm check`: every fault of every file, each by the checker of its language."""
+"""`gcm check`: reports every error of every file, each by the checker of its language."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLASSES_NOT_CHECKED = "classes-not-checked"
 def check(files: Sequence[str], roots: Sequence[str], style: str, structure: bool = False) -> int:
     """Check the files and write what was found; return 1 if there is an error.
 
-    With `structure`, the classes that ADL documents name need not be there.
+    With `structure`, the classes that ADL documents name need not exist.
     """
     missing = MissingClasses() if structure else None
     found = _find(files, roots, missing)

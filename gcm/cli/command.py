@@ -1,4 +1,4 @@
-"""What `gcm` does: it reads the command line and hands over to one command."""
+"""The `gcm` command: reads the command line and runs one of its commands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     """Do what `gcm.cli.main` describes.
 
     Raises:
-        KeyboardInterrupt: somebody has interrupted it.
+        KeyboardInterrupt: it was interrupted.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # not where a program has put another one
+        if isinstance(stream, io.TextIOWrapper):  # unless the program has set its own
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else arguments
     parser = build_parser()

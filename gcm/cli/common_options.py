@@ -12,10 +12,10 @@ from gcm.suggestion import did_you_mean
 
 
 class CommandParser(argparse.ArgumentParser):
-    """Refuses options and choices that there are not, and says which one was probably meant."""
+    """Refuses unknown options and choices, and suggests which one was probably meant."""
 
     stray_hint = ""
-    """What to say where there are more words than anything takes."""
+    """The message for more words than anything takes."""
 
     _strange: Sequence[str] = ()
 
@@ -23,7 +23,7 @@ class CommandParser(argparse.ArgumentParser):
     """The exit code where the command line is wrong."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
-        """Return what was read, and nothing more."""
+        """Return what was parsed, and nothing more."""
         words = sys.argv[1:] if args is None else list(args)
         leading = takewhile(lambda word: word.startswith("-"), words)
         self._strange = [word for word in leading if not self.option_of(word)[0]]
@@ -38,7 +38,7 @@ class CommandParser(argparse.ArgumentParser):
     def option_of(self, word: str) -> tuple[str, bool]:
         """Return where the option of a word is kept, and whether its value is the next word.
 
-        The name is empty for a word that begins with no option there is.
+        The name is empty for a word that begins with no known option.
         """
         name = word
         if name not in self._option_string_actions:
@@ -47,14 +47,14 @@ class CommandParser(argparse.ArgumentParser):
         return ("", False) if action is None else (action.dest, action.nargs != 0 and name == word)
 
     def error(self, message: str) -> NoReturn:
-        """Tell what is wrong, with the option that was probably meant, and leave."""
+        """Report the error, with the option that was probably meant, and exit."""
         meant = self._meant() or self._missing_choice(message)
         self.print_usage(sys.stderr)
         told = f"{message}; {meant}" if meant else message
         self.exit(self.wrong_usage, f"{self.prog}: error: {told}\n")
 
     def _missing_choice(self, message: str) -> str:
-        """Return the commands to choose from, where the message is that none was given."""
+        """Return the commands to choose from, if the message is that none was given."""
         for action in self._actions:
             if (
                 action.choices
@@ -80,10 +80,10 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class ShowVersion(argparse.Action):
-    """Looks the version up when it is asked for, because that takes longer than all the rest."""
+    """Looks the version up only when asked, because that takes longer than all the rest."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> None:
-        """Print the name of the command with the version, and leave."""
+        """Print the name of the command with the version, and exit."""
         from importlib.metadata import PackageNotFoundError, version
 
         try:

@@ -14,7 +14,7 @@ def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:
 
     What a value is follows from how the help calls it: `FILE`, `DIR` and the like.
     """
-    import shtab  # only the caller that asks for a script waits for it
+    import shtab  # slow to import, and needed only for a script
 
     for action in _actions(parser):
         if hasattr(action, "complete"):

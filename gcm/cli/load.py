@@ -15,9 +15,9 @@ Settings = Sequence[tuple[str, str]]
 def load_plan(
     file: str, settings: Settings, roots: Sequence[str], structure: bool = False
 ) -> AssemblyPlan | None:
-    """Return the plan of a document, or None after everything wrong with it has been written.
+    """Return the plan of a document, or None after reporting everything wrong with it.
 
-    Only with `structure` classes need not be there; those that are not are written too.
+    Only with `structure` classes need not exist; missing ones are listed.
     """
     diagnostics = Diagnostics()
     missing = MissingClasses() if structure else None
@@ -39,6 +39,6 @@ _NEEDS_CLASSES = {"missing-module", "missing-class", "malformed-class-name", "mi
 
 
 def _suggest_structure(diagnostics: Diagnostics, file: str) -> None:
-    """Say how an assembly is shown and drawn all of whose faults are classes that are missing."""
+    """Suggest how to show and draw an assembly whose only errors are missing classes."""
     if {one.code for one in diagnostics.errors} <= _NEEDS_CLASSES:
         print(f"Without its classes: gcm check --structure {file}", file=sys.stderr)

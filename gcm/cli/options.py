@@ -1,4 +1,4 @@
-"""What can be written behind `gcm`: the commands, their options and the help about them."""
+"""The options of `gcm`: its commands and their help."""
 
 from __future__ import annotations
 

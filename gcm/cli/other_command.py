@@ -1,4 +1,4 @@
-"""The command that is meant where `gcm` is given the document of another one, or no command."""
+"""Suggests the right command where `gcm` gets the document of another one, or no command."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _INSTEAD = {
     "show": "gcm-deploy --dry-run{settings} {file} shows what would be started where",
     "draw": "gcm-deploy --draw machine.svg{settings} {file} draws its machine",
 }
-"""What does with a descriptor what a command does with an ADL document."""
+"""The commands for descriptors that correspond to commands for ADL documents."""
 
 
 def other_command(command: str, file: str, settings: Iterable[tuple[str, str]]) -> str:
-    """Return what to say where a file is no ADL document but of another kind, or nothing."""
+    """Return a suggestion for a file of a known kind other than an ADL document, or nothing."""
     quoted = shlex.quote(file)
     if root_tag(file) == DESCRIPTOR:
         words = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in settings)
@@ -35,7 +35,7 @@ def other_command(command: str, file: str, settings: Iterable[tuple[str, str]]) 
 
 
 def missing_command(words: Sequence[str]) -> str:
-    """Return what to say where a file, or a word of `gcm-deploy`, stands for a command of `gcm`."""
+    """Return a suggestion where the command is missing before a file or a word of `gcm-deploy`."""
     first, *rest = [*words, ""]
     if first in _DEPLOY:
         return f"to deploy: {shlex.join(['gcm-deploy', *rest[:-1]]) if words[1:] else 'gcm-deploy'}"

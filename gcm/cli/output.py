@@ -49,7 +49,7 @@ def write_findings(findings: Iterable[Diagnostic], stream: TextIO | None = None)
 
 def write_json(value: object) -> None:
     """Write a value as JSON to standard output."""
-    import json  # only who asked for it waits for it
+    import json  # imported for JSON output only
 
     print(json.dumps(value, indent=2, ensure_ascii=False))
 

@@ -1,4 +1,4 @@
-"""`gcm port`: Python skeletons for the classes that documents name and that are not there."""
+"""`gcm port`: Python skeletons for missing classes that documents name."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def port(files: Sequence[str], package: str, output: str, roots: Sequence[str]) 
 
 
 def _package_fault(package: str, output: Path) -> str:
-    """Return why no package can have that name, or nothing where one can."""
+    """Return why a package cannot have that name, or nothing where it can."""
     parts = package.split(".")
     for part in parts:
         if not part.isidentifier():

@@ -1,4 +1,4 @@
-"""Tells the language of a document by its root element, without reading further."""
+"""Determines the language of a document by its root element, without reading further."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from gcm.documents import Diagnostics
 from gcm.tracebacks import told_to_user
 
 STOP_SECONDS = 5.0
-"""How long an interrupted assembly may take for the calls inside it to end."""
+"""Seconds for the calls inside an interrupted assembly to end."""
 
 GRACE_SECONDS = 2 * STOP_SECONDS
-"""How long it may take in all; then the process ends, whatever still runs in it."""
+"""Seconds for the whole end; then the process exits, whatever still runs in it."""
 
 INTERRUPTED = 130
 
@@ -57,7 +57,7 @@ def _operation(plan: AssemblyPlan, interface: str) -> str:
 
 
 def _live(root: Component, interface: str, operation: str) -> int:
-    """Start the assembly, call its operation, and stop it whatever happens."""
+    """Start the assembly, call its operation, and always stop it."""
     try:
         code = _called(root, interface, operation)
         return _end(root) or code
@@ -70,12 +70,12 @@ def _called(root: Component, interface: str, operation: str) -> int:
     try:
         root.start()
         return _exit_code(getattr(root.server(interface).stub, operation))
-    except Exception as error:  # whatever the user's code raises is told the same way
+    except Exception as error:  # any error of the user's code is reported alike
         return _told(error)
 
 
 def _exit_code(operation: Callable[[], Any]) -> int:
-    """Call the operation, and print what is to be said about its result."""
+    """Call the operation, print its result, and return the exit code."""
     result = result_of(operation())
     if result.text is not None:
         print(result.text)
@@ -89,13 +89,13 @@ def _end(root: Component) -> int:
     try:
         root.stop()
         root.terminate()
-    except Exception as error:  # hooks of the user's may raise anything
+    except Exception as error:  # the user's hooks may raise anything
         return _told(error)
     return 0
 
 
 def _interrupted(root: Component) -> int:
-    """Stop in bounded time: first in good order, then by ending the process."""
+    """Stop in bounded time: first in good order, then by exiting the process."""
     try:
         _say(
             f"interrupted; stopping within {GRACE_SECONDS:g} s (press Ctrl-C again to end at once)"
@@ -124,7 +124,7 @@ def _give_up(why: str) -> NoReturn:
 
 
 def _told(error: Exception) -> int:
-    """Write what went wrong: the user's traceback where their code is at fault."""
+    """Report an error, with the user's traceback where their code is at fault."""
     words = told_to_user(error)
     if words == str(error):
         _say(words)

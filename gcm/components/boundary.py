@@ -1,4 +1,4 @@
-"""The client interfaces of a membrane: the way from its components to what lies around it."""
+"""The client interfaces of a membrane: connect its components with the outside."""
 
 from __future__ import annotations
 

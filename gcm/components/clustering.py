@@ -10,7 +10,7 @@ SRV, UP, DOWN = "srv", "up", "down"
 
 
 class ClusteringContent:
-    """The base of what is inside a clustering component.
+    """The base class of the content of a clustering component.
 
     `up` and `down` are the stubs towards the next level and towards the members; each is None
     while nothing is bound. A subclass implements the operations of `srv`: there the arguments of

@@ -59,7 +59,7 @@ class Controller:
     __not_operations__: ClassVar[frozenset[str]] = frozenset((*_HOOKS, "operations", "offered"))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Note which hooks the class overrides; the others are never called."""
+        """Record which hooks the class overrides; the others are never called."""
         super().__init_subclass__(**kwargs)
         cls.hooks = frozenset(
             hook for hook in _HOOKS if getattr(cls, hook) is not getattr(Controller, hook)
@@ -101,7 +101,7 @@ class Controller:
         """Act on the stop of the component."""
 
     def terminated(self) -> None:
-        """Let go of everything; the component never comes back."""
+        """Release everything; the component never comes back."""
 
 
 LIFE_CYCLE, BINDING = "lifecycle", "binding"

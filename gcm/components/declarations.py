@@ -1,4 +1,4 @@
-"""How a content class says in Python what its component offers and needs.
+"""Declares in Python what the component of a content class offers and needs.
 
 @provides("greeter", Greeter)
 class Server:
@@ -27,7 +27,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What `requires()` said about a client interface."""
+    """The arguments of `requires()` for a client interface."""
 
     optional: bool
     cardinality: Cardinality
@@ -48,7 +48,7 @@ def provides(
 ) -> Callable[[Content], Content]:
     """Declare a server interface of the components made from the decorated class.
 
-    It takes the place of an inherited one of the same name.
+    It replaces an inherited one of the same name.
     """
     contingency = Contingency.OPTIONAL if optional else Contingency.MANDATORY
     declared = InterfaceType(name, signature, Role.SERVER, contingency, cardinality)
@@ -84,7 +84,7 @@ def attribute() -> AttributeMark:
 
 
 def immediate(method: Method) -> Method:
-    """Let calls of `method` pass the queue of an active object and run in the caller's thread."""
+    """Make calls of `method` bypass an active object's queue and run in the caller's thread."""
     put_mark(method, "immediate", True, "immediate")
     return method
 
@@ -172,6 +172,6 @@ def _required(attribute_name: str, annotation: Any) -> list[InterfaceType]:
 
 
 def _without_none(signature: Any) -> Any:
-    """Return the one type that an optional annotation has beside None."""
+    """Return the type in an optional annotation."""
     others = [one for one in get_args(signature) if one is not type(None)]
     return others[0] if len(others) == 1 and len(get_args(signature)) == 2 else signature

@@ -1,4 +1,4 @@
-"""What a content class asks for when its object is made, which a component cannot give."""
+"""The constructor arguments of a content class that a component cannot provide."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def needed_arguments(content: Callable[..., Any]) -> list[str]:
     """
     try:
         parameters = inspect.signature(content).parameters.values()
-    except (TypeError, ValueError):  # some built-in classes do not tell
+    except (TypeError, ValueError):  # some built-in classes have no signature
         return []
     return [one.name for one in parameters if one.default is one.empty and one.kind not in _OPEN]

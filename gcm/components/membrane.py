@@ -32,7 +32,7 @@ class MembraneDescription:
     controllers: tuple[type[Controller], ...]
 
     def __post_init__(self) -> None:
-        """Refuse a controller that nobody could ask for, and one that cannot do its work."""
+        """Refuse a controller without a usable name, and one that cannot do its work."""
         for controller in self.controllers:
             if Controller not in getattr(controller, "__mro__", ()):
                 raise IllegalTypeError(
@@ -62,8 +62,8 @@ class MembraneDescription:
 class Membrane:
     """The controllers of one component.
 
-    A controller without hooks is made when somebody first asks for it, so that ten thousand
-    components do not carry thirteen unused objects each.
+    A controller without hooks is made on first use, so that ten thousand components do not carry
+    thirteen unused objects each.
     """
 
     __slots__ = (

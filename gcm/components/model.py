@@ -1,4 +1,4 @@
-"""What every component is: a name and a place, a type, interfaces, and a membrane."""
+"""The base of every component: a name and a place, a type, interfaces, and a membrane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAME_RULE = "A name is not empty, has no '.', '/' or ':', and is not 'this'"
 
 
 def is_component_name(text: str) -> bool:
-    """Tell whether the text can name a component: paths and bindings must be able to say it."""
+    """Return whether the text is a valid component name: paths and bindings have to contain it."""
     return bool(text.strip()) and not set(text) & set("./:") and text != "this"
 
 
@@ -61,7 +61,7 @@ class Component(ABC):
                 self._add_interface(declared)
 
     def attach(self) -> None:
-        """Let the controllers prepare; called once, when the component is complete."""
+        """Prepare the controllers; called once, when the component is complete."""
         for controller in self.membrane.having("attached"):
             controller.attached()
 
@@ -113,7 +113,7 @@ class Component(ABC):
         return type(self.content)
 
     def serves_at_once(self, operation: str) -> bool:  # noqa: ARG002 - for subclasses
-        """Tell whether calls of `operation` pass the queue of an active object."""
+        """Return whether calls of `operation` bypass the queue of an active object."""
         return False
 
     # -- interfaces -----------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class Component(ABC):
         return [known for known in self._made() if isinstance(known, ClientInterface)]
 
     def _made(self) -> tuple[ClientInterface | ServerInterface, ...]:
-        """The interfaces as they are at one moment: a call in another thread may make one more."""
+        """A snapshot of the interfaces: a call in another thread may make one more."""
         return tuple(self._interfaces.values())
 
     def interface(self, name: str) -> Interface:
@@ -152,7 +152,7 @@ class Component(ABC):
         of introspection.
 
         Raises:
-            NoSuchInterfaceError: there is none; the message tells which there are.
+            NoSuchInterfaceError: there is none; the message lists those that exist.
         """
         found = self._interfaces.get(name)
         if found is not None:
@@ -237,14 +237,14 @@ class Component(ABC):
         return self.clients
 
     def bindable(self, name: str) -> ClientInterface:
-        """Return the interface that a binding in the name of `name` starts from.
+        """Return the interface that a binding of `name` starts from.
 
         Raises:
             NoSuchInterfaceError: there is none.
         """
         return self.client(name)
 
-    # -- what the membrane asks of its component -------------------------------------------------
+    # -- what the membrane needs of its component ------------------------------------------------
 
     @abstractmethod
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
@@ -269,7 +269,7 @@ class Component(ABC):
             client.wire()
         self.wire_servers()
 
-    # -- shortcuts to the controllers that everybody uses ----------------------------------------
+    # -- shortcuts to common controllers ---------------------------------------------------------
 
     @property
     def state(self) -> str:

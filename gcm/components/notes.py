@@ -1,4 +1,4 @@
-"""What a document says of a component that does not change how it works in this process."""
+"""Parts of a document that do not change how a component works in this process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gcm.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class VirtualNodeNote:
-    """Where the component wants to be deployed."""
+    """The virtual node of the component."""
 
     name: str
     multiple: bool = False
@@ -23,7 +23,7 @@ class ExportedNodeNote:
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Kept beside a live component, so that its export says again what its document said."""
+    """Kept with a live component, so that an exported document contains them again."""
 
     logger: str = ""
     virtual_node: VirtualNodeNote | None = None

@@ -70,7 +70,7 @@ class Primitive(Component):
 
 
 def _prepare(name: str, content: Any, declared: InterfaceType) -> None:
-    """Let the content find nothing where the stub of a client interface is going to be."""
+    """Set the attributes for stubs of client interfaces to their unbound values."""
     attribute = _attribute(content.__class__, declared.name)
     try:
         setattr(content, attribute, {} if declared.is_collection else None)

@@ -1,4 +1,4 @@
-"""From start to end: the interface that a whole program offers, and the block in which it runs."""
+"""Running a whole program: the interface that it offers, and a context manager."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Running = TypeVar("Running", bound=Component)
 
 
 class Runnable(Protocol):
-    """What a component offers that is a program: `gcm run` calls the root's interface `run`."""
+    """The interface `run` of a program's root component, which `gcm run` calls."""
 
     def run(self) -> object:
         """Do the work; an int is the exit code of the program, other results are printed."""
@@ -21,7 +21,7 @@ class Runnable(Protocol):
 
 @contextmanager
 def running(component: Running) -> Iterator[Running]:
-    """Start `component` for the length of a `with` block; at its end stop and terminate it.
+    """Start `component` for a `with` block; at its end stop and terminate it.
 
     >>> with running(hello.assemble()) as app:    # doctest: +SKIP
     ...     app.stub("run", Runnable).run()

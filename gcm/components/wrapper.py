@@ -13,17 +13,17 @@ from gcm.invocation import Caller, RemotePort
 
 
 class Wrapped(Caller, Protocol):
-    """What a wrapper wraps: it takes calls and follows the life of its wrapper.
+    """What a wrapper wraps: takes calls and follows the life cycle of its wrapper.
 
     The three hooks have the names that the content of a primitive may have too.
     """
 
     def on_start(self) -> None:
-        """Begin to run, before the first call comes."""
+        """Start to run, before the first call comes."""
         ...
 
     def on_stop(self) -> None:
-        """Rest: no call comes until the next start."""
+        """Pause: no call comes until the next start."""
         ...
 
     def on_terminate(self) -> None:
@@ -48,7 +48,7 @@ class Wrapper(Component):
 
     @property
     def content(self) -> Wrapped:
-        """What is wrapped."""
+        """The wrapped object."""
         return self._wrapped
 
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:
@@ -56,4 +56,4 @@ class Wrapper(Component):
         return RemotePort(self._wrapped, self.path, interface.name, operation)
 
     def client_changed(self, interface: ClientInterface) -> None:
-        """Do nothing: the wrapped thing looks references up when it needs them."""
+        """Do nothing: the wrapped object looks references up when it needs them."""

@@ -1,4 +1,4 @@
-"""What is wrong with a document: located findings, collected so that one run reports them all."""
+"""Findings about documents, with their locations, collected so that one run reports them all."""
 
 from __future__ import annotations
 

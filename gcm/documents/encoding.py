@@ -1,4 +1,4 @@
-"""Which text the bytes of an XML document stand for."""
+"""Decodes the bytes of an XML document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOT_CHARACTER_SETS = frozenset(
 
 
 class EncodingFault(Exception):
-    """The bytes are not text in the encoding that the document says or implies."""
+    """The bytes are not text in the encoding that the document declares or implies."""
 
     def __init__(self, message: str, line: int, hint: str) -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ def decode_document(data: bytes) -> str:
     except UnicodeError as error:
         start = 0
         if isinstance(error, UnicodeDecodeError):
-            # The decoder may have put a byte order mark aside before it began to count.
+            # The decoder may have skipped a byte order mark before it began to count.
             start = error.start + len(data) - len(error.object)
         shown = encoding.removesuffix("-sig").upper()
         raise EncodingFault(

@@ -1,4 +1,4 @@
-"""Where in which file something was written."""
+"""A place in a file."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class XmlNode:
 class Limits:
     """How large a document may be.
 
-    Bytes, nested elements, elements in all, and the characters of one attribute's value: a system
-    gives no program an argument that long.
+    Bytes, nested elements, elements in all, and the characters of one attribute's value: no system
+    accepts a longer argument of a program.
     """
 
     max_bytes: int = 64 * 1024 * 1024
@@ -94,7 +94,7 @@ class _Open:
 
 
 class _Reading:
-    """One document on its way from bytes to nodes."""
+    """The reading of one document, from bytes to nodes."""
 
     def __init__(self, name: str, diagnostics: Diagnostics, limits: Limits) -> None:
         self._name = name
@@ -108,7 +108,7 @@ class _Reading:
         self._parser = expat.ParserCreate("utf-8")
 
     def load(self, source: str | os.PathLike[str]) -> bytes | None:
-        """Return the bytes of a file, or report why they cannot be had."""
+        """Return the bytes of a file, or report why it cannot be read."""
         path = Path(source)
         try:
             if path.exists() and not path.is_file():
@@ -120,13 +120,13 @@ class _Reading:
             hint = f"look for it in {path.parent.absolute()}"
             self._report("missing-file", f"there is no file '{self._name}'", 0, hint)
         except (OSError, ValueError) as error:
-            # ValueError: a name that no file can have, such as one with a NUL in it.
+            # ValueError: an invalid file name, such as one with a NUL in it.
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self._report("unreadable-file", f"cannot read '{self._name}': {reason}", 0, "")
         return None
 
     def run(self, data: bytes) -> XmlNode | None:
-        """Return the root element, or report the first fault that stops the reading."""
+        """Return the root element, or report the first error that stops the reading."""
         if len(data) > self._limits.max_bytes:
             message = f"the document is larger than {self._limits.max_bytes} bytes"
             self._report("too-large", message, 0, "split it into several definitions")

@@ -1,4 +1,4 @@
-"""Gives columns and tracks their places from left to right."""
+"""Positions columns and tracks from left to right."""
 
 from __future__ import annotations
 

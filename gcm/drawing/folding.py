@@ -1,4 +1,4 @@
-"""Folds components that are alike, and bound alike, into one box that stands for them all."""
+"""Folds components that are alike, and bound alike, into one box."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where everything of a picture is: boxes, ports and wires, each relative to the box around it."""
+"""The geometry of a picture: boxes, ports and wires, each relative to the box around it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class PlacedBox:
 
     @property
     def stretches(self) -> bool:
-        """Tell whether the box can become wider and nothing in it would have to move."""
+        """Return whether the box can become wider without moving anything in it."""
         return not (self.children or self.wires or self.membrane)
 
     def moved(self, x: int, y: int) -> PlacedBox:

@@ -1,4 +1,4 @@
-"""Writes a picture to a file, in the format that the ending of its name says."""
+"""Writes a picture to a file, in the format given by the suffix of its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCALE = 2
 
 
 class Colours(StrEnum):
-    """For which background a picture is made."""
+    """The background that a picture is made for."""
 
     AUTO = "auto"
     LIGHT = "light"
@@ -23,14 +23,14 @@ class Colours(StrEnum):
 
 
 class OutputError(GcmError):
-    """A picture that cannot be written as it is asked for."""
+    """A picture that cannot be written as requested."""
 
 
 def check_ending(file: str) -> None:
-    """Refuse the name of a file whose ending says no format.
+    """Refuse a file name without a known suffix.
 
     Raises:
-        OutputError: no format has this ending.
+        OutputError: no format has this suffix.
     """
     _writer(file)
 
@@ -38,10 +38,10 @@ def check_ending(file: str) -> None:
 def write_picture(picture: str, file: str, *, colours: Colours = Colours.AUTO) -> None:
     """Write an SVG picture to a file, as SVG or as PNG.
 
-    A PNG cannot follow what its reader prefers: `Colours.AUTO` makes it light.
+    A PNG cannot follow the preference of its reader: `Colours.AUTO` makes it light.
 
     Raises:
-        OutputError: no format has this ending, or the library for it is not installed.
+        OutputError: no format has this suffix, or the library for it is not installed.
         OSError: the file cannot be written.
     """
     Path(file).write_bytes(_writer(file)(picture, colours))

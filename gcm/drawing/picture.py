@@ -1,4 +1,4 @@
-"""The one function of the package: a scene in, a picture out."""
+"""The entry point of the package: draws a scene."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gcm.drawing.svg import svg
 def draw(scene: Scene, *, title: str = "", controls: bool = False, fold: bool = True) -> str:
     """Return the scene as an SVG document; the same scene always gives the same text.
 
-    `title` becomes the heading. Control interfaces, and the bindings that touch them, are left
-    out unless `controls` is set. Components that are alike, and bound alike, are folded into one
-    box that tells their number and the range of their names, unless `fold` is not set.
+    `title` becomes the heading. Control interfaces, and the bindings that touch them, are left out
+    unless `controls` is set. Components that are alike, and bound alike, are folded into one box
+    with their number and the range of their names, unless `fold` is false.
 
     Raises:
         SceneError: the scene contradicts itself; all its faults are listed.

@@ -10,7 +10,7 @@ from gcm.errors import GcmError
 from gcm.records import dataclass
 
 THIS = "this"
-"""The name by which a link speaks of the composite that contains it."""
+"""The name by which links refer to the composite that contains them."""
 
 ROLES = ("client", "server", "internal-client", "internal-server")
 CARDINALITIES = ("singleton", "collection", "multicast", "gathercast")
@@ -33,7 +33,7 @@ class ScenePort:
 
     `role` is one of `ROLES` (an internal interface has no outer face), `cardinality` one of
     `CARDINALITIES`. Plain strings, so that the string enums of the model fit as they are.
-    `interceptors` names what acts on its calls, in this order.
+    `interceptors` names those that act on its calls, in order.
     """
 
     name: str
@@ -45,22 +45,22 @@ class ScenePort:
 
     @property
     def caption(self) -> str:
-        """Return what is written at the port: its name, and what acts on its calls."""
+        """Return the label of the port: its name, and the interceptors of its calls."""
         return f"{self.name} ◆ {', '.join(self.interceptors)}" if self.interceptors else self.name
 
     @property
     def on_left(self) -> bool:
-        """Tell whether the port sits on the left border, as all that calls enter by does."""
+        """Return whether the port sits on the left border, where calls enter."""
         return self.role in ("server", "internal-client")
 
     @property
     def is_internal(self) -> bool:
-        """Tell whether only the inside of the composite sees the port."""
+        """Return whether only the inside of the composite sees the port."""
         return self.role.startswith("internal-")
 
     @property
     def is_control(self) -> bool:
-        """Tell whether this is a control interface, by its flag or by its name."""
+        """Return whether this is a control interface, by its flag or by its name."""
         return self.control or self.name == "component" or self.name.endswith("-controller")
 
 
@@ -103,7 +103,7 @@ class Box:
 
     @property
     def title(self) -> str:
-        """Return the name to show: for a folded box how many it stands for, and their range."""
+        """Return the name to show; for a folded box their number and the range of their names."""
         return f"{len(self.members)} × {span_of(self.members)}" if self.members else self.name
 
 
@@ -157,7 +157,7 @@ class PortFinder:
 
 
 def faults_of(scene: Scene) -> Iterator[str]:
-    """Yield a sentence for everything that keeps the scene from being drawn."""
+    """Yield a sentence for every fault that keeps the scene from being drawn."""
     waiting = [(scene.root, f"/{scene.root.name}", 1)]
     while waiting:
         box, path, depth = waiting.pop()

@@ -14,7 +14,7 @@ LANE = 3
 
 
 def is_shortcut(link: SceneLink, meanings: Mapping[tuple[str, str], ScenePort]) -> bool:
-    """Tell whether a link joins two ports on the same border of the composite around it."""
+    """Return whether a link joins two ports on the same border of the composite around it."""
     client, server = meanings[link.client], meanings[link.server]
     return (
         link.client[0] == link.server[0] == THIS

@@ -1,4 +1,4 @@
-"""Interfaces: their types, signatures, stubs, and the ways one call meets several components."""
+"""Interfaces: their types, signatures, stubs, and collective calls."""
 
 from gcm.interfaces.annotations import describe
 from gcm.interfaces.compatibility import content_mismatches, mismatches

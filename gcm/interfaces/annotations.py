@@ -1,10 +1,11 @@
-"""Whether a value annotated with one type may go where another is expected.
+"""Whether a value of one annotated type may be passed where another is expected.
 
-A false alarm would stop a correct assembly, a miss only shows later, so that doubt accepts:
-`Any`, missing annotations, type variables, constructs that cannot be compared (`ParamSpec`,
-`TypeGuard`, ...) and text that could not be resolved meeting a resolved type fit everything. Two
-unresolved texts are compared as text. Generics are compared argument by argument; containers are
-taken for covariant. Arrays are compared by class alone, without their shape and element type.
+A false alarm would stop a correct assembly, a miss only shows later, so doubtful cases are
+accepted: `Any`, missing annotations, type variables, constructs that cannot be compared
+(`ParamSpec`, `TypeGuard`, ...) and text that could not be resolved meeting a resolved type fit
+everything. Two unresolved texts are compared as text. Generics are compared argument by argument;
+containers are taken for covariant. Arrays are compared by class alone, without their shape and
+element type.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _NOTHING: type[Any] = type(None)
 # The numeric tower of type checkers, which issubclass does not know.
 _PROMOTED: dict[Any, tuple[Any, ...]] = {float: (int,), complex: (int, float)}
 
-# Generics whose only argument is what iterating over them gives.
+# Generics whose only argument is the type of their elements.
 _ELEMENTAL = frozenset(
     (
         list,
@@ -62,7 +63,7 @@ _MAPPINGS = frozenset(
 
 
 def fits(found: Any, expected: Any) -> bool:
-    """Tell whether a value of type `found` may go where `expected` is wanted."""
+    """Return whether a value of type `found` may be passed where `expected` is wanted."""
     found, expected = _plain(found), _plain(expected)
     if isinstance(found, str) or isinstance(expected, str):
         return found == expected or not (isinstance(found, str) and isinstance(expected, str))
@@ -108,7 +109,7 @@ def element_of(annotation: Any) -> Any:
 
 
 def describe(annotation: Any) -> str:
-    """Return a type as one would write it."""
+    """Return a type as it would be written."""
     if isinstance(annotation, str):
         return annotation
     if annotation is _NOTHING:
@@ -119,7 +120,7 @@ def describe(annotation: Any) -> str:
 
 
 def _plain(annotation: Any) -> Any:
-    """Take off what does not matter for a value: `Annotated`, aliases, names of new types."""
+    """Remove what does not matter for a value: `Annotated`, aliases, names of new types."""
     while True:
         if annotation is None:
             return _NOTHING
@@ -136,12 +137,12 @@ def _plain(annotation: Any) -> Any:
 
 
 def _is_alias(annotation: Any) -> bool:
-    """Tell whether this is what the `type` statement of Python 3.12 and later makes."""
+    """Return whether this was made by the `type` statement of Python 3.12 and later."""
     return type(annotation).__name__ == "TypeAliasType"
 
 
 def _unaliased(annotation: Any) -> Any:
-    """Return what a named alias stands for, with its type parameters filled in."""
+    """Return the type behind a named alias, with its type parameters filled in."""
     alias = get_origin(annotation) or annotation
     filled = dict(zip(alias.__type_params__, get_args(annotation), strict=False))
     unfilled = getattr(alias.__value__, "__parameters__", ())
@@ -195,7 +196,7 @@ def _is_kind(found: type[Any], expected: type[Any]) -> bool:
         return all(hasattr(found, name) for name in _methods(expected))
     try:
         return issubclass(found, expected)
-    except TypeError:  # classes such as TypedDict, which nobody can ask
+    except TypeError:  # classes such as TypedDict, which do not support issubclass
         return True
 
 

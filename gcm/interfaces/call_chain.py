@@ -1,7 +1,7 @@
-"""Who waits for whom: the requests that lead to what a thread is working on.
+"""Chains of waiting requests: those that lead to what a thread is working on.
 
-The thread of an active object notes the request that it serves; a request knows the one in whose
-service it was made. A call to another process takes the chain along in its header.
+The thread of an active object records the request that it serves; a request knows the one in whose
+service it was made. A call to another process carries the chain in its header.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class Link(Protocol):
 
     @property
     def caller(self) -> Link | None:
-        """The request in whose service this one was made; None where that is not known."""
+        """The request in whose service this one was made; None if unknown."""
         ...
 
     @property
     def is_awaited(self) -> bool:
-        """Whether who made it waits for it, and does nothing else before it is done."""
+        """Whether its caller waits for it, and does nothing else before it is done."""
         ...
 
     @property
     def number(self) -> str:
-        """What only this request is called, in all processes."""
+        """Its number, unique among all processes."""
         ...
 
     @property
@@ -42,9 +42,9 @@ class Link(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinkElsewhere:
-    """A request that is being served in another process, and waits for what this process does.
+    """A request served in another process that waits for something this process does.
 
-    It `is_arriving` until the call has come to the component that it was made for.
+    It `is_arriving` until the call has reached the component that it was made for.
     """
 
     number: str
@@ -63,26 +63,26 @@ _numbers = itertools.count(1)
 
 
 def current() -> Link | None:
-    """Return the request that this thread works on, if it works on one."""
+    """Return the request that this thread works on, None if there is none."""
     return _thread.link
 
 
 def work_on(link: Link | None) -> Link | None:
-    """Let this thread work on `link`; return what it has worked on."""
+    """Make this thread work on `link`; return what it worked on before."""
     before = _thread.link
     _thread.link = link
     return before
 
 
 def waiting_for(link: Link | None) -> Iterator[Link]:
-    """Yield `link`, and then those that cannot go on before it is done."""
+    """Yield `link`, and then those that cannot proceed before it is done."""
     while link is not None:
         yield link
         link = link.caller if link.is_awaited else None
 
 
 def new_number() -> str:
-    """Return a number for a request that nothing else has."""
+    """Return a unique number for a request."""
     return f"{next(_numbers)}.{_process(os.getpid())}"
 
 
@@ -100,7 +100,7 @@ def as_header() -> str:
 
 
 def of_header(text: str, *, is_arriving: bool = False) -> Link | None:
-    """Return the chain that a call brought along."""
+    """Return the chain that came with a call."""
     link: Link | None = None
     for line in reversed(text.splitlines()):
         number, _, where = line.partition(" ")

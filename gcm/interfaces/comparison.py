@@ -1,4 +1,4 @@
-"""One operation of a client's side held against the server's: every call must find its way."""
+"""Compares one operation of a client's signature with the server's."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _BY_NAME = (_KIND.POSITIONAL_OR_KEYWORD, _KIND.KEYWORD_ONLY)
 class Mismatch:
     """One reason why two signatures do not fit; `parameter` is empty where none is concerned.
 
-    `expected` is what the client's side asks for, `found` what the server's side has, and
-    `sentence` says it to a person.
+    `expected` is what the client's side needs, `found` what the server's side has; `sentence`
+    explains it.
     """
 
     operation: str
@@ -94,7 +94,7 @@ class Comparison:
         self._value(given, slot)
 
     def _beyond(self, given: Parameter) -> None:
-        """Handle a positional parameter for which the server has no place of its own."""
+        """Handle a positional parameter beyond those of the server."""
         by_name = given.kind is _KIND.POSITIONAL_OR_KEYWORD
         if by_name and given.name in self._named:
             self._report(
@@ -190,7 +190,7 @@ class Comparison:
             )
 
     def _given_type(self, given: Parameter) -> tuple[Any, str]:
-        """Return the type that reaches the server (None: nothing can), and why it is that one."""
+        """Return the type that reaches the server (None: nothing can), and where it comes from."""
         if self._cardinality is Cardinality.GATHERCAST:
             return GenericAlias(list, (given.annotation,)), " (one element per client)"
         if self._cardinality is not Cardinality.MULTICAST or given.distribution.is_whole:
@@ -239,9 +239,9 @@ class Comparison:
 
 
 def _indexed(annotation: Any) -> Any:
-    """Return the type of one element of a result, None for what has no elements."""
+    """Return the type of one element of a result, None if it has no elements."""
     element = element_of(annotation)
-    return Any if element is annotation else element  # nobody knows what is inside an array
+    return Any if element is annotation else element  # the element type of an array is unknown
 
 
 def _written(parameter: Parameter) -> str:

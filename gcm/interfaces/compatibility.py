@@ -1,4 +1,4 @@
-"""Every reason why a server, or a content class, cannot take the calls that a client may make."""
+"""Checks whether a server, or a content class, can take all calls of a client."""
 
 from __future__ import annotations
 
@@ -71,14 +71,14 @@ def content_mismatches(
 
 
 def _each(operation: str, interface: type[Any], cardinality: Cardinality) -> Cardinality:
-    """Return how one operation is compared: nothing is a list where each client is served alone."""
+    """Return how one operation is compared; without lists if each client is served separately."""
     alone = cardinality is Cardinality.GATHERCAST and is_one_by_one(interface, operation)
     return Cardinality.SINGLETON if alone else cardinality
 
 
 def _method(name: str, member: Any, content: type[Any]) -> Operation | None:
-    """Return the operation a class member is, or None for one that tells nothing about itself."""
-    unheeded: list[str] = []  # what content says wrongly about itself is its own business
+    """Return the operation of a class member, or None for one without a usable signature."""
+    unheeded: list[str] = []  # wrong annotations of content are the user's own business
     if inspect.isfunction(member):
         return read_operation(name, member, content, unheeded)
     if isinstance(member, staticmethod | classmethod):

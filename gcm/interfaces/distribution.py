@@ -1,4 +1,4 @@
-"""What one multicast call becomes: the calls of the servers, and one result out of theirs."""
+"""Distribution of one multicast call: the calls of the servers, and the combined result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _CACHED_DISPATCHES = 4096
 
 
 class ServerCall(NamedTuple):
-    """One call that a multicast call makes: the position of the server, and its arguments."""
+    """One of the calls of a multicast: the position of the server, and its arguments."""
 
     server: int
     args: tuple[Any, ...]
@@ -65,7 +65,7 @@ class _Part(NamedTuple):
 
 
 class OperationDispatch:
-    """How the calls of one operation are spread; made once per operation, then used for each call.
+    """How the calls of one operation are distributed; made once per operation.
 
     A parameter that the caller leaves out stays out, so that each server uses its own default.
     """
@@ -148,7 +148,7 @@ class OperationDispatch:
         ]
 
     def reduce(self, results: Sequence[Any], *, inside: bool = False) -> Any:
-        """Return what the caller gets for the results of the calls, which are in call order.
+        """Return the caller's result for the results of the calls, which are in call order.
 
         None for an operation that returns None, the outcome of its reduction, or else a list. Of
         an operation that redistributes arrays the results are reduced among the members, `inside`
@@ -244,7 +244,7 @@ class OperationDispatch:
 
 @lru_cache(maxsize=_CACHED_DISPATCHES)
 def dispatch_of(interface: type[Any], operation: str) -> OperationDispatch:
-    """Return how the calls of an operation of an interface class are spread, made once.
+    """Return how the calls of an operation of an interface class are distributed, made once.
 
     Raises SignatureError for a class that is no signature, and KeyError for an operation that it
     does not have.
@@ -253,7 +253,7 @@ def dispatch_of(interface: type[Any], operation: str) -> OperationDispatch:
 
 
 def redistributes(interface: type[Any]) -> bool:
-    """Tell whether operations of an interface exchange blocks between parallel components."""
+    """Return whether operations of an interface exchange blocks between parallel components."""
     return _redistributes(cast(Hashable, interface))
 
 
@@ -267,7 +267,7 @@ def _redistributes(interface: Any) -> bool:
 
 
 def is_redistributing(operation: Operation) -> bool:
-    """Tell whether an argument of the operation is a block of an array spread over members."""
+    """Return whether an argument is a block of an array that is distributed over members."""
     return any(one.distribution.mode is Mode.REDISTRIBUTE for one in operation.parameters)
 
 

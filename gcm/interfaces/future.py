@@ -1,4 +1,4 @@
-"""Futures: the result of a call that somebody else is still working on."""
+"""Futures: the results of calls that are still being worked on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
-_log = logging.getLogger("concurrent.futures")  # where the standard ones tell of callbacks
+_log = logging.getLogger("concurrent.futures")  # where errors of callbacks are logged
 
 _PENDING, _RUNNING, _FINISHED = "PENDING", "RUNNING", "FINISHED"
 _UNDONE = (_PENDING, _RUNNING)
@@ -19,16 +19,16 @@ _UNDONE = (_PENDING, _RUNNING)
 
 
 class Future(concurrent.futures.Future[T], Generic[T]):
-    """A standard future that can also say what it is waiting for.
+    """A standard future that can also tell what it waits for.
 
     It works wherever the standard library's futures do: `concurrent.futures.wait`,
     `asyncio.wrap_future`, `add_done_callback`.
 
-    Every call of an active object makes one, and most of the price of a standard future is its
-    condition variable. Here only the functions of the standard library that need one have it made.
+    Every call of an active object makes one, and most of the cost of a standard future is its
+    condition variable. Here it is only made for functions of the standard library that need one.
     """
 
-    # How it begins; the lists are made together with what needs them.
+    # The initial state; the lists are made together with what needs them.
     _made: threading.Condition | None = None
     _state = _PENDING
     _result: T | None = None
@@ -44,7 +44,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
 
     @property
     def _condition(self) -> threading.Condition:  # type: ignore[override]  # an attribute there
-        """What inherited methods and functions wait on and hold while they look."""
+        """The condition variable that inherited methods and functions use."""
         with self._mutex:
             if self._made is None:
                 self._made = threading.Condition(self._mutex)
@@ -52,11 +52,11 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             return self._made
 
     def done(self) -> bool:
-        """Tell whether there is a result, an exception, or nothing to come any more."""
+        """Return whether it has a result or an exception, or was cancelled."""
         return self._state not in _UNDONE
 
     def add_done_callback(self, fn: Callable[[Any], object]) -> None:
-        """Call `fn` with this future when it is done, at once if it is."""
+        """Call `fn` with this future when it is done, at once if it already is."""
         with self._mutex:
             if self._state in _UNDONE:
                 self._done_callbacks = [*self._done_callbacks, fn]
@@ -71,7 +71,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             _log.exception("exception calling callback for %r", self)
 
     def set_running_or_notify_cancel(self) -> bool:
-        """Note that the work begins; return False if nobody wants it any more."""
+        """Record that the work begins; return False if it was cancelled."""
         with self._mutex:
             if self._state == _PENDING:
                 self._state = _RUNNING
@@ -79,9 +79,9 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         return super().set_running_or_notify_cancel()
 
     def set_result(self, result: T) -> None:
-        """Put the result in and wake those who wait."""
+        """Set the result and wake waiting threads."""
         with self._mutex:
-            if quiet := self._made is None and self._state in _UNDONE:  # nobody to be notified
+            if quiet := self._made is None and self._state in _UNDONE:  # nobody to notify
                 self._result = result
                 self._state = _FINISHED
         if not quiet:
@@ -90,9 +90,9 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             self._invoke_callbacks()  # type: ignore[attr-defined]  # inherited, not in the stubs
 
     def set_exception(self, exception: BaseException | None) -> None:
-        """Put what the call raised in and wake those who wait."""
+        """Set the exception and wake waiting threads."""
         with self._mutex:
-            if quiet := self._made is None and self._state in _UNDONE:  # nobody to be notified
+            if quiet := self._made is None and self._state in _UNDONE:  # nobody to notify
                 self._exception = exception
                 self._state = _FINISHED
         if not quiet:
@@ -104,7 +104,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         """Wait for the value and return it, or raise what the call raised.
 
         Raises:
-            TimeoutError: it did not come within `timeout` seconds; the message names the call.
+            TimeoutError: there was no result within `timeout` seconds; the message names the call.
         """
         if self._state in _UNDONE:
             self._wait(timeout)
@@ -125,7 +125,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         return super().exception()
 
     def comes_of(self, *sources: concurrent.futures.Future[Any]) -> None:
-        """Note that the result is made of theirs: waiting for it and cancelling it reaches them."""
+        """Make waiting for this future and cancelling it reach the futures it comes of."""
         self._sources = sources
         self.add_done_callback(lambda done: done.cancelled() and [s.cancel() for s in sources])
 
@@ -145,15 +145,15 @@ class Future(concurrent.futures.Future[T], Generic[T]):
             raise TimeoutError(f"no result from {self.about} within {timeout} s")
 
     def _passed(self, gate: threading.Lock, timeout: float | None) -> bool:
-        """Wait at `gate`; tell whether it was opened in time."""
+        """Wait for `gate`; return whether it opened in time."""
         return gate.acquire(timeout=-1 if timeout is None else max(0.0, timeout))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Future[T]:
-        """Return a future of a copy of the result: a call that crosses by value takes it along."""
+        """Return a future of a copy of the result, for calls by value."""
         return after([self], lambda: copy.deepcopy(self.result(), memo), self.about)
 
     def __repr__(self) -> str:
-        """Return what is awaited, and whether it has come."""
+        """Return what is awaited, and whether it is done."""
         state = "done" if self.done() else "waiting"
         return f"<Future of {self.about}: {state}>"
 
@@ -161,7 +161,7 @@ class Future(concurrent.futures.Future[T], Generic[T]):
 def finished(
     function: Callable[..., T], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Future[T]:
-    """Call `function` now and return the future that already holds what it returned or raised."""
+    """Call `function` now and return a future with its result or exception."""
     future: Future[T] = Future(getattr(function, "__qualname__", function))
     fulfil(future, function, args, kwargs)
     return future
@@ -173,10 +173,10 @@ def fulfil(
     args: tuple[Any, ...],
     kwargs: Mapping[str, Any],
 ) -> None:
-    """Call `function` and put what it returned or raised into `future`."""
+    """Call `function` and set its result or exception in `future`."""
     try:
         result = function(*args, **kwargs)
-    except BaseException as error:  # the future's readers get it, also SystemExit
+    except BaseException as error:  # whoever reads the future gets it, also SystemExit
         future.set_exception(error)
         if not isinstance(error, Exception):
             raise
@@ -189,7 +189,7 @@ def after(
 ) -> Future[T]:
     """Return the future of what `finish` returns or raises, called once all `sources` are done.
 
-    To cancel it cancels them.
+    Cancelling it cancels them.
     """
     made: Future[T] = Future(about)
     made.comes_of(*sources)
@@ -212,17 +212,19 @@ def after(
 
 
 def _answer(future: Future[T], function: Callable[[], T]) -> None:
-    """Put into `future` what `function` returns or raises, whatever that is."""
+    """Set the result of `function`, or any exception, in `future`."""
     try:
         result = function()
-    except BaseException as error:  # the future's readers get it; this thread is another's
+    except (
+        BaseException
+    ) as error:  # whoever reads the future gets it; this thread belongs to another caller
         future.set_exception(error)
     else:
         future.set_result(result)
 
 
 def as_ours(value: Any) -> Any:
-    """Return a future of ours for a standard one, which cannot be copied; all else as it is."""
+    """Return a Future for a standard one, which cannot be copied; all else unchanged."""
     if isinstance(value, concurrent.futures.Future) and not isinstance(value, Future):
         return after([value], value.result, "a result")
     return value

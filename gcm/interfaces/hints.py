@@ -1,4 +1,4 @@
-"""Annotations of functions made into types, one by one, so that each failure has a name."""
+"""Resolves annotations of functions one by one, so that each failure names its annotation."""
 
 from __future__ import annotations
 
@@ -12,17 +12,16 @@ from gcm.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """The resolved annotations of a function, and a sentence for each that was not resolved.
+    """The resolved annotations of a function, and a sentence for each that could not be resolved.
 
-    An annotation that could not be resolved is kept as its text. Both are by the name of the
-    parameter, or 'return'.
+    An unresolved annotation is kept as its text. Keys are names of parameters, or 'return'.
     """
 
     types: Mapping[str, Any]
     problems: Mapping[str, str]
 
     def of(self, name: str) -> Any:
-        """Return the annotation of a parameter, or of 'return'; `Any` where nothing is written."""
+        """Return the annotation of a parameter, or of 'return'; `Any` if there is none."""
         return self.types.get(name, Any)
 
 
@@ -40,14 +39,14 @@ def resolve_hints(function: Callable[..., Any], owner: type[Any]) -> Hints:
     for name, written in getattr(function, "__annotations__", {}).items():
         try:
             types[name] = _resolve(written, getattr(function, "__globals__", {}), names)
-        except Exception as error:  # an annotation is code of the user's and may raise anything
+        except Exception as error:  # an annotation is user code and may raise anything
             types[name] = str(written)
             problems[name] = _problem(name, written, error)
     return Hints(types, problems)
 
 
 def split_annotated(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Part `Annotated[X, extras...]` into X and the extras; anything else has no extras."""
+    """Split `Annotated[X, extras...]` into X and the extras; anything else has no extras."""
     if get_origin(annotation) is Annotated:
         bare, *extras = get_args(annotation)
         return bare, tuple(extras)

@@ -1,4 +1,4 @@
-"""The interfaces of a live component: server ends that take calls, client ends that make them."""
+"""The interfaces of a live component: servers receive calls, clients make them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Port = Callable[..., Any]
 
 _one_at_a_time = threading.Lock()
-"""Threads that are the first to bind to an interface get the same stub."""
+"""Threads that bind to an interface for the first time at once get the same stub."""
 
 
 class ServerEnd(Protocol):
-    """Whatever a client interface can be bound to, here or in another process."""
+    """Anything a client interface can be bound to, here or in another process."""
 
     @property
     def type(self) -> InterfaceType:
@@ -34,7 +34,7 @@ class ServerEnd(Protocol):
 
     @property
     def path(self) -> str:
-        """Where the interface is, for people."""
+        """Where the interface is, for messages."""
         ...
 
     def connect(self, client: ClientInterface) -> Stub:
@@ -91,7 +91,7 @@ class Interface:
 
 
 class ServerInterface(Interface):
-    """An interface that takes calls and hands each to the membrane of its component."""
+    """An interface that receives calls and passes each to the membrane of its component."""
 
     __slots__ = ("_gathering", "_is_wired", "_stub", "_stubs")
 
@@ -109,7 +109,7 @@ class ServerInterface(Interface):
 
     @property
     def gathers(self) -> bool:
-        """Whether the calls of several clients become one here, or where the component lives."""
+        """Whether calls of several clients become one here, or where the component is."""
         return _gathers(self)
 
     @property
@@ -119,7 +119,7 @@ class ServerInterface(Interface):
 
     @property
     def stub(self) -> Stub:
-        """The stub for callers that have no binding."""
+        """The stub for callers without a binding."""
         if self._stub is None or not self._is_wired:
             made = stub_class(self.type.signature)(self)
             with _one_at_a_time:
@@ -132,9 +132,9 @@ class ServerInterface(Interface):
     def connect(self, client: ClientInterface) -> Stub:
         """Admit `client` and return the stub through which it calls.
 
-        A gathercast interface must know who calls, so there every client has a stub of its own;
-        the others share one. A client that stands for one in another process calls from there, and
-        is admitted under its name.
+        A gathercast interface must know its callers, so each client has a stub of its own there;
+        otherwise all share one. A client that stands for one in another process calls from there,
+        and is admitted under its name.
         """
         if self._gathering is None or _only_stands_for_another(client):
             stub = self._stubs[client] = self.stub
@@ -152,15 +152,15 @@ class ServerInterface(Interface):
             self._gathering.forget(client)
 
     def wire(self) -> None:
-        """Compose the ports anew, after a controller, a binding or the life-cycle changed."""
+        """Recompose the ports, after a controller, a binding or the life cycle changed."""
         if self._stub is not None:
             self.wire_one(None, self._stub)
         if self._gathering is not None:
-            for client, stub in tuple(self._stubs.items()):  # others bind meanwhile
+            for client, stub in tuple(self._stubs.items()):  # other threads may bind meanwhile
                 self.wire_one(client, stub)
 
     def abandon(self, why: str) -> None:
-        """Refuse the calls that wait for others to call."""
+        """Refuse the calls that wait for other clients."""
         if self._gathering is not None:
             self._gathering.abandon(why)
 
@@ -200,7 +200,7 @@ class ServerInterface(Interface):
 
 
 def _gathering_of(server: ServerInterface) -> Gathering | None:
-    """Return what collects the calls of several clients, where one interface does that.
+    """Return what gathers the calls of several clients, or None.
 
     Besides gathercast interfaces it is the inner face through which the members of a parallel
     component send their blocks out.
@@ -213,7 +213,7 @@ def _gathers(server: ServerInterface) -> bool:
 
 
 def _only_stands_for_another(client: ClientInterface) -> bool:
-    """Tell whether the calls of `client` are made in another process, under a name of their own."""
+    """Return whether the calls of `client` are made in another process, under its own name."""
     owner = getattr(client, "owner", None)  # a client of another process is no more than its name
     return owner is not None and owner.is_elsewhere
 
@@ -262,7 +262,7 @@ class Referenced:
 
 
 class ClientInterface(Interface):
-    """An interface through which a component calls what it is bound to."""
+    """An interface through which a component makes calls."""
 
     __slots__ = ("_bound", "_stale", "_stub", "rng")
 
@@ -284,7 +284,7 @@ class ClientInterface(Interface):
 
     @property
     def is_bound(self) -> bool:
-        """Whether a call would arrive anywhere."""
+        """Whether a call would be received anywhere."""
         return bool(self._bound)
 
     def bind(self, server: ServerEnd) -> None:
@@ -293,7 +293,7 @@ class ClientInterface(Interface):
         self.changed()
 
     def unbind(self, server: ServerEnd | None = None) -> None:
-        """Take back the binding to `server`, or all bindings."""
+        """Remove the binding to `server`, or all bindings."""
         for bound in list(self._bound) if server is None else [server]:
             bound.disconnect(self)
             del self._bound[bound]
@@ -306,12 +306,12 @@ class ClientInterface(Interface):
             self.wire()
 
     def settle(self) -> None:
-        """Wire the interface now if a change of its servers has not reached it yet."""
+        """Wire the interface now if a change of its servers is still pending."""
         if self._stale:
             self.wire()
 
     def wire(self) -> None:
-        """Compose the way out anew and tell the component, which hands it to its content."""
+        """Recompose the outgoing ports and tell the component, which updates its content."""
         self._stale = False
         if self._stub is not None:
             self._fill(self._stub)
@@ -319,7 +319,7 @@ class ClientInterface(Interface):
 
     @property
     def reference(self) -> Stub | None:
-        """What the content calls: the server's stub itself where nothing lies between."""
+        """What the content calls: the server's stub itself where nothing is in between."""
         if not self._bound:
             return None
         if not self.type.is_multicast:
@@ -332,7 +332,7 @@ class ClientInterface(Interface):
         return self._stub
 
     def way_out(self, operation: str) -> Port:
-        """Return what a call of `operation` runs into: the membrane's chain, then the server."""
+        """Return the port of a call of `operation`: the membrane's chain, then the server."""
         return self.owner.membrane.compose(self, operation, self._send(operation))
 
     def _send(self, operation: str) -> Port:

@@ -1,4 +1,4 @@
-"""What an interface is: its role, its contingency and its cardinality."""
+"""The role, contingency and cardinality of an interface."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """Who calls whom through the interface, and on which face of the component it lies."""
+    """Whether calls arrive or leave through the interface, and on which side of the component."""
 
     CLIENT = "client"
     SERVER = "server"

@@ -1,4 +1,4 @@
-"""The operations of an interface class: what can be called, with what, and what comes back."""
+"""The operations of an interface class: their names, parameters and results."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class SignatureError(IllegalTypeError):
 class Parameter:
     """One parameter of an operation.
 
-    `annotation` is the resolved type without `Annotated`, `Any` where nothing is said, or a string
-    where the text could not be resolved; `distribution` is how a multicast call spreads it.
+    `annotation` is the resolved type without `Annotated`, `Any` if there is none, or a string where
+    the text could not be resolved; `distribution` is how a multicast call distributes it.
     """
 
     name: str
@@ -55,9 +55,9 @@ class Operation:
     """One operation of an interface.
 
     `result` is like the annotation of a parameter, a coroutine for an `async` operation.
-    `distribution` and `reduction` are what the operation or else its interface says; `reduction`
-    is None where results come as a list.
-    `python` is the signature without `self`, with default values and resolved annotations.
+    `distribution` and `reduction` are those of the operation or else of its interface; `reduction`
+    is None where results come as a list. `python` is the signature without `self`, with default
+    values and resolved annotations.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Operation:
         return self.result is type(None)
 
     def __str__(self) -> str:
-        """Return the operation as one would write it."""
+        """Return the operation as it would be written."""
         return f"{self.name}{self.python}"
 
 
@@ -104,7 +104,7 @@ def signature_of(interface: type[Any]) -> Signature:
 
 
 def is_abstract(interface: type[Any]) -> bool:
-    """Tell whether a class only says what can be called: a Protocol, or an abstract class.
+    """Return whether a class only declares operations: a Protocol, or an abstract class.
 
     The class of a controller says which of its methods are operations, and counts as well.
     """
@@ -148,7 +148,7 @@ def _members(interface: type[Any]) -> dict[str, object]:
 def read_operation(
     name: str, function: Callable[..., Any], owner: type[Any], faults: list[str]
 ) -> Operation:
-    """Read one method of a class; what is wrong with it is added to `faults`."""
+    """Read one method of a class; errors in it are added to `faults`."""
     python = inspect.signature(function)
     written = list(python.parameters.values())
     if not written or written[0].kind in (

@@ -1,4 +1,4 @@
-"""The parameters of an operation as Python source, for functions made to hand them on quickly."""
+"""Parameters of an operation as Python source, for generated functions that pass them on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gcm.interfaces.signature import Operation
 
 
 def spelled(operation: Operation) -> tuple[str, str]:
-    """Return the parameters of `operation`, and the arguments that hand exactly these on.
+    """Return the parameters of `operation`, and the arguments that pass exactly these on.
 
     >>> spelled(signature_of(Greeter).operations["greet"])    # doctest: +SKIP
     ('name', 'name')
@@ -21,7 +21,7 @@ def spelled(operation: Operation) -> tuple[str, str]:
     keyword_only = False
     for parameter in operation.parameters:
         if parameter.has_default or parameter.kind in (Kinds.VAR_POSITIONAL, Kinds.VAR_KEYWORD):
-            # What the caller left out must stay left out, for the server's own default to apply.
+            # What the caller left out must stay left out, so that the server's own default applies.
             return "*args, **kwargs", "*args, **kwargs"
         if parameter.kind is Kinds.KEYWORD_ONLY:
             if not keyword_only:

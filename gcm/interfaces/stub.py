@@ -1,4 +1,4 @@
-"""Stubs: what a caller holds. One class is made for each signature, with one port per operation.
+"""Stubs: what callers use. One class is made per signature, with one port per operation.
 
 A stub's method does nothing but call its *port*, so a call through a binding costs one Python call
 more than a plain method call. The membrane decides what sits in a port: the content's own method,
@@ -19,7 +19,7 @@ from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.spelling import compiled, spelled, unused
 
 STUB_FILE = "<stub of "
-"""How the file name of every generated method begins; a stack walker knows stubs by it."""
+"""The prefix of the file name of every generated method; a stack walker knows stubs by it."""
 
 _serial = itertools.count(1)
 
@@ -38,12 +38,12 @@ class Stub:
         self._end = end
 
     def _port(self, operation: str) -> Callable[..., Any]:
-        """Return what a call of `operation` runs into now."""
+        """Return the present port of `operation`."""
         port: Callable[..., Any] = getattr(self, port_name(operation))
         return port
 
     def _set_port(self, operation: str, port: Callable[..., Any]) -> None:
-        """Let the next call of `operation` run into `port`."""
+        """Make `port` the port of `operation` from the next call on."""
         setattr(self, port_name(operation), port)
 
     def __copy__(self) -> Stub:
@@ -113,7 +113,7 @@ def _method_source(operation: Operation) -> str:
     port = unused("port", operation)
     return (
         f"def {operation.name}({', '.join(filter(None, (own, heads)))}):\n"
-        # A local name is found faster than it takes to tell an attribute from a method.
+        # A local name is found faster than an attribute is told from a method.
         f"    {port} = self.{port_name(operation.name)}\n"
         f"    return {port}({hands})\n"
     )

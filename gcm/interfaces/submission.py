@@ -1,4 +1,4 @@
-"""Calling without waiting: the result of a call comes in a future where somebody else makes it."""
+"""Asynchronous calls: the result arrives in a future."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def submit(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Futu
 
 
 def is_asynchronous(port: Callable[..., Any]) -> bool:
-    """Tell whether somebody else than the caller does the work behind `port`."""
+    """Return whether `port` works asynchronously, and not in the caller's thread."""
     owner = getattr(port, "__self__", None)
     if isinstance(owner, Stub):
         return is_asynchronous(owner._port(port.__name__))
@@ -42,7 +42,7 @@ def is_asynchronous(port: Callable[..., Any]) -> bool:
 def submit_to(
     port: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Future[Any]:
-    """Send a call to `port`: asynchronously where it can be, else here and now."""
+    """Send a call to `port`: asynchronously where possible, otherwise here and now."""
     if isinstance(port, MethodType) and isinstance(port.__self__, Stub):
         return through(port.__self__, port.__name__, submit_to, args, kwargs)
     send = getattr(port, "submit", None)

@@ -1,4 +1,4 @@
-"""What an interface and a component promise: names, roles, contingency and cardinality."""
+"""Types of interfaces and components: names, roles, contingency and cardinality."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _INNER_ROLES = {Role.SERVER: Role.INTERNAL_CLIENT, Role.CLIENT: Role.INTERNAL_SE
 
 
 def is_interface_name(text: str) -> bool:
-    """Tell whether the text can name an interface: an identifier, with '-' and '.' inside."""
+    """Return whether the text is a valid interface name: an identifier, with '-' and '.' inside."""
     first, *others = re.split(r"[-.]", text)
     return first.isidentifier() and all(part and f"_{part}".isidentifier() for part in others)
 
@@ -57,8 +57,8 @@ def is_interface_name(text: str) -> bool:
 class InterfaceType:
     """The type of one interface.
 
-    Raises IllegalTypeError, with every fault listed, for a name that is none, a signature that is
-    no class, and a cardinality that the role cannot have.
+    Raises IllegalTypeError, with every fault listed, for an invalid name, a signature that is not a
+    class, and a cardinality that the role cannot have.
 
     >>> InterfaceType("greeter", Greeter, Role.CLIENT)  # doctest: +SKIP
     """
@@ -70,7 +70,7 @@ class InterfaceType:
     cardinality: Cardinality = Cardinality.SINGLETON
 
     def __post_init__(self) -> None:
-        """Refuse a type that contradicts itself."""
+        """Refuse a contradictory type."""
         signature: Any = self.signature
         faults = []
         if not is_interface_name(self.name):
@@ -171,7 +171,7 @@ class InterfaceType:
             )
         cardinality = self.cardinality
         if self.is_server and redistributes(self.signature):
-            cardinality = Cardinality.MULTICAST  # every member behind it takes its own block
+            cardinality = Cardinality.MULTICAST  # every member behind it gets its own block
         elif not (self.is_collection or (self.role, cardinality) in _COLLECTIVE_INSIDE):
             cardinality = Cardinality.SINGLETON
         return replace(self, role=_INNER_ROLES[self.role], cardinality=cardinality)
@@ -179,7 +179,7 @@ class InterfaceType:
 
 def _unlisted(signature: type[Any]) -> list[str]:
     """Return a sentence for each operation that cannot give its caller the results of many."""
-    if redistributes(signature):  # every member gives its own block, and has its own result
+    if redistributes(signature):  # every member passes its own block, and has its own result
         return []
     return [
         f"a multicast call of '{operation.name}' gives a list of results, and it returns "
@@ -213,7 +213,7 @@ class ComponentType:
     interfaces: tuple[InterfaceType, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse names that a lookup could not tell apart."""
+        """Refuse names that a lookup could not distinguish."""
         names = [interface.name for interface in self.interfaces]
         faults = [
             f"{count} interfaces are named '{name}'"

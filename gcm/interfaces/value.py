@@ -1,4 +1,4 @@
-"""Passing by value: what crosses into an active object is the receiver's own."""
+"""Passing by value: a copy that shares nothing with the caller."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def by_value(value: T) -> T:
 
 
 def no_copy(what: str, error: Exception, component: str, interface: str) -> CopyError:
-    """Return what to raise because `error` came up in the copying of `what`."""
+    """Return the error to raise because copying `what` raised `error`."""
     return CopyError(
         f"{what} cannot be copied: {type(error).__name__}: {error}",
         component=component,

@@ -1,4 +1,4 @@
-"""Puts something around calls, before and after, so that what is asynchronous stays so."""
+"""Runs code before and after calls, such that asynchronous calls stay asynchronous."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gcm.interfaces.future import Future
 from gcm.interfaces.submission import is_asynchronous, submit_to
 
 End = Callable[[BaseException | None], BaseException | None]
-"""Called after the call with what it raised, or None; returns what the call raises in the end."""
+"""Called after the call with its exception, or None; returns what the call raises in the end."""
 
 Begin = Callable[[tuple[Any, ...], dict[str, Any]], End]
 """Called before the call with its arguments; an exception refuses the call."""
@@ -55,7 +55,7 @@ def _called(proceed: Port, begin: Begin, args: tuple[Any, ...], kwargs: dict[str
 
 
 def raise_end(end: End, error: BaseException) -> NoReturn:
-    """End a call that raised `error`; what `end` returns instead takes its place."""
+    """End a call that raised `error`; what `end` returns replaces it."""
     failure = end(error)
     if failure is None or failure is error:
         raise error
@@ -63,7 +63,7 @@ def raise_end(end: End, error: BaseException) -> NoReturn:
 
 
 class _AsynchronousAround:
-    """Something around a call whose result comes later."""
+    """Code around a call whose result comes later."""
 
     __slots__ = ("_begin", "_proceed")
 

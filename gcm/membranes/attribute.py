@@ -31,7 +31,7 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def _contradicts(value: object, annotation: Any) -> bool:
-    """Tell whether a value is surely none of the annotation's; all but plain values may be."""
+    """Return whether a value surely contradicts its annotation; only plain values are judged."""
     kind = type(value)
     if kind not in _PLAIN:
         return False
@@ -54,7 +54,7 @@ def _wanted(signature: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 class _Typed:
-    """The attributes of one component as those of an object."""
+    """The attributes of one component as attributes of an object."""
 
     __slots__ = ("_attributes", "_signature", "_wanted")
 
@@ -92,7 +92,7 @@ class _Typed:
 class AttributeController(Controller):
     """Reads and sets the attributes that the content declares with `attribute()`.
 
-    Once the content has moved, it is read and set where it is then.
+    After a migration they are read and set where the content is.
     """
 
     __slots__ = ("_elsewhere",)
@@ -104,7 +104,7 @@ class AttributeController(Controller):
         self._elsewhere: Caller | None = None
 
     def follow(self, caller: Caller) -> None:
-        """Act from now on on the content that `caller` leads to."""
+        """Read and set the content that `caller` leads to from now on."""
         self._elsewhere = caller
 
     def names(self) -> list[str]:
@@ -134,7 +134,7 @@ class AttributeController(Controller):
 
         Raises:
             NoSuchAttributeError: there is none of that name, or the value plainly contradicts the
-                annotation; where that is in doubt, it is taken.
+                annotation; in doubt it is accepted.
         """
         self._require(name)
         self._require_fit(name, value)

@@ -1,4 +1,4 @@
-"""The `binding` controller: connects client interfaces to servers and takes connections back."""
+"""The `binding` controller: binds client interfaces to servers, and unbinds them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class BindingController(Controller):
         end.bind(server)
 
     def unbind(self, client: str, server: ServerEnd | None = None) -> None:
-        """Take back the binding to `server`, or all bindings of the interface named `client`.
+        """Remove the binding to `server`, or all bindings of the interface named `client`.
 
         Raises:
             IllegalLifeCycleError: the component is not stopped.
@@ -90,7 +90,7 @@ class BindingController(Controller):
         yield from self._not_local()
 
     def _not_local(self) -> Iterable[str]:
-        """Name the bindings that parts were brought into while one end was in no composite."""
+        """Name the bindings of added parts whose other end is in no composite."""
         for client in self.component.bindables:
             for server in client.servers:
                 if not is_local(client, server):
@@ -128,7 +128,7 @@ class BindingController(Controller):
 
 
 def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
-    """Yield every rule that a binding of `client` to `server` would break."""
+    """Yield every rule that a binding of `client` to `server` would violate."""
     if not server.type.is_server:
         yield f"'{server.type.name}' is a client interface, so nothing can be bound to it"
         return
@@ -151,7 +151,7 @@ def binding_faults(client: ClientInterface, server: ServerEnd) -> Iterable[str]:
 
 
 def _cure(client: ClientInterface, server: ServerEnd, faults: int) -> str:
-    """Tell what to do about a binding that breaks some rules."""
+    """Return what to do about a binding that violates some rules."""
     if faults == 1 and not is_local(client, server) and may_become_local(client, server):
         return "Add the other one to the composite first, or bind through the composite's interface"
     if faults == 1 and client.is_bound_to(server):
@@ -168,15 +168,15 @@ def collective_cardinality(client: ClientInterface) -> Cardinality:
         return Cardinality.SINGLETON  # every member sees its own block, at both ends
     if client.type.is_multicast:
         return Cardinality.MULTICAST
-    # A composite that gathers calls out with lists: behind its gathercast server, or before its
-    # gathercast client.
+    # A composite that gathers outgoing calls with lists: behind its gathercast server, or before
+    # its gathercast client.
     if declared and declared.is_gathercast and declared.is_server is client.internal:
         return Cardinality.GATHERCAST
     return Cardinality.SINGLETON
 
 
 def is_local(client: ClientInterface, server: ServerEnd) -> bool:
-    """Tell whether the two ends see each other: siblings, or a composite and its content.
+    """Return whether the two ends see each other: siblings, or a composite and its content.
 
     Components that are in no composite see each other, and one in a membrane sees the component
     that it is part of. What a reference leads to is not in this assembly, and control interfaces
@@ -192,7 +192,7 @@ def is_local(client: ClientInterface, server: ServerEnd) -> bool:
 
 
 def may_become_local(client: ClientInterface, server: ServerEnd) -> bool:
-    """Tell whether the two ends see each other once those in no composite are added to one."""
+    """Return whether the two ends see each other once those in no composite are added to one."""
     if is_local(client, server) or not isinstance(server, ServerInterface):
         return True
     client_home, server_home = homes(client), homes(server)

@@ -7,7 +7,7 @@ from gcm.interfaces.types import ComponentType
 
 
 class ComponentController(Controller):
-    """Tells what the component is made of."""
+    """Describes what the component is made of."""
 
     __slots__ = ()
     name = "component"

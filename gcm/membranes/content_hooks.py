@@ -1,4 +1,4 @@
-"""The `hooks` controller: tells the content of a primitive of the start, the stop and the end."""
+"""The `hooks` controller: calls hooks of the content at start, stop and termination."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class ContentHooksController(Controller):
     name = "hooks"
 
     def started(self) -> None:
-        """Tell the content that everything it needs is bound and open."""
+        """Call `on_start`: everything the content needs is bound and open."""
         self._tell("on_start")
 
     def stopped(self) -> None:
-        """Tell the content that no call is inside any more."""
+        """Call `on_stop`: no call is inside any more."""
         self._tell("on_stop")
 
     def terminated(self) -> None:
-        """Tell the content that this is the end."""
+        """Call `on_terminate`."""
         self._tell("on_terminate")
 
     def _tell(self, hook: str) -> None:

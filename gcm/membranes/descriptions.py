@@ -1,4 +1,4 @@
-"""The ready-made membranes: which controllers primitives, composites and active objects have."""
+"""The predefined membranes: which controllers primitives, composites and active objects have."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ACTIVE = MembraneDescription(
 """An active object: a primitive with a request queue and a thread that serves it."""
 
 PARAMETRIC = MembraneDescription("parametric", PRIMITIVE.controllers)
-"""A primitive with attributes, as older documents say; every primitive can have some."""
+"""A primitive with attributes, for older documents; every primitive can have some."""
 
 PARAMETRIC_COMPOSITE = COMPOSITE.including(
     AttributeController, ContentHooksController, name="parametricComposite"
@@ -58,14 +58,14 @@ PARAMETRIC_COMPOSITE = COMPOSITE.including(
 DESCRIPTIONS = {
     known.name: known for known in (PRIMITIVE, COMPOSITE, ACTIVE, PARAMETRIC, PARAMETRIC_COMPOSITE)
 }
-"""The ready-made membranes by name."""
+"""The predefined membranes by name."""
 
 FRACTAL_NAMES = {
     "flatPrimitive": PRIMITIVE,
     "parametricPrimitive": PARAMETRIC,
     "flatParametricPrimitive": PARAMETRIC,
 }
-"""The names that Java implementations of Fractal have for some of them."""
+"""The names of some of them in Java implementations of Fractal."""
 
 _STRUCTURE = (
     LifeCycleController,
@@ -83,8 +83,7 @@ _STRUCTURE = (
 def template_of(description: MembraneDescription) -> MembraneDescription:
     """Return the membrane of templates whose instances have the given one.
 
-    A template has the controllers that say how an assembly is built, and none that say how it
-    works.
+    A template has the controllers that describe how an assembly is built, and none for how it runs.
     """
     kept = [known for known in description.controllers if issubclass(known, _STRUCTURE)]
     return MembraneDescription(description.name + TEMPLATE_SUFFIX, (*kept, FactoryController))
@@ -94,7 +93,7 @@ TEMPLATE_SUFFIX = "Template"
 
 
 def find_description(name: str) -> MembraneDescription | None:
-    """Return the ready-made membrane of that name, or None.
+    """Return the predefined membrane of that name, or None.
 
     >>> find_description("parametricPrimitive").name
     'parametric'

@@ -1,4 +1,4 @@
-"""The `factory` controller of templates: makes assemblies that are built as the template is."""
+"""The `factory` controller of templates: makes assemblies that are copies of the template."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class FactoryController(Controller):
     def is_to_make(
         self, make: MakeOne, controllers: MembraneDescription, content: Content | None
     ) -> None:
-        """Take note of how one bare component of an instance is made."""
+        """Record how one bare component of an instance is made."""
         self._make, self._controllers, self._content = make, controllers, content
 
     def type(self) -> ComponentType:
@@ -60,7 +60,7 @@ class FactoryController(Controller):
         return self._content
 
     def new_instance(self) -> Component:
-        """Make an assembly that is built as the template now is; it is stopped.
+        """Make an assembly like the present template; it is stopped.
 
         Raises:
             InstantiationError: a content cannot be made.

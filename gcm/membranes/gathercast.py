@@ -1,4 +1,4 @@
-"""The `gathercast` controller: when the rounds of the gathercast interfaces fire and expire."""
+"""The `gathercast` controller: configures the rounds of gathercast interfaces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gcm.interfaces.collective.gathercast import Gathering
 
 
 class GathercastController(Controller):
-    """Looks after the gathercast server interfaces."""
+    """Configures and shows the gathercast server interfaces."""
 
     __slots__ = ()
     name = "gathercast"
@@ -24,7 +24,7 @@ class GathercastController(Controller):
     def configure(
         self, interface: str, *, wait_for_all: bool = True, timeout: float | None = None
     ) -> None:
-        """Set whether rounds wait for all clients, and how many seconds at most.
+        """Set whether rounds wait for all clients, and for how many seconds.
 
         Raises:
             IllegalBindingError: the interface is not gathercast.

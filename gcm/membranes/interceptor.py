@@ -16,7 +16,7 @@ from gcm.membranes.around import End, around, raise_end
 
 
 class Interceptor(Protocol):
-    """What an interceptor implements; an object of the membrane or a non-functional component."""
+    """The interface of interceptors; an object of the membrane or a non-functional component."""
 
     def before(self, call: Invocation) -> None:
         """Act before the call; an exception refuses it."""
@@ -73,7 +73,7 @@ class InterceptorController(Controller):
         )
 
     def remove(self, interceptor: Interceptor) -> None:
-        """Take `interceptor` off every interface."""
+        """Remove `interceptor` from every interface."""
         self._placed = [(place, known) for place, known in self._placed if known is not interceptor]
         self.component.rewire()
 

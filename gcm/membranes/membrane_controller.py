@@ -24,7 +24,7 @@ _THIS = "this"
 
 
 class _BoundaryBindings(BindingController):
-    """Binds the client interfaces of a membrane; a call tells of one that is not bound."""
+    """Binds the client interfaces of a membrane; a call through an unbound one raises."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ _BOUNDARY = MembraneDescription("membrane", (LifeCycleController, _BoundaryBindi
 class MembraneController(Controller):
     """Holds non-functional components and connects them with each other and with controllers.
 
-    They have a life of their own: they work while the component itself is stopped.
+    They have a life cycle of their own: they work while the component itself is stopped.
     """
 
     __slots__ = ("_boundary", "_parts", "exports", "internal_exports")
@@ -67,7 +67,7 @@ class MembraneController(Controller):
         return self._boundary.clients if self._boundary else ()
 
     def leads_inside(self, client: str) -> bool:
-        """Tell whether a non-functional client interface is an `internal-client`."""
+        """Return whether a non-functional client interface is an `internal-client`."""
         return self._boundary is not None and self._boundary.leads_inside(client)
 
     def names(self) -> list[str]:
@@ -75,7 +75,7 @@ class MembraneController(Controller):
         return list(self._parts)
 
     def add(self, part: Component) -> None:
-        """Take a component into the membrane.
+        """Add a component to the membrane.
 
         Raises:
             IllegalContentError: there is one of that name, or it is the membrane's own component.
@@ -90,7 +90,7 @@ class MembraneController(Controller):
         part.host = self.component
 
     def remove(self, name: str) -> None:
-        """Take a component out of the membrane.
+        """Remove a component from the membrane.
 
         Raises:
             NoSuchComponentError: there is none of that name.
@@ -195,7 +195,7 @@ class MembraneController(Controller):
             part.stop()
 
     def terminated(self) -> None:
-        """End them with their component."""
+        """Terminate them with their component."""
         for part in reversed(self._everything()):
             if part.state != "terminated":
                 part.stop()

@@ -1,4 +1,4 @@
-"""The `migration` controller: moves the content of a component while its references stay good."""
+"""The `migration` controller: moves the content of a component; references stay valid."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gcm.membranes.content_hooks import ContentHooksController
 
 
 class Destination(Protocol):
-    """A place that can take a component in.
+    """A place that can host a component.
 
     One with an attribute `takes_bindings` that is true binds the copy to what the component is
     bound to.
     """
 
     def adopt(self, component: Component, content: Any) -> Caller:
-        """Host a copy of `component` around `content`, started; return the way to call it.
+        """Host a copy of `component` around `content`, started; return the caller for it.
 
         Calls of its control interfaces come that way too, such as `attribute-controller`.
         """
@@ -48,7 +48,7 @@ class MigrationController(Controller):
 
         A component that a deployment has put on a node takes the name of another node as its
         `destination`. A started component is started again at the end. If the destination refuses,
-        it goes on here as if nothing had happened.
+        the component continues here unchanged.
 
         Raises:
             IllegalContentError: the component is no primitive, has moved already, or calls others
@@ -94,7 +94,7 @@ class MigrationController(Controller):
     def _copied(self) -> Any:
         try:
             return by_value(self.component.content)
-        except Exception as error:  # classes copy themselves as they like
+        except Exception as error:  # classes define their own copying
             kind = type(self.component.content).__qualname__
             raise CopyError(
                 f"the content of {self.component.path} cannot be copied: "
@@ -105,7 +105,7 @@ class MigrationController(Controller):
             ) from error
 
     def has_moved(self) -> bool:
-        """Tell whether the content is elsewhere."""
+        """Return whether the content is elsewhere."""
         return self._caller is not None
 
     def wrap(self, interface: Any, operation: str, proceed: Port) -> Port:

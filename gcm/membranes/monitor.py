@@ -1,4 +1,4 @@
-"""The `monitor` controller: how often, how long and how densely each operation is called."""
+"""The `monitor` controller: counts and times the calls of each operation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gcm.records import dataclass
 
 @dataclass(slots=True)
 class Figures:
-    """What was measured of one operation; times are in seconds."""
+    """The measurements of one operation; times are in seconds."""
 
     calls: int = 0
     errors: int = 0
@@ -41,7 +41,7 @@ class Figures:
         return (self.last_arrival - self.first_arrival) / (self.arrivals - 1)
 
     def arrived(self, now: float, queue_length: int) -> None:
-        """Count a call that came in and found `queue_length` others waiting."""
+        """Count a call that arrived and found `queue_length` others waiting."""
         self.arrivals += 1
         self.first_arrival = now if self.first_arrival is None else self.first_arrival
         self.last_arrival = now
@@ -80,7 +80,7 @@ class MonitorController(Controller):
         self._switch(False)
 
     def figures(self) -> dict[str, Figures]:
-        """Return what was measured so far, by `interface.operation`."""
+        """Return the measurements so far, by `interface.operation`."""
         return dict(self._figures)
 
     def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:

@@ -10,7 +10,7 @@ from gcm.interfaces.interface import ClientInterface
 
 
 class MulticastController(Controller):
-    """Looks after the multicast client interfaces; `binding` adds and removes their servers."""
+    """Shows the servers of multicast client interfaces; `binding` adds and removes them."""
 
     __slots__ = ()
     name = "multicast"
@@ -20,7 +20,7 @@ class MulticastController(Controller):
         return [end.name for end in self.component.bindables if end.type.is_multicast]
 
     def bound(self, interface: str) -> list[str]:
-        """Return the paths of the bound servers, in the order that results come in.
+        """Return the paths of the bound servers, in the order of the results.
 
         Raises:
             IllegalBindingError: the interface is not multicast.
@@ -28,7 +28,7 @@ class MulticastController(Controller):
         return [server.path for server in self._find(interface).servers]
 
     def draw_from(self, interface: str, rng: Random) -> None:
-        """Let the random distributions of the interface draw from `rng`, to repeat a run.
+        """Make random distributions of the interface use `rng`, to repeat a run.
 
         Raises:
             IllegalBindingError: the interface is not multicast.

@@ -1,4 +1,4 @@
-"""The `name` controller: what a component is called within its composite."""
+"""The `name` controller: the name of a component within its composite."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class NameController(Controller):
         return self.component.name
 
     def set(self, name: str) -> None:
-        """Give the component another name.
+        """Rename the component.
 
         Raises:
-            IllegalContentError: the name is no name, or a sibling has it.
+            IllegalContentError: the name is invalid, or a sibling has it.
         """
         if not is_component_name(name):
             raise IllegalContentError(

@@ -1,4 +1,4 @@
-"""The `super` controller: the composites that a component is part of."""
+"""The `super` controller: the composites that contain a component."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from gcm.components.model import Component
 
 
 class SuperController(Controller):
-    """Knows the parents; a shared component has several."""
+    """Lists the parents; a shared component has several."""
 
     __slots__ = ()
     name = "super"
 
     def parents(self) -> list[str]:
-        """Return the paths of the composites that hold the component."""
+        """Return the paths of the composites that contain the component."""
         return [parent.path for parent in self.component.parents]
 
     def super_components(self) -> tuple[Component, ...]:
-        """Return the composites that hold the component, in the order it was added to them."""
+        """Return the composites that contain the component, in the order it was added to them."""
         return self.component.parents

@@ -29,7 +29,7 @@ def inside_out(component: Component) -> list[Component]:
 
 
 def ending_with(component: Component) -> list[Component]:
-    """Return what ends with `component`: not what a composite that lives on shares with it."""
+    """Return what ends with `component`: without parts shared with a composite that stays alive."""
     ending = {component}
     for part in reversed(inside_out(component)):  # from outside to inside
         if all(
@@ -42,8 +42,8 @@ def ending_with(component: Component) -> list[Component]:
 def servers_first(parts: Iterable[Component]) -> list[Component]:
     """Return `parts` in the order in which they can start: a server before those who call it.
 
-    Bindings are followed through composites, and composites come after all that is no composite.
-    Where bindings go round in a circle, one of them does not count. Otherwise the order stays.
+    Bindings are followed through composites, and composites come after all that is no composite. In
+    a cycle of bindings one of them is ignored. Otherwise the order stays.
     """
     given = dict.fromkeys(parts)
     ordered: dict[_Node, None] = {}

@@ -1,4 +1,4 @@
-"""Test kits for those who extend the framework: a contract of controllers, and a scripted clock."""
+"""Test kits for extensions of the framework: a contract of controllers, and a scripted clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What components expect of any controller, as tests that a new one can be asked."""
+"""What components expect of any controller, as tests for new ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALL_SECONDS = 10.0
 
 
 class Echoing(Protocol):
-    """What the component under test serves."""
+    """The interface that the component under test serves."""
 
     def echo(self, value: Any, *, twice: bool = False) -> Any:
         """Return the value, or a pair of it."""
@@ -39,7 +39,7 @@ class EchoContent:
         self.starts = 0
 
     def on_start(self) -> None:
-        """Count."""
+        """Count the start."""
         self.starts += 1
 
     def echo(self, value: Any, *, twice: bool = False) -> Any:

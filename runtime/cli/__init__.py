@@ -10,8 +10,8 @@ __all__ = ["main", "run_main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line `gcm-deploy ...`; return its exit code.
 
-    0 or the application's own code, or one of `runtime.exit_codes`; interrupted, also while the
-    command itself is still loaded.
+    0 or the application's own code, or one of `runtime.exit_codes`. An interrupt is handled even
+    while the command itself is still loading.
     """
     try:
         from runtime.cli.command import run_command

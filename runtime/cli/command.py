@@ -1,4 +1,4 @@
-"""What `gcm-deploy` does: it reads the command line, then plans, shows or runs."""
+"""The `gcm-deploy` command: reads the command line, then plans, shows or runs."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ LOOKS = ("ps", "stacks", "waits")
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
-    """Do what `runtime.cli.main` describes.
+    """Run `gcm-deploy`, as `runtime.cli.main` describes.
 
     Raises:
-        KeyboardInterrupt: somebody has interrupted it.
+        KeyboardInterrupt: it was interrupted.
     """
     words = sys.argv[1:] if arguments is None else arguments
     return _guarded("gcm-deploy", lambda: _command(words))
 
 
 def dispatch(command: str, read: Callable[[], Options]) -> int:
-    """Do what the options of another command say; raises KeyboardInterrupt."""
+    """Run another command from its options; raises KeyboardInterrupt."""
     return _guarded(command, lambda: _dispatch(read()))
 
 
@@ -42,7 +42,7 @@ def _guarded(command: str, do: Callable[[], int]) -> int:
     fill_gaps()
     leave_no_core_file()
     try:
-        gc.disable()  # imports and a descriptor leave no garbage to look for
+        gc.disable()  # imports and a descriptor leave no garbage to collect
         return do()
     except UsageError as error:
         print(f"{command}: {error}", file=sys.stderr)
@@ -88,7 +88,7 @@ def _command(words: Sequence[str]) -> int:
 
 
 def _dispatch(options: Options) -> int:
-    # What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
+    # Heavy modules are imported when they are used, so that `gcm-deploy --help` need not load them.
     from runtime.cli.load import load_deployment
 
     if options.write:
@@ -137,9 +137,9 @@ def _run(plan: DeploymentPlan, options: Options) -> int:
     from runtime.launchers.errors import LaunchError
     from runtime.processes.launcher.warm_start import WarmStart
 
-    gc.freeze()  # what is loaded stays, and copies of this process share it
+    gc.freeze()  # loaded modules stay, and forked processes share them
     with WarmStart() as warm:  # before there are any threads
-        with suppress(LaunchError):  # then nothing can be started, and the run will tell
+        with suppress(LaunchError):  # then nothing can be started, and the run reports it
             warm.load_ranks(plan)
         from runtime.cli.run import run_plan  # while that loads
 

@@ -1,4 +1,4 @@
-"""`gcm-deploy doctor`: says before a launch what will not work, and how to mend it."""
+"""`gcm-deploy doctor`: says before a launch what will not work, and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an examination found, as a table of hosts and a list of findings, or as plain values."""
+"""Reports an examination: a table of hosts and a list of findings, or plain values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("host", "its name", "Python", "numpy", "mpi4py", "MPI of mpi4py", "f
 
 
 def as_dict(examined: Examination) -> dict[str, object]:
-    """Return all that was found as plain values."""
+    """Return the whole report as plain values."""
     return {
         "errors": len(examined.errors),
         "warnings": len(examined.findings) - len(examined.errors),
@@ -62,7 +62,7 @@ def _host(record: Record) -> dict[str, object]:
 
 
 def print_report(examined: Examination) -> None:
-    """Print the hosts as a table, then what was found."""
+    """Print the hosts as a table, then the findings."""
     width = None if sys.stdout.isatty() else WIDE
     console = Console(file=sys.stdout, highlight=False, width=width)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)

@@ -1,4 +1,4 @@
-"""What keeps `gcm-deploy` from doing what its command line asks for."""
+"""Errors of the command line of `gcm-deploy`."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from runtime.errors import GridError
 
 
 class UsageError(GridError):
-    """The command line asks for something that cannot be meant."""
+    """The command line asks for something impossible."""

@@ -56,7 +56,7 @@ def run_program(arguments: Sequence[str] | None = None) -> int:
 
 
 def read_line(words: Sequence[str]) -> Options:
-    """Return what a command line means; raises `SystemExit` for a wrong one."""
+    """Parse a command line; raises `SystemExit` for a wrong one."""
     parser = build_parser()
     pieces = cut(words, parser)
     found = parser.parse_args(pieces.options)
@@ -80,7 +80,7 @@ def read_line(words: Sequence[str]) -> Options:
 
 
 def build_parser() -> CommandParser:
-    """Return the parser of what stands before the program."""
+    """Return the parser of the options before the program."""
     parser = command_parser("gcm-run", _DESCRIPTION, _EPILOG, usage=_USAGE)
     peers = LANGUAGE.elements["peers"]
     strategy, wait = peers.attribute("strategy"), peers.attribute("wait")

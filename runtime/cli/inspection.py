@@ -1,7 +1,7 @@
-"""How other terminals look into a run: a socket that only the same user is answered at.
+"""How other terminals inspect a run: a socket that answers only to the same user.
 
-It has a name and no file, so nothing stays behind however the run ends. A question is one line of
-JSON, the answer a JSON document. Linux alone has such sockets.
+It is an abstract socket without a file, so nothing stays behind however the run ends. A question is
+one line of JSON, the answer a JSON document. Only Linux has such sockets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_ASKED = 4096
 QUESTION_TIMEOUT, ANSWER_TIMEOUT = 5.0, 10.0
 
 Answer = Callable[[bool], dict[str, Any]]
-"""Returns what is going on, on demand with the stacks of all threads; it may wait."""
+"""Returns the state of the run, with the stacks of all threads if asked to; it may block."""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def open_to_inspection(answer: Answer) -> Iterator[None]:
     try:
         listener.bind(f"\0{_PREFIX}{os.getuid()}/{os.getpid()}")
         listener.listen()
-    except OSError:  # another system, or a second run of this process: then nobody can look
+    except OSError:  # another system, or a second run of this process: no inspection then
         listener.close()
         yield
         return
@@ -54,7 +54,7 @@ def _serve(listener: socket.socket, answer: Answer) -> None:
             connection, _ = listener.accept()
         except OSError:
             return
-        with connection, suppress(Exception):  # a caller that asks nonsense gets nothing
+        with connection, suppress(Exception):  # a malformed question gets no answer
             connection.settimeout(QUESTION_TIMEOUT)
             if _user_of(connection) in (os.getuid(), 0):
                 asked = json.loads(connection.recv(_MOST_ASKED))
@@ -68,7 +68,7 @@ def _user_of(connection: socket.socket) -> int:
 
 
 def running_deployments() -> list[int]:
-    """Return the processes of this user's runs on this machine; root sees those of all users."""
+    """Return the processes of this user's runs on this machine, or of all users for root."""
     try:
         with open(_SOCKETS, encoding="utf-8", errors="replace") as table:
             names = {line.split()[-1] for line in table}
@@ -80,10 +80,10 @@ def running_deployments() -> list[int]:
 
 
 def inspected(process: int, *, stacks: bool) -> dict[str, Any]:
-    """Return what a run says of itself.
+    """Return what a run reports of itself.
 
     Raises:
-        UsageError: it has ended, does not answer, or belongs to somebody else.
+        UsageError: it has ended, does not answer, or belongs to another user.
     """
     user = os.getuid()
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""From the command line to the checked deployment, with everything wrong with it written."""
+"""From the command line to the checked deployment, reporting all errors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _NO_SETTINGS: Mapping[str, str] = {}
 Sites = Sequence[Sequence[BookedPeer]]
 
 COMMAND_LINE = "command line"
-"""How messages call a descriptor that is in no file."""
+"""The name in messages of a descriptor that is in no file."""
 
 
 def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
-    """Return what is to be deployed, with the limits of the command line; see `_loaded`.
+    """Return the deployment, with the limits of the command line; see `_loaded`.
 
-    `booked` are the sites of the peers that were booked, where the machine is to be booked.
+    `booked` are the sites of the booked peers, where the machine is to be booked.
     """
     deployment = _loaded(options, booked)
     if deployment is None:
@@ -45,10 +45,10 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
 
 
 def _loaded(options: Options, booked: Sites) -> Deployment | None:
-    """Return what is to be deployed, or None after everything wrong with it has been written.
+    """Return the deployment, or None after reporting everything wrong with it.
 
-    Raises `UsageError` for what is no descriptor but something else, when the arguments behind
-    `--` belong to no application, and when a variable of `-x` has no value here.
+    Raises `UsageError` for a file that is not a descriptor, when the arguments behind `--` belong
+    to no application, and when a variable of `-x` has no value here.
     """
     if options.one_line is not None:
         from runtime.cli.line.document import document_of
@@ -88,7 +88,7 @@ def read_document(
     style: Format = Format.TEXT,
     booked: Sites = (),
 ) -> Deployment | None:
-    """Return what a composed descriptor says, or None after its faults have been written."""
+    """Return the deployment of a composed descriptor, or None after reporting its errors."""
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         document.text.encode(),
@@ -127,7 +127,7 @@ def _faults_of(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str
 
 
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
-    """Write what is wrong with a descriptor, and how much that is."""
+    """Write the findings on a descriptor, and how many there are."""
     findings = [_told(one) for one in diagnostics.by_location()]
     errors = len(diagnostics.errors)
     if style is Format.JSON and errors:
@@ -139,14 +139,14 @@ def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:
 
 
 def _told(finding: Diagnostic) -> Diagnostic:
-    """Return a finding without the line of a document that nobody has seen."""
+    """Return a finding without the line number in a document that the user has not seen."""
     if finding.location.file != COMMAND_LINE:
         return finding
     return replace(finding, location=Location(COMMAND_LINE, 0))
 
 
 def _with_arguments(deployment: Deployment, arguments: Sequence[str]) -> Deployment:
-    """Return the deployment whose one application gets these arguments too."""
+    """Return the deployment whose only application gets these arguments too."""
     if not arguments:
         return deployment
     names = [one.name for one in deployment.applications]

@@ -32,7 +32,7 @@ def look(command: str, words: Sequence[str]) -> int:
     """Show what runs are doing; return the exit code.
 
     Raises:
-        UsageError: a process that is named is no run.
+        UsageError: a given process is not a run.
     """
     epilog = _EPILOG.format(command=command)
     parser = command_parser(f"gcm-deploy {command}", COMMANDS[command], epilog)
@@ -54,7 +54,7 @@ def look(command: str, words: Sequence[str]) -> int:
             runs.append(inspected(one, stacks=command == "stacks"))
         except UsageError:
             if found.processes:
-                raise  # else it has just ended, or it is another user's
+                raise  # else it has just ended, or belongs to another user
     if found.format == Format.JSON:
         import json
 

@@ -1,4 +1,4 @@
-"""Draws a machine: sites beside each other, their clusters, hosts and ranks, and who dials whom."""
+"""Draws a machine: sites side by side, their clusters, hosts and ranks, and who dials whom."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FRONT_END_TOP = 42
 RANKS_TOP = FRONT_END_TOP + ROW + 4
 MIDDLE = ROW // 2 - 2
 TRUNK, BRANCH = 18, 44
-"""Where the network of a site runs, and how long the lines are that lead from it to a cluster."""
+"""Where the network of a site is drawn, and the length of the lines from it to a cluster."""
 CELLS = 8
-"""Ranks beside each other."""
+"""Ranks side by side."""
 MOST_CELLS = 32
 """More ranks of a host than this become one cell with the first and the last number."""
 MOST_HOSTS = 8
-"""More hosts with as many ranks each than this become one line."""
+"""More hosts than this with as many ranks each become one line."""
 MOST_CLUSTERS = 6
 """More clusters of a site than this that are alike become one."""
 SITES = 4
-"""Sites beside each other."""
+"""Sites side by side."""
 
 _REACHED = {
     Reachability.DIRECT: "all can be reached",
@@ -53,7 +53,7 @@ class Hosts:
         return f"{len(self.names)} hosts {self.names[0]} … {self.names[-1]}"
 
     def cells(self) -> list[str]:
-        """Return what is written in the cells: the number of each rank, or the range of all."""
+        """Return the texts of the cells: the number of each rank, or the range of all."""
         last = self.first + self.ranks * len(self.names) - 1
         if len(self.names) > 1 or self.ranks > MOST_CELLS:
             each = f", {self.ranks} each" if len(self.names) > 1 else ""
@@ -63,7 +63,7 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A part of the picture with its size, at a place of its own."""
+    """A part of the picture with its size, drawn at its own origin."""
 
     width: int
     height: int
@@ -143,7 +143,7 @@ def _site(deployment: Deployment, number: int) -> Panel:
 
 
 def _groups(site: DeployedSite) -> Iterator[list[DeployedCluster]]:
-    """Yield the clusters of a site, those that are many and alike together."""
+    """Yield the clusters of a site, grouped if many are alike."""
 
     def looks(cluster: DeployedCluster) -> tuple[object, ...]:
         leads = cluster.position[1] == site.leader
@@ -198,7 +198,7 @@ def _cells(row: Iterable[str], x: int, y: int) -> Iterator[str]:
 
 
 def _way_in(cluster: DeployedCluster) -> str:
-    """Return how the launcher reaches a cluster, and who else reaches what."""
+    """Return how the launcher reaches a cluster, and who else can reach what."""
     return f"{cluster.way.replace('->', '→')}; {_REACHED[cluster.reachability]}"
 
 
@@ -224,7 +224,7 @@ def _row_width(cells: Iterable[str]) -> int:
 
 
 def _branch(cluster: DeployedCluster, y: int, *, to_front_end: bool) -> str:
-    """Return the line from the network to a front-end or to ranks: heads where one may dial."""
+    """Return the line from the network to a front-end or ranks: heads where it can be dialled."""
     kind = cluster.reachability
     inwards = kind is Reachability.DIRECT or (to_front_end and kind is Reachability.FRONT_END)
     outwards = to_front_end or kind is not Reachability.FRONT_END
@@ -233,7 +233,7 @@ def _branch(cluster: DeployedCluster, y: int, *, to_front_end: bool) -> str:
 
 
 def _arrow(x: int, y: int, length: int, *, inwards: bool, outwards: bool) -> str:
-    """Return a line with a head at each end that may be dialled to, and a bar where it is not."""
+    """Return a line with a head at each end that can be dialled, and a bar where it cannot."""
     style = "port client" if inwards or outwards else "port control optional"
     start, end = x + 6, x + length
     marks = _line(style, f"M{start} {y}H{end}")
@@ -278,7 +278,7 @@ def _span(where: list[tuple[int, int]]) -> str:
 
 
 def _key() -> Panel:
-    """Return what the lines and boxes mean."""
+    """Return the legend of lines and boxes."""
     lines: list[str] = []
     x = 0
     for words, inwards, outwards in (

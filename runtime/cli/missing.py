@@ -1,4 +1,4 @@
-"""What a program that misses a module or a file may be told: it is here, but not over there."""
+"""Hints for a program that misses a module or a file which exists here, but not over there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hints(
     exists: Callable[[str], bool] = os.path.exists,
     has_module: Callable[[str], bool] = is_installed,
 ) -> list[str]:
-    """Return what is known here about the modules and files that ranks did not find."""
+    """Return hints about the modules and files that ranks did not find."""
     clusters = {cluster.identifier: cluster for cluster in plan.deployment.clusters()}
     found: dict[str, None] = {}
     for error in errors:
@@ -67,7 +67,7 @@ def _of_file(
 
 
 def _left_out(plan: DeploymentPlan, cluster: DeployedCluster, *paths: str) -> Iterator[str]:
-    """Yield what of the program folder with one of these paths was not copied, and why."""
+    """Yield what was not copied of the program folder with one of these paths, and why."""
     at = workplace_of(plan.deployment, cluster)
     known = plan.programs if at.is_staged else {}
     files = known.get(cluster.application, ProgramFiles())
@@ -84,7 +84,7 @@ def _left_out(plan: DeploymentPlan, cluster: DeployedCluster, *paths: str) -> It
 
 
 def _parts(path: str) -> Iterator[str]:
-    """Yield a path and the folders it is in.
+    """Yield a path and its parent folders.
 
     >>> list(_parts("a/b/c.py"))
     ['a/b/c.py', 'a/', 'a/b/']

@@ -1,4 +1,4 @@
-"""Looks, before anything starts, whether the classes that a descriptor names fit their roles."""
+"""Checks before the start whether the classes that a descriptor names fit their roles."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TIMEOUT = 60.0
 
 
 def faults_of(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str]:
-    """Return what keeps each class from its role, empty for nothing.
+    """Return why each class does not fit its role, empty if it does.
 
-    `search` is the folder in which the program finds its modules; where that is not on this
-    machine nothing is known.
+    `search` is the folder in which the program finds its modules; if it is not on this machine
+    nothing is checked.
     """
     if not os.path.isdir(search):
         return [""] * len(wanted)

@@ -33,11 +33,11 @@ def write_new(words: Sequence[str]) -> int:
     """Ask, write the descriptor, and say how to run it; return the exit code.
 
     Raises:
-        UsageError: an answer is missing or wrong and there is nobody to ask again.
+        UsageError: an answer is missing or wrong, and there is no terminal to ask again.
         OutputFailed: the file cannot be written.
     """
     found = _parser().parse_args(words)
-    check_folder(found.file or "")  # nothing is asked in vain
+    check_folder(found.file or "")  # fails before any question is asked
     dialogue = Dialogue(sys.stdin, sys.stderr)
     first, *others = QUESTIONS
     answers = dialogue.answer(first, found.program, Answers())
@@ -66,17 +66,17 @@ def _file_for(answers: Answers) -> str:
 
 
 class Dialogue:
-    """Asks on one stream and listens to another one, which need not be a terminal."""
+    """Asks on one stream and reads answers from another, which need not be a terminal."""
 
     def __init__(self, source: TextIO, out: TextIO) -> None:
         self._source = source
         self._out = out
 
     def answer(self, question: Question, given: str | None, so_far: Answers) -> Answers:
-        """Return the answers with that to one more question; `given` is that of the command line.
+        """Return the answers with one more; `given` is the answer of the command line.
 
         Raises:
-            UsageError: there is none, or it is wrong and cannot be asked for again.
+            UsageError: there is no answer, or it is wrong and there is nobody to ask again.
         """
         if given is not None:
             return self._taken(question, given, so_far, f"--{question.option}")
@@ -116,11 +116,11 @@ class Dialogue:
         )
 
     def say(self, text: str) -> None:
-        """Tell something."""
+        """Write a line."""
         print(f"gcm-deploy: {text}", file=self._out, flush=True)
 
     def _line(self, prompt: str) -> str | None:
-        """Return what is typed behind a prompt, None at the end of the input."""
+        """Return the line typed at a prompt, None at the end of the input."""
         self._out.write(prompt)
         self._out.flush()
         line = self._source.readline()

@@ -44,7 +44,7 @@ from runtime.processes.launcher.listener import RunListener
 from runtime.run.outcome import Outcome
 
 MOST_LAUNCHES = 3
-"""How often a run is launched, each time without the peers that were lost in the launch before."""
+"""How often a run is launched, each time without the peers lost in the launch before."""
 
 
 def run_on_peers(
@@ -129,7 +129,7 @@ class _Submission:
     def _attempt(
         self, lab: Lab, strategy: Strategy, offers: Sequence[Offer], web: WebContents
     ) -> int:
-        """Book and launch once; afterwards it is known which peers a launch to repeat has lost."""
+        """Book and launch once; records which peers a repeated launch has to do without."""
         settings = AskerSettings(search=self._request.wait)
         note = self._screen.steps.note
         self._lost = frozenset()
@@ -143,7 +143,7 @@ class _Submission:
     def _booked(
         self, booking: Booking, staged: StagedPrograms, hosts: Sequence[BookedHost]
     ) -> DeploymentPlan | None:
-        """Return the plan for peers that have all they need; None after faults were written."""
+        """Return the plan for peers that have all they need; None after reporting errors."""
         note = self._screen.steps.note
         while True:
             self._enter(SubmissionStep.ASSIGN, f"{self._demand.places} ranks on {len(hosts)} peers")
@@ -199,7 +199,7 @@ class _Submission:
 
 
 def _plan(options: Options, booked: Sites) -> DeploymentPlan | None:
-    """Return the plan for the peers that are booked, or None after its faults were written."""
+    """Return the plan for the booked peers, or None after reporting its errors."""
     deployment = load_deployment(options, booked=booked)
     programs = None if deployment is None else look_at_programs(deployment, options)
     if deployment is None or programs is None:

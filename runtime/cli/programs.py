@@ -1,4 +1,4 @@
-"""Looks at the program folders that will be copied, and asks where that is more than expected."""
+"""Surveys the program folders to copy, and asks if there is more than expected."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_SHOWN = 5
 
 
 def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, ProgramFiles] | None:
-    """Return what is copied for each application, or None after what is wrong has been written.
+    """Return what is copied for each application, or None after reporting errors.
 
-    A person at a terminal is asked before more is copied than the descriptor allows. With
-    `--dry-run` nothing is asked, and the plan tells.
+    A user at a terminal is asked before more is copied than the descriptor allows. With `--dry-run`
+    nothing is asked, and the plan shows it.
     """
     copied = copies(deployment)
     if not copied:

@@ -1,4 +1,4 @@
-"""Runs a plan: screen, signals and engine put together, and the summary in the end."""
+"""Runs a plan: connects screen, signals and engine, and prints the summary."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 
 BYTES_PER_SECOND = 1_000_000
-"""How fast program folders are copied at least, over the slowest of lines."""
+"""The minimum rate at which program folders are copied, over the slowest of lines."""
 
 
 def run_plan(
@@ -46,11 +46,11 @@ def run_plan(
     through: Callable[[RunListener], RunListener] = lambda listener: listener,
     is_repeated: Callable[[Outcome], bool] = lambda _: False,
 ) -> int:
-    """Execute a plan to its end; return the exit code. Raises `OutputFailed`.
+    """Run a plan to its end; return the exit code. Raises `OutputFailed`.
 
-    `reach` leads to clusters on other hosts. What happens is told `through` another listener.
-    `is_repeated` is asked about a run in which no rank has begun, and nothing is said of one that
-    will be tried again.
+    `reach` connects to clusters on other hosts. Events pass `through` another listener.
+    `is_repeated` is asked about a run in which no rank has begun; one that will be repeated has no
+    summary.
     """
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     interrupts = Interrupts()
@@ -101,13 +101,13 @@ def run_plan(
 
 
 def _seen(plan: DeploymentPlan, interrupts: Interrupts, with_stacks: bool) -> dict[str, Any]:
-    """Return what the run says to other terminals."""
+    """Return what the run shows to other terminals."""
     told = interrupts.snapshot(with_stacks=with_stacks)
     return {"deployment": plan.deployment.name, "process": os.getpid(), **told}
 
 
 def copying_time(plan: DeploymentPlan) -> float:
-    """Return how many seconds a start may take longer because files have to be copied."""
+    """Return how many seconds longer a start may take because files have to be copied."""
     copied = copies(plan.deployment)
     total = sum(files.size * len(copied[name]) for name, files in plan.programs.items())
     return total / BYTES_PER_SECOND
@@ -129,7 +129,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     if options.quiet or not wants_tree(options.progress):
         news = None if options.quiet else PlainLines(tree)
         return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
-    # rich takes its time to load, so only who looks at it waits for it
+    # rich is slow to load, so it is imported only for a live tree
     from rich.console import Console
 
     from runtime.cli.screens.live import LiveScreen
@@ -143,7 +143,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
 
 
 def wants_tree(progress: ProgressMode) -> bool:
-    """Tell whether the progress is shown as a live tree."""
+    """Return whether the progress is shown as a live tree."""
     if progress is ProgressMode.AUTO:
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     return progress is ProgressMode.ALWAYS
@@ -153,7 +153,7 @@ def _tell(summary: Summary, options: Options) -> None:
     if options.format is Format.JSON:
         import json
 
-        # on one line, so that it can be told from the output of the application
+        # on one line, to distinguish it from the output of the application
         write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     elif options.quiet:
         return
@@ -168,7 +168,7 @@ def _tell(summary: Summary, options: Options) -> None:
 
 
 def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> int:
-    """Return the exit code: what ended the run from outside comes before its own."""
+    """Return the exit code: what ended the run from outside takes precedence over its own."""
     if ending.code is not None:
         return ending.code
     if not failures:
@@ -177,6 +177,6 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
 
 
 def complain(text: str) -> None:
-    """Write what went wrong."""
+    """Write an error."""
     paint = Paint.on(sys.stderr)
     print(f"{paint(f'{COMMAND}:', 'bold', 'red')} {text}", file=sys.stderr)

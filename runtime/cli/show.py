@@ -22,9 +22,9 @@ from runtime.deployment import (
 
 
 def show_plan(plan: DeploymentPlan, style: Format) -> int:
-    """Write what would be done, without doing any of it.
+    """Write what would be done, without doing it.
 
-    Whether the classes of an assembly fit can only be told by running their modules.
+    Whether the classes of an assembly fit can only be checked by running their modules.
     """
     write(_json(plan_as_dict(plan)) if style is Format.JSON else render_plan(plan))
     assembly = plan.deployment.assembly

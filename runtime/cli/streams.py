@@ -1,4 +1,4 @@
-"""The standard streams of this process: there even if nobody opened them, written with care."""
+"""The standard streams of this process: always open, with errors reported."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from runtime.errors import GridError
 
 
 class OutputFailed(GridError):
-    """What has to be written cannot be written."""
+    """Output that cannot be written."""
 
 
 def fill_gaps() -> None:
-    """Open what the caller has left closed of the standard streams, to nowhere.
+    """Open the standard streams that the caller has left closed, to nowhere.
 
-    Else the first file or socket to be opened would take the place of a standard stream, and get
+    Otherwise the first file or socket to be opened would replace a standard stream, and get
     whatever anybody prints.
     """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free, which is this
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
     if sys.stdout is None:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
     if sys.stderr is None:
@@ -30,11 +30,11 @@ def fill_gaps() -> None:
 
 
 def write(text: str) -> None:
-    """Write to standard output, at once.
+    """Write to standard output and flush.
 
     Raises:
-        BrokenPipeError: nobody reads it any more.
-        OutputFailed: there is no room for it, for example.
+        BrokenPipeError: the reader is gone.
+        OutputFailed: it cannot be written, for example for lack of space.
     """
     try:
         sys.stdout.write(text)
@@ -47,7 +47,7 @@ def write(text: str) -> None:
 
 
 def forget_output() -> None:
-    """Let what is still to be written go nowhere, so that the end of the process tries no more."""
+    """Discard unwritten output, so that the end of the process does not try again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

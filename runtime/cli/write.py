@@ -1,4 +1,4 @@
-"""`--write`: saves the descriptor that a program and its machine mean."""
+"""`--write`: saves the descriptor for a program and its machine."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ STANDARD_OUTPUT = "-"
 
 
 def write_descriptor(options: Options) -> int:
-    """Write the descriptor to the file of `--write` if it has no fault, and start nothing.
+    """Write the descriptor to the file of `--write` if it is correct, and start nothing.
 
     Raises:
-        OutputFailed: the file is there already, or cannot be written.
+        OutputFailed: the file exists already, or cannot be written.
     """
     assert options.one_line is not None, "the options are not read without"
     shown = options.write == STANDARD_OUTPUT
@@ -36,7 +36,7 @@ def write_descriptor(options: Options) -> int:
 
 
 def check_folder(file: str) -> None:
-    """Raise `OutputFailed` if no file can be made there, as far as that can be told before."""
+    """Raise `OutputFailed` if no file can be made there, as far as can be checked beforehand."""
     folder = os.path.dirname(file) or "."
     if not os.path.isdir(folder):
         raise _failure(file, f"there is no folder '{folder}'")
@@ -45,10 +45,10 @@ def check_folder(file: str) -> None:
 
 
 def save(text: str, file: str, *, overwrite: bool = False) -> None:
-    """Write a descriptor to a file, which may only be there already with `overwrite`.
+    """Write a descriptor to a file, which may exist only with `overwrite`.
 
     Raises:
-        OutputFailed: it is, or the file cannot be written.
+        OutputFailed: the file exists, or cannot be written.
     """
     try:
         with open(file, "w" if overwrite else "x", encoding="utf-8") as stream:

@@ -1,12 +1,11 @@
-"""How members agree on a value while some of them may die: the protocol, as a pure machine.
+"""Agreement on a value among members that may fail: the protocol as a pure state machine.
 
-The lowest living rank leads. It gathers what all others contribute,
-proposes the combined value, and decides once all have accepted it. When the leader dies the next
-one proposes what it has accepted itself, if it has: nobody can have decided on anything else, since
-everybody alive had to accept before. So all who decide, even those who die afterwards, decide
-alike.
+The lowest live rank leads. It gathers all contributions, proposes the combined value, and decides
+once all have accepted it. When the leader dies the next one proposes what it has accepted itself,
+if it has: no other value can have been decided, since all live members had to accept it first. So
+all members that decide, even those that fail afterwards, decide alike.
 
-Members have to learn of every death, and nobody who lives may be taken for dead.
+Every failure has to be reported to the members, and no live member may be reported as failed.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from __future__ import annotations
 import struct
 from enum import IntEnum
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 _HEAD = struct.Struct("!qBiqH")
-"""Of a message: the number of the agreement, its kind, the ballot, the flag, the bytes of a set."""
+"""The wire format: number of the agreement, kind, ballot, flag, bytes of a set."""
 
 NO_BALLOT = -1
 
 
 class Kind(IntEnum):
-    """What a message says."""
+    """The kinds of messages."""
 
     CONTRIBUTION = 0
     PROPOSAL = 1
@@ -34,7 +33,7 @@ class Kind(IntEnum):
 
 
 class Value:
-    """What is agreed on: a flag, who has failed, and which failures all have acknowledged."""
+    """The value to agree on: a flag, who has failed, and which failures all have acknowledged."""
 
     __slots__ = ("acknowledged", "failed", "flag")
 
@@ -50,11 +49,11 @@ class Value:
         return isinstance(other, Value) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        """Return what equal values have in common."""
+        """Return the hash, equal for equal values."""
         return hash(self._parts())
 
     def __repr__(self) -> str:
-        """Return the value as it would be made."""
+        """Return the value as an expression."""
         return f"Value{self._parts()}"
 
     def _parts(self) -> tuple[object, ...]:
@@ -62,7 +61,7 @@ class Value:
 
 
 class AgreementMessage:
-    """What one member says to another in an agreement."""
+    """A message from one member to another."""
 
     __slots__ = ("ballot", "kind", "number", "value")
 
@@ -72,7 +71,7 @@ class AgreementMessage:
         self.number, self.kind, self.value, self.ballot = number, kind, value, ballot
 
     def encoded(self) -> bytes:
-        """Return the bytes that travel.
+        """Return the encoded message.
 
         >>> one = AgreementMessage(3, Kind.PROPOSAL, Value(5, {1, 9}, {9}), 2)
         >>> other = AgreementMessage.decoded(one.encoded())
@@ -86,7 +85,7 @@ class AgreementMessage:
 
     @classmethod
     def decoded(cls, data: bytes) -> AgreementMessage:
-        """Return what was encoded; raises `struct.error` or ValueError for anything else."""
+        """Return a decoded message; raises `struct.error` or ValueError if it is malformed."""
         number, kind, ballot, flag, size = _HEAD.unpack_from(data)
         sets = data[_HEAD.size :]
         return cls(number, Kind(kind), Value(flag, _set(sets[:size]), _set(sets[size:])), ballot)
@@ -95,7 +94,7 @@ class AgreementMessage:
 class Agreement:
     """One agreement as one member sees it.
 
-    What its methods return has to be sent: pairs of a member and a message. `decision` is the
+    Its methods return messages to send, as pairs of a member and a message. `decision` is the
     value, once there is one.
     """
 
@@ -119,8 +118,8 @@ class Agreement:
         self.number, self._me, self._members = number, me, tuple(sorted(members))
         self._dead = set(dead)
         self._mine: Value | None = None
-        self._kept: Value | None = None  # what was accepted,
-        self._ballot = NO_BALLOT  # and who had proposed it
+        self._kept: Value | None = None  # the accepted value,
+        self._ballot = NO_BALLOT  # and its proposer
         self._answers: dict[int, Value | None] = {}
         self._proposed: Value | None = None
         self._accepted_by: set[int] = set()
@@ -128,11 +127,11 @@ class Agreement:
 
     @property
     def leader(self) -> int:
-        """The member that leads, as far as is known here."""
+        """The leader, as far as is known here."""
         return next(one for one in self._members if one not in self._dead)
 
     def awaited(self) -> list[int]:
-        """Return whose next word is waited for."""
+        """Return the members whose next message is awaited."""
         if self.decision is not None:
             return []
         if self.leader != self._me:
@@ -146,7 +145,7 @@ class Agreement:
         return self._tell_leader()
 
     def lost(self, member: int) -> list[tuple[int, AgreementMessage]]:
-        """Record that a member is dead."""
+        """Record that a member has failed."""
         if member in self._dead or member not in self._members:
             return []
         before = self.leader
@@ -156,7 +155,7 @@ class Agreement:
         return self._lead()
 
     def heard(self, sender: int, message: AgreementMessage) -> list[tuple[int, AgreementMessage]]:
-        """Take what another member says."""
+        """Handle a message of another member."""
         if sender in self._dead:
             return []  # others have been told what was known of it
         if message.kind is Kind.DECISION:
@@ -172,7 +171,7 @@ class Agreement:
                 self._accepted_by.add(sender)
             return self._lead()
         if message.ballot < self._ballot:
-            return []  # its sender is dead: another one leads already
+            return []  # its sender has failed: another one leads already
         self._kept, self._ballot = message.value, message.ballot
         return [(sender, self._said(Kind.ACCEPTANCE, ballot=message.ballot))]
 
@@ -185,7 +184,7 @@ class Agreement:
         return AgreementMessage(self.number, kind, value, ballot)
 
     def _tell_leader(self) -> list[tuple[int, AgreementMessage]]:
-        """Tell a new leader what is known here, or go on as the leader."""
+        """Tell a new leader what is known here, or continue as the leader."""
         if self.leader == self._me:
             if self.decision is not None:
                 return [(one, self._said(Kind.DECISION, self.decision)) for one in self._others()]
@@ -213,9 +212,9 @@ class Agreement:
         return said
 
     def _combined(self) -> Value:
-        """Return what was accepted here, or else what all contributions make together.
+        """Return the value accepted here, or the combination of all contributions.
 
-        Where another leader has decided, everybody alive had accepted, so this one, too.
+        If another leader has decided, all live members had accepted, including this one.
         """
         if self._kept is not None:
             return self._kept
@@ -239,9 +238,9 @@ class Agreement:
 
 
 class Agreements:
-    """The agreements of one communicator, one after the other; `send` brings a message to a member.
+    """The agreements of one communicator, one after the other; `send` sends a message to a member.
 
-    The last one that was decided is kept for those who lose its leader. Who begins the next one
+    The last decided one is kept for members that lose its leader. A member that begins the next one
     has decided all before.
     """
 
@@ -267,7 +266,7 @@ class Agreements:
         return found
 
     def heard(self, sender: int, data: bytes) -> None:
-        """Take a message."""
+        """Handle a message."""
         message = AgreementMessage.decoded(data)
         found = self._of(message.number)
         self._pass_on(found.heard(sender, message))
@@ -277,7 +276,7 @@ class Agreements:
                     del self._open[number]
 
     def lost(self, member: int) -> None:
-        """Record that a member is dead."""
+        """Record that a member has failed."""
         self._dead.add(member)
         for one in tuple(self._open.values()):
             self._pass_on(one.lost(member))

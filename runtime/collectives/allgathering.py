@@ -17,19 +17,19 @@ from runtime.collectives.port import CollectivePort, Pending, Steps
 
 @dataclass(frozen=True, slots=True)
 class _Arrival:
-    """The blocks of another cluster on their way to mine."""
+    """The blocks of another cluster, on their way to this one."""
 
     part: ClusterPart
     source: int
-    """The leader from whom mine gets them."""
+    """The leader that sends them to this one."""
     onwards: list[int]
-    """Leaders of my site that get them from mine."""
+    """Leaders of this site that receive them from this one."""
     room: memoryview
     segments: list[slice]
     batches: Batches
 
     def __getitem__(self, number: int) -> memoryview:
-        """Return the room of one segment."""
+        """Return the memory of one segment."""
         return self.room[self.segments[number]]
 
 
@@ -40,7 +40,7 @@ def allgather(
     into: Blocks,
     segment: int = SEGMENT,
 ) -> Steps[None]:
-    """Bring every member's block to all; None for `mine` says that it is in place."""
+    """Bring every member's block to all; None for `mine` means in place."""
     part = layout.mine
     alone = len(part.members) == 1
     if not alone:
@@ -73,7 +73,7 @@ def allgather(
 def _send_mine(
     layout: Layout, port: CollectivePort, data: memoryview, segment: int
 ) -> list[Pending]:
-    """Send my cluster's blocks to one leader of every other site and to those of my own."""
+    """Send this cluster's blocks to one leader of every other site and to those of this site."""
     part = layout.mine
     targets = [
         layout.gate(site, turn=part.index) for site in range(len(layout.sites)) if site != part.site
@@ -98,9 +98,9 @@ def _arrival(layout: Layout, other: ClusterPart, into: Blocks, segment: int) -> 
 
 
 def _in_turn(layout: Layout, arrivals: list[_Arrival]) -> Iterator[tuple[_Arrival, int]]:
-    """Yield the segments by their numbers, as my cluster takes them, first those of my site.
+    """Yield the segment numbers in the order of receiving, first those of this site.
 
-    What has to be passed on is passed on before anybody waits for what others pass on.
+    Segments are forwarded before any wait for segments that others forward.
     """
     turns: list[tuple[int, int, int]] = []
     for which, arrival in enumerate(arrivals):

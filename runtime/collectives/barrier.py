@@ -1,4 +1,4 @@
-"""Barrier: the members of a cluster tell its leader natively, sites exchange empty messages.
+"""Barrier: a native barrier in each cluster, empty messages between clusters and sites.
 
 Optimum: one empty message over each link between a cluster and its site's gate, each way, and one
 over each link between two sites, each way; the slowest member waits one WAN latency.
@@ -31,7 +31,7 @@ def barrier(layout: Layout, port: CollectivePort) -> Steps[None]:
 
 
 def _meet_other_sites(layout: Layout, port: CollectivePort) -> Steps[None]:
-    """Wait for my site's clusters, exchange with the other gates, let my site's clusters go."""
+    """Wait for this site's clusters, exchange with the other gates, release these clusters."""
     nothing = memoryview(bytearray())
     clusters = [part.members[0] for part in layout.my_site if part is not layout.mine]
     if clusters:

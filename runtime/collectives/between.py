@@ -29,22 +29,22 @@ class Sides:
 
     @cached_property
     def my_group(self) -> Layout:
-        """Return the layout of my group."""
+        """Return the layout of this member's group."""
         return self.among(self.mine)
 
     def among(self, ranks: Sequence[int]) -> Layout:
-        """Return the layout of some members, of which I am one."""
+        """Return the layout of some members, including this one."""
         parts = [self.layout.part_of[rank] for rank in ranks]
         return Layout([(p.site, p.index) for p in parts], list(ranks).index(self.layout.me))
 
     def port(self, whole: CollectivePort) -> PointPort:
-        """Return the port of my group."""
+        """Return the port of this member's group."""
         return PointPort(whole, self.mine, self.my_group)
 
     def rooted(self, root: int | None) -> tuple[int, ...]:
-        """Return who takes part in an operation with a root, the root first.
+        """Return the participants of an operation with a root, the root first.
 
-        `root` is the rank of a root in the other group, or None for a root that is me.
+        `root` is the rank of a root in the other group, or None if this member is the root.
         """
         if root is None:
             return (self.layout.me, *self.theirs)
@@ -159,7 +159,7 @@ def reduce_scatter_between(
     sizes: Sequence[int],
     mine: memoryview,
 ) -> Steps[None]:
-    """Fold the other group's values in rank order, and share the result out over my group."""
+    """Fold the other group's values in rank order, and scatter the result over this group."""
     layout, group = sides.my_group, sides.port(port)
     result = yield from reduce_ordered(layout, group, blob, merge, 0)
     arrived = yield from _trade(sides, port, result)
@@ -168,7 +168,7 @@ def reduce_scatter_between(
 
 
 def _trade(sides: Sides, port: CollectivePort, message: Blob | None) -> Steps[Blob | None]:
-    """Exchange one message between the first members of both groups; the others skip it."""
+    """Exchange one message between the first members of both groups; the others do nothing."""
     if message is None:
         return None
     parcel = port.expect(sides.theirs[0])

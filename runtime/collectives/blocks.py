@@ -1,4 +1,4 @@
-"""Pieces of memory, one for each member, and how large data is cut into segments."""
+"""Blocks of memory, one for each member, and how large data is cut into segments."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 SEGMENT = 256 * 1024
-"""Large messages travel in segments of about this many bytes, so that links work at once."""
+"""Large messages are cut into segments of about this many bytes, so that links work in parallel."""
 
 TOGETHER = 4
-"""So many segments are given to the members of a cluster at once: each time all have to wake up."""
+"""This many segments are given to the members of a cluster at once: each time all must wake up."""
 
 SMALL = 16 * 1024
-"""Blocks below this are bundled by cluster; larger ones go to their receiver directly."""
+"""Smaller blocks are bundled by cluster; larger ones go to their receiver directly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Blocks:
 
     @classmethod
     def in_a_row(cls, sizes: Sequence[int], memory: memoryview | None = None) -> Blocks:
-        """Lay blocks one behind another, in fresh memory unless some is given."""
+        """Lay blocks out contiguously, in fresh memory unless some is given."""
         offsets = [0]
         for size in sizes:
             offsets.append(offsets[-1] + size)
@@ -45,7 +45,7 @@ class Blocks:
         )
 
     def joined(self) -> memoryview | None:
-        """Return all blocks as one stretch of memory, or None when they do not lie in a row."""
+        """Return all blocks as one piece of memory, or None when they are not contiguous."""
         start = next((o for o, size in zip(self.offsets, self.sizes, strict=True) if size), 0)
         end = start
         for offset, size in zip(self.offsets, self.sizes, strict=True):
@@ -55,14 +55,14 @@ class Blocks:
         return self.memory[start:end]
 
     def packed(self) -> memoryview:
-        """Return all blocks one behind another, copied only when they do not lie in a row."""
+        """Return all blocks contiguously, copied only if they are not."""
         joined = self.joined()
         if joined is None:
             return memoryview(b"".join(self[i] for i in range(len(self.sizes))))
         return joined
 
     def fill(self, data: memoryview) -> None:
-        """Spread data that holds the blocks one behind another."""
+        """Distribute data that holds the blocks contiguously."""
         start = 0
         for which, size in enumerate(self.sizes):
             self[which][:] = data[start : start + size]
@@ -70,12 +70,12 @@ class Blocks:
 
     @property
     def total(self) -> int:
-        """Return the bytes of all blocks."""
+        """Return the size of all blocks in bytes."""
         return sum(self.sizes)
 
 
 def cut(size: int, grain: int = 1, segment: int = SEGMENT, start: int = 0) -> list[slice]:
-    """Cut the bytes `start` to `size` into segments of whole grains; nothing makes no segment.
+    """Cut the bytes `start` to `size` into segments of whole grains; none if there are no bytes.
 
     >>> cut(10, grain=4, segment=4)
     [slice(0, 4, None), slice(4, 8, None), slice(8, 10, None)]
@@ -85,7 +85,7 @@ def cut(size: int, grain: int = 1, segment: int = SEGMENT, start: int = 0) -> li
 
 
 class Batches:
-    """Segments that are given to the members of a cluster together, in whatever order they come.
+    """Batches of segments for the members of a cluster, which may arrive in any order.
 
     >>> batches = Batches(cut(10, segment=2))
     >>> [batches.complete(number) for number in (1, 0, 2, 4, 3)]
@@ -99,7 +99,7 @@ class Batches:
         ]
 
     def complete(self, number: int) -> slice | None:
-        """Record that a segment is there, and return what is complete with it, if anything."""
+        """Record that a segment has arrived, and return the range this completes, if any."""
         batch = number // TOGETHER
         self._left[batch] -= 1
         if self._left[batch]:

@@ -1,7 +1,7 @@
 """Little data through a tree: members tell their leader, leaders their site, sites each other.
 
-Unlike the other algorithms these are made for a processor that has just woken up: a member does no
-more than to send one message and to wait for another. Everything but the messages is found before.
+Unlike the other algorithms these are made for a processor that has just woken up: a member only
+sends one message and waits for another. All else is computed before.
 
 Optimum: one message over each link between a cluster and its site's gate, each way, and one over
 each link between two sites, each way; the slowest member waits one WAN latency.
@@ -17,37 +17,37 @@ from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data
 
 Say: TypeAlias = "Callable[[int, Data], object]"
-"""Sends data to a member, which need not have arrived when it returns."""
+"""Sends data to a member; may return before it has arrived."""
 
 Fold: TypeAlias = "Callable[[Sequence[Data]], Data]"
-"""Returns one value for several, from left to right."""
+"""Folds several values from left to right."""
 
 Talk: TypeAlias = "Generator[Sequence[int], list[Data], Data]"
-"""Yields from whom it waits for a message, and is sent what they say, in the same order."""
+"""A generator: yields the members it waits for, and is sent their messages in the same order."""
 
 TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[Data], object]]"
-"""A talk that is still to begin."""
+"""Starts such a generator."""
 
 
 class MemberTree:
-    """One member's place among those of a communicator."""
+    """The place of one member among those of a communicator."""
 
     def __init__(self, layout: Layout) -> None:
         part = layout.mine
         self.layout = layout
         self.others = [rank for rank in part.members if rank != layout.me]
-        """The other members of my cluster."""
+        """The other members of this cluster."""
         self.leader = part.members[0]
         self.gate = layout.gate(part.site)
         self.leaders = [one.members[0] for one in layout.my_site if one is not part]
-        """Who speaks for the other clusters of my site."""
+        """The leaders of the other clusters of this site."""
         self.site = part.site
         self.gates = [layout.gate(site) for site in range(len(layout.sites)) if site != part.site]
-        """Who speaks for the other sites."""
+        """The leaders of the other sites."""
         self._spread_from: dict[int, tuple[int, list[int]]] = {}
 
     def spread_from(self, root: int) -> tuple[int, list[int]]:
-        """Return from whom I get the root's data, -1 for the root itself, and to whom I give it."""
+        """Return whom to receive the root's data from, -1 at the root, and whom to send it to."""
         found = self._spread_from.get(root)
         if found is None:
             layout = self.layout
@@ -62,7 +62,7 @@ class MemberTree:
 
 
 def combined(tree: MemberTree, say: Say, mine: Data, fold: Fold) -> Talk:
-    """Return the fold of everybody's data to everybody, in rank order where ranks lie in order."""
+    """Return the fold of all data at all members, in rank order where the layout is in order."""
     me = tree.layout.me
     if me != tree.leader:
         say(tree.leader, mine)
@@ -88,7 +88,7 @@ def combined(tree: MemberTree, say: Say, mine: Data, fold: Fold) -> Talk:
 
 
 def spread(tree: MemberTree, say: Say, data: Data, root: int) -> Talk:
-    """Return the root's data to everybody; what others give is not used."""
+    """Return the root's data at all members; the others' arguments are not used."""
     source, targets = tree.spread_from(root)
     if source >= 0:
         (data,) = yield (source,)
@@ -98,9 +98,9 @@ def spread(tree: MemberTree, say: Say, data: Data, root: int) -> Talk:
 
 
 def converged(tree: MemberTree, say: Say, mine: Data, fold: Fold, root: int) -> Talk:
-    """Return the fold of everybody's data to the root, nothing to others; the way back of `spread`.
+    """Return the fold of all data at the root, nothing at others; the reverse of `spread`.
 
-    Each member folds what it hears and its own in the order of the ranks that said it.
+    Each member folds its own data and what it receives in the order of the ranks it is from.
     """
     target, sources = tree.spread_from(root)
     if sources:
@@ -114,7 +114,7 @@ def converged(tree: MemberTree, say: Say, mine: Data, fold: Fold, root: int) -> 
 
 
 def met(tree: MemberTree, say: Say) -> Talk:
-    """Return nothing to everybody once all have come."""
+    """Return nothing, once all members have called."""
     return combined(tree, say, b"", _nothing)
 
 

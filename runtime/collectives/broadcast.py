@@ -25,16 +25,16 @@ class BroadcastStep:
     """One member's place in a broadcast."""
 
     parent: int
-    """From whom a leader gets the data, or -1."""
+    """The member that a leader receives the data from, or -1."""
     children: Sequence[int]
-    """To which leaders of other clusters a leader gives it, the far ones first."""
+    """The leaders of other clusters that a leader sends it to, the far ones first."""
     leader: int
-    """Position of the leader in my cluster."""
+    """Position of the leader in this cluster."""
     alone: bool
 
 
 def relay(layout: Layout, root: int) -> BroadcastStep:
-    """Return my place in a broadcast from `root`."""
+    """Return this member's place in a broadcast from `root`."""
     part = layout.mine
     leader = part.leader(root)
     position, alone = part.members.index(leader), len(part.members) == 1
@@ -52,7 +52,7 @@ def relay(layout: Layout, root: int) -> BroadcastStep:
 
 
 def flat(layout: Layout, root: int) -> BroadcastStep:
-    """Return my place where the root gives the data to every cluster itself, far ones first."""
+    """Return this member's place where the root sends to every cluster itself, far ones first."""
     part = layout.mine
     leader = part.leader(root)
     children = [other.members[0] for other in reversed(layout.remote())]
@@ -66,7 +66,7 @@ def flat(layout: Layout, root: int) -> BroadcastStep:
 
 
 def chain(layout: Layout, root: int) -> BroadcastStep:
-    """Return my place where clusters pass the data on in a row: site by site, the root's first."""
+    """Return this member's place in a chain of clusters: site by site, the root's first."""
     part, first = layout.mine, layout.part_of[root]
     leader = part.leader(root)
     row = sorted(layout.parts, key=lambda one: (one.site != first.site, one.site, one is not first))
@@ -82,7 +82,7 @@ def chain(layout: Layout, root: int) -> BroadcastStep:
 
 
 WAYS: dict[str, Callable[[Layout, int], BroadcastStep]] = {TREE: relay, FLAT: flat, CHAIN: chain}
-"""The place of a member in a broadcast, by the name of the plan."""
+"""A member's place in a broadcast, by the name of the plan."""
 
 
 def bcast(
@@ -94,7 +94,7 @@ def bcast(
     *,
     plan: str = TREE,
 ) -> Steps[None]:
-    """Give the root's data to every member; its size is known to all."""
+    """Broadcast the root's data to every member; its size is known to all."""
     yield from pass_on(port, WAYS[plan](layout, root), data, segment)
 
 
@@ -105,9 +105,9 @@ def pass_on(
     segment: int = SEGMENT,
     skip: int = 0,
 ) -> Steps[None]:
-    """Receive `data` in segments from the parent, give them to children and to my cluster.
+    """Receive `data` in segments from the parent, send them to children and to this cluster.
 
-    `skip`: so much of the beginning has come from the parent, and gone to the children, already.
+    `skip`: how much of the beginning was received, and sent to the children, already.
     """
     pending: list[Pending] = []
     segments = [slice(0, skip)] if skip else []
@@ -138,7 +138,7 @@ def bcast_blob(
     *,
     plan: str = TREE,
 ) -> Steps[memoryview]:
-    """Give the root's blob, whose size nobody else knows, to every member, and return it.
+    """Broadcast the root's blob, whose size only the root knows, and return it.
 
     The first message between clusters carries the size and the first segment.
     """

@@ -1,8 +1,8 @@
-"""Which plan carries a collective operation out: asked once for each operation and size.
+"""Chooses the plan of a collective operation, once for each operation and size.
 
-An operation can have several plans. Which of them serves is asked of a controller: of the one of a
-site for communicators within that site, of the one of the grid for all others. A descriptor names
-another one with `<controller role="plan-choice" class="module.Class"/>`.
+An operation can have several plans. A controller chooses: that of a site for communicators within
+the site, that of the grid for all others. A descriptor names another one with `<controller
+role="plan-choice" class="module.Class"/>`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PLANS: dict[str, tuple[str, ...]] = {
 """
 
 SPREAD_FROM = 1024 * 1024
-"""From this size on, fewer bytes are worth a second WAN latency where there are three sites."""
+"""From this size on, sending fewer bytes is worth a second WAN latency if there are three sites."""
 
 _SPREADING_SITES = 3
 
@@ -45,36 +45,35 @@ its clusters counts as a site."""
 class PlanChoice(Protocol):
     """The contract of the controller that chooses plans.
 
-    Its class is called with the controller that it takes the place of, which it may ask. All ranks
-    have one, and have to answer alike; so an answer depends on the arguments alone.
+    Its class is called with the controller that it replaces, to which it may delegate. All ranks
+    have one and have to choose alike, so a choice must depend on the arguments only.
     """
 
     def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
-        """Return which of `plans` carries an operation out, such as "Bcast", among `sites`.
+        """Return which of `plans` to use for an operation, such as "Bcast", among `sites`.
 
-        `size` is the least power of two that is not below the number of bytes, 0 for none, and None
-        where members do not know it beforehand. It is asked once for each communicator, operation
-        and size.
+        `size` is the number of bytes rounded up to a power of two, 0 for none, and None where
+        members do not know it beforehand. Called once for each communicator, operation and size.
         """
         ...
 
 
 class UsualPlans:
-    """Chooses where no descriptor names another controller.
+    """The default choice.
 
     >>> UsualPlans().choose("Bcast", 8, (((0, 1),), ((2,),)), ("short", "tree", "flat", "chain"))
     'short'
     """
 
     def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
-        """Return the first one that is offered, but for large reductions over many sites."""
+        """Return the first plan, but for large reductions over many sites."""
         if SHORT not in plans and operation == "Allreduce" and len(sites) >= _SPREADING_SITES:
             return SPREAD if (size or 0) >= SPREAD_FROM else plans[0]
         return plans[0]
 
 
 def size_class(size: int) -> int:
-    """Return the least power of two that is not below a number of bytes.
+    """Return a number of bytes rounded up to a power of two.
 
     >>> [size_class(size) for size in (0, 1, 5, 8, 9)]
     [0, 1, 8, 8, 16]
@@ -83,7 +82,7 @@ def size_class(size: int) -> int:
 
 
 def kind_of(operation: str, plan: str) -> str:
-    """Return how messages and errors name a call; one that takes no usual plan is of its own kind.
+    """Return the name of a call in messages and errors; an unusual plan makes a kind of its own.
 
     >>> kind_of("Bcast", "short"), kind_of("Bcast", "tree"), kind_of("Bcast", "chain")
     ('Bcast', 'Bcast', 'Bcast by chain')
@@ -92,5 +91,6 @@ def kind_of(operation: str, plan: str) -> str:
 
 
 USUAL = ("", SHORT, TREE, EXCHANGE)
-"""Plans that need no name of their own: no two of them are plans of one operation, but `short`,
-whose messages are told from others in any case."""
+"""Plans that need no name of their own: no two of them are plans of one operation, except `short`,
+whose messages are distinct in any case.
+"""

@@ -1,4 +1,4 @@
-"""How partial results of a reduction come together: in the cluster, in the site, between sites.
+"""Combines the partial results of a reduction: in the cluster, in the site, between sites.
 
 The data is cut into pieces. Every cluster reduces a piece natively to its leader; in every site
 one leader, the piece's head, folds what the clusters have; then either the heads exchange their
@@ -19,12 +19,12 @@ EVERYWHERE = -1
 """The owner of a piece whose result every head computes."""
 
 AHEAD = 4
-"""By how many pieces sends to the heads run ahead of folds, which have to wait for others."""
+"""How many pieces sends to the heads run ahead of folds, which have to wait for others."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataPiece:
-    """A stretch of the data and who gets its result."""
+    """A piece of the data, and who gets its result."""
 
     number: int
     place: slice
@@ -32,15 +32,15 @@ class DataPiece:
 
     @property
     def size(self) -> int:
-        """Return its bytes."""
+        """Return its size in bytes."""
         return int(self.place.stop - self.place.start)
 
     def head(self, layout: Layout, site: int) -> int:
-        """Return who folds the piece for a site."""
+        """Return the member that folds the piece for a site."""
         return layout.gate(site, self.owner, turn=self.number)
 
     def ends_at(self, layout: Layout) -> int:
-        """Return who computes the result, for my site if that is not one member for all."""
+        """Return the member that computes the result: one for each site, or one for all."""
         return self.head(layout, layout.mine.site) if self.owner == EVERYWHERE else self.owner
 
 
@@ -51,7 +51,7 @@ def reduce_in_cluster(
     total: memoryview,
     pieces: Sequence[DataPiece],
 ) -> list[Sequence[Pending]]:
-    """Start the native reductions of all pieces to the leaders; alone, just copy."""
+    """Start the native reductions of all pieces to the leaders; copy in a cluster of one."""
     part = layout.mine
     if len(part.members) == 1:
         if total is not mine:
@@ -69,9 +69,9 @@ def reduce_in_cluster(
 
 
 class Convergence:
-    """What one leader does for every piece, in two rounds; `total` takes the results.
+    """The work of one leader on every piece, in two rounds; `total` receives the results.
 
-    All receives are started first, since the messages between two leaders have one order.
+    All receives are started first, since the messages between two leaders are ordered.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Convergence:
     def _expect(
         self, piece: DataPiece, sources: Sequence[int]
     ) -> list[tuple[memoryview, Pending] | None]:
-        """Start to receive the piece from each source; None stands for my own."""
+        """Start to receive the piece from each source; None stands for this leader itself."""
         arriving: list[tuple[memoryview, Pending] | None] = []
         for source in sources:
             if source == self._layout.me:
@@ -109,7 +109,7 @@ class Convergence:
     def fold_clusters(
         self, pieces: Sequence[DataPiece], reduced: Sequence[Sequence[Pending]]
     ) -> Steps[None]:
-        """Bring the clusters of my site together, and send the results to those that need them."""
+        """Combine the clusters of this site, and send the results to those that need them."""
         layout, site = self._layout, self._layout.mine.site
         folds = {piece.number for piece in pieces if piece.head(layout, site) == layout.me}
         for piece in sorted(
@@ -127,7 +127,7 @@ class Convergence:
                 self._sent[piece.number] = [self._port.send(head, own)]
 
     def _tell(self, piece: DataPiece, partial: memoryview) -> None:
-        """Send my site's partial result to the other sites, or to the owner."""
+        """Send this site's partial result to the other sites, or to the owner."""
         layout = self._layout
         if piece.owner == EVERYWHERE:
             targets = [piece.head(layout, site) for site in range(len(layout.sites))]
@@ -138,7 +138,7 @@ class Convergence:
         ]
 
     def fold_sites(self, piece: DataPiece) -> Steps[None]:
-        """Bring the sites together where the piece ends; the result is in `total` then."""
+        """Combine the sites where the piece ends; the result is in `total` then."""
         number = piece.number
         sent = self._sent.pop(number, [])
         if sent:
@@ -151,7 +151,7 @@ class Convergence:
     def _fold(
         self, arriving: Sequence[tuple[memoryview, Pending] | None], own: memoryview
     ) -> Steps[memoryview]:
-        """Fold left to right what arrived and my own; each step overwrites its right side."""
+        """Fold received values and the own one from left to right; overwrites the right one."""
         waits = [arrival[1] for arrival in arriving if arrival is not None]
         if not waits:
             return own
@@ -164,5 +164,5 @@ class Convergence:
         return left
 
     def unfinished(self) -> list[Pending]:
-        """Return the sends that were not waited for."""
+        """Return the sends that are still pending."""
         return [operation for sends in self._sent.values() for operation in sends]

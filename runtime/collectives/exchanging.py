@@ -3,10 +3,10 @@
 Optimum: the bytes over a link are those of the blocks that have to cross it. Small blocks between
 two clusters travel as one bundle from leader to leader; blocks of `SMALL` bytes and more go from
 owner to receiver, many at the same time. Sender and receiver of a block know its size, so they
-agree on its way without asking. One WAN latency, if nothing has to wait for its turn.
+agree on how it is sent without asking. One WAN latency, if nothing has to wait for its turn.
 
-Blocks of hundreds of KiB would be more at a time than a line holds: packets get lost, and to send
-them again takes longer than to wait. So those take turns.
+Blocks of hundreds of KiB at the same time would be more than a line holds: packets would be lost,
+and resending takes longer than waiting. So those take turns.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def alltoall(
 
 
 def _in_turn(layout: Layout, port: CollectivePort, outgoing: Blocks, piece: int) -> list[InTurn]:
-    """Send all blocks that go straight to their receivers, those to each site in turn.
+    """Send all blocks that go directly to their receivers, those to each site in turn.
 
-    The members of a site begin with different receivers, so that nobody gets all at once.
+    The members of a site begin with different receivers, so that none gets all at once.
     """
     mine = layout.mine
     neighbours = [rank for part in layout.my_site for rank in part.members]
@@ -84,7 +84,7 @@ def _in_turn(layout: Layout, port: CollectivePort, outgoing: Blocks, piece: int)
 
 
 def _direct(here: ClusterPart, there: ClusterPart, size: int) -> bool:
-    """Tell whether a block between two clusters goes straight from its owner to its receiver."""
+    """Return whether a block between two clusters goes directly from its owner to its receiver."""
     return size >= SMALL or (size > 0 and _both_alone(here, there))
 
 
@@ -93,7 +93,7 @@ def _both_alone(here: ClusterPart, there: ClusterPart) -> bool:
 
 
 def _bundled(layout: Layout, sizes: Sequence[int]) -> list[int]:
-    """Return the size of my block with every rank, 0 where it does not travel in a bundle."""
+    """Return the size of the own block for every rank, 0 where it is not bundled."""
     part = layout.mine
     return [
         0 if other is part or sizes[rank] >= SMALL or _both_alone(part, other) else sizes[rank]
@@ -110,9 +110,9 @@ def _exchange_bundles(
     *,
     before: Mapping[int, Pending],
 ) -> Steps[None]:
-    """Collect the small blocks at the leader, exchange them, and hand them out.
+    """Gather the small blocks at the leader, exchange them, and scatter them.
 
-    What some ranks send comes `before` their bundles.
+    Blocks of some ranks are sent `before` their bundles.
     """
     part = layout.mine
     sizes_out = _bundled(layout, outgoing.sizes)
@@ -191,7 +191,7 @@ def _sort_in(
     target: memoryview,
     sizes: Sequence[Sequence[int]],
 ) -> None:
-    """Spread a bundle, ordered by source and receiver, over what each receiver will get."""
+    """Sort a bundle, ordered by source and receiver, into what each receiver will get."""
     start = 0
     for source in other.members:
         for which, row in enumerate(sizes):
@@ -207,7 +207,7 @@ def _far_ranks(layout: Layout) -> Iterable[int]:
 
 
 def _tables(layout: Layout, port: CollectivePort, mine: Sequence[int]) -> Steps[list[list[int]]]:
-    """Return the bundled sizes of all members of my cluster, at its leader."""
+    """Return the bundled sizes of all members of this cluster, at its leader."""
     told = memoryview(array("q", mine)).cast("B")
     if layout.me != layout.mine.members[0]:
         if len(layout.mine.members) > 1:

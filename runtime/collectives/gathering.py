@@ -6,7 +6,7 @@ root, one message for each cluster; large ones come from their owners directly, 
 since a leader in between could only slow them down. Of blocks that leave the site no more is on its
 way at a time than most lines hold.
 
-Native MPI may drop what is too long for the root without a word, so sizes are gathered beside.
+Native MPI may silently drop data that is too long for the root, so sizes are gathered as well.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def gather(
     size: int | None = None,
     piece: int = PIECE,
 ) -> Steps[bool]:
-    """Bring every member's block to the root; return whether all of this cluster fitted there.
+    """Gather every member's block at the root; return whether all blocks of this cluster fitted.
 
     `into` is given at the root, `mine` is None there when its own block is in place. `size` is the
-    size of every block where all shall know that it is the same.
+    size of every block where all members know that it is the same.
     """
     part = layout.mine
     if root in part.members:
@@ -60,7 +60,7 @@ def gather(
             blocks = Blocks.in_a_row(sizes)
             yield [*port.gather(bundle, blocks, 0), *told]
             if blocks.total:
-                # The root raises the error where the message is longer than its room.
+                # The root raises the error if a message is longer than its buffer.
                 excess = [] if sizes == heard() else [b"?"]
                 pending.append(port.send(root, blocks.memory, *excess))
         else:
@@ -80,7 +80,7 @@ def _gather_at_root(
     *,
     piece: int,
 ) -> Steps[bool]:
-    """Collect natively from my cluster and, when I am the root, from the others' members."""
+    """Gather natively from this cluster and, at the root, from the members of others."""
     part = layout.mine
     pending: list[Pending] = []
     position = part.members.index(root)
@@ -123,7 +123,7 @@ def _gather_at_root(
 def _telling(
     layout: Layout, port: CollectivePort, mine: int, root: int
 ) -> tuple[list[Pending], Callable[[], list[int]]]:
-    """Let a member know the sizes of my cluster; return the call, and what that has heard."""
+    """Gather the sizes of this cluster at a member; return the call, and the sizes there."""
     told, count = memoryview(struct.pack("<q", mine)), len(layout.mine.members)
     if layout.position != root:
         return [*port.gather(told, None, root)], list
@@ -141,7 +141,7 @@ def scatter(
     size: int | None = None,
     piece: int = PIECE,
 ) -> Steps[None]:
-    """Bring to every member its block from the root; the counterpart of `gather`."""
+    """Scatter the root's blocks to their members; the counterpart of `gather`."""
     part = layout.mine
     if root in part.members:
         yield from _scatter_from_root(layout, port, blocks, mine, root, piece=piece)
@@ -212,7 +212,7 @@ def _scatter_from_root(
 def small_sizes(
     layout: Layout, port: CollectivePort, mine: int, size: int | None
 ) -> Steps[Sequence[int]]:
-    """Return the sizes of my cluster's bundled blocks, at its leader; others get nothing."""
+    """Return the sizes of this cluster's bundled blocks, at its leader; nothing at others."""
     count = len(layout.mine.members)
     if size is not None:
         return [size] * count
@@ -227,7 +227,7 @@ def small_sizes(
 
 
 def bundled(members: Sequence[int], sizes: Sequence[int]) -> list[int]:
-    """Return the members whose blocks travel through the leader of their cluster."""
+    """Return the members whose blocks are sent through the leader of their cluster."""
     if len(members) == 1:
         return []
     return [rank for rank in members if sizes[rank] < SMALL]

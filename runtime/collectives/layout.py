@@ -1,4 +1,4 @@
-"""Where the members of a communicator live: which share a cluster, which clusters share a site."""
+"""Where the members of a communicator are: which share a cluster, which clusters share a site."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property
 
 @dataclass(frozen=True, slots=True)
 class ClusterPart:
-    """The members that live in one cluster, in rank order."""
+    """The members in one cluster, in rank order."""
 
     index: int
     site: int
@@ -17,17 +17,17 @@ class ClusterPart:
     members: tuple[int, ...]
 
     def leader(self, root: int = -1) -> int:
-        """Return who speaks for the cluster: the root when it is here, else the first member."""
+        """Return the leader of the cluster: the root when it is here, else the first member."""
         return root if root in self.members else self.members[0]
 
 
 class Layout:
     """The members of a communicator by cluster and site, seen by one of them.
 
-    `places` names for every rank the site and the cluster (any two numbers). Clusters and sites
-    are ordered by their first rank, so that partial results can be joined in rank order. With a
-    single site there is no wide area: then every cluster counts as a site of its own, and what
-    holds for the links between sites holds for the links between the clusters.
+    `places` names for every rank the site and the cluster (any two numbers). Clusters and sites are
+    ordered by their first rank, so that partial results can be joined in rank order. With a single
+    site there is no wide area: then every cluster counts as a site, and links between clusters are
+    treated as links between sites.
 
     >>> layout = Layout([(0, 0), (0, 0), (1, 0)], me=1)
     >>> [part.members for part in layout.parts], layout.in_order
@@ -54,9 +54,9 @@ class Layout:
         )
         """The clusters of each site; sites are ordered by their first rank."""
         self.mine = next(part for part in parts if places[part.members[0]] == places[me])
-        """My own cluster."""
+        """The cluster of this member."""
         self.position = self.mine.members.index(me)
-        """My position among the members of my cluster."""
+        """The position of this member in its cluster."""
 
     @cached_property
     def part_of(self) -> tuple[ClusterPart, ...]:
@@ -69,13 +69,13 @@ class Layout:
 
     @cached_property
     def in_order(self) -> bool:
-        """Tell whether walking sites, clusters and members meets the ranks in order."""
+        """Return whether sites, clusters and members are in rank order."""
         walked = [rank for site in self.sites for part in site for rank in part.members]
         return walked == list(range(self.size))
 
     @cached_property
     def runs(self) -> tuple[tuple[ClusterPart, tuple[int, ...]], ...]:
-        """Return the longest stretches of consecutive ranks that share a cluster, in order."""
+        """Return the longest ranges of consecutive ranks that share a cluster, in order."""
         stretches: list[tuple[ClusterPart, list[int]]] = []
         for rank, part in enumerate(self.part_of):
             if stretches and stretches[-1][0] is part:
@@ -86,18 +86,18 @@ class Layout:
 
     @property
     def my_site(self) -> tuple[ClusterPart, ...]:
-        """Return the clusters of my site."""
+        """Return the clusters of this member's site."""
         return self.sites[self.mine.site]
 
     def remote(self) -> list[ClusterPart]:
-        """Return the other clusters, those of my own site first."""
+        """Return the other clusters, those of the own site first."""
         return sorted(
             (part for part in self.parts if part is not self.mine),
             key=lambda part: (part.site != self.mine.site, part.index),
         )
 
     def gate(self, site: int, root: int = -1, turn: int = 0) -> int:
-        """Return who speaks for a site: the root when it is there, else a leader of a cluster.
+        """Return the gate of a site: the root when it is there, else a leader of a cluster.
 
         Different turns give the leaders of different clusters, so that the segments of a large
         message are spread over the clusters of the site.

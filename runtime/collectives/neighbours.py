@@ -38,7 +38,7 @@ def exchange_blobs(
 
 
 def mirrored(slots: int) -> list[int]:
-    """Return the order in which a Cartesian member receives: what was sent down, comes from above.
+    """Return the order in which a Cartesian member receives: what was sent down comes from above.
 
     Slots 2d and 2d + 1 are the neighbours below and above in dimension d. A block sent to the
     neighbour below is what that one gets from its neighbour above.

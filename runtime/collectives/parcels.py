@@ -1,7 +1,7 @@
 """Collectives on blobs: data whose size only its owner knows, such as pickled objects.
 
-The same ways and optima as for buffers, with 8 bytes more for the size of each blob; small and
-large blobs alike travel in one bundle between two clusters. One WAN latency each.
+Routes and optima are the same as for buffers, plus 8 bytes for the size of each blob; small and
+large blobs alike are sent in one bundle between two clusters. One WAN latency each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def unbundle(data: memoryview, count: int) -> list[memoryview]:
 def gather_in_cluster(
     layout: Layout, port: CollectivePort, blob: Blob, root: int
 ) -> Steps[list[memoryview]]:
-    """Return the blobs of my cluster's members at one of them, elsewhere an empty list."""
+    """Return the blobs of this cluster's members at one of them, elsewhere an empty list."""
     part, data = layout.mine, memoryview(blob)
     if len(part.members) == 1:
         return [data]
@@ -52,7 +52,7 @@ def gather_in_cluster(
 def scatter_in_cluster(
     layout: Layout, port: CollectivePort, blobs: Sequence[Blob], root: int
 ) -> Steps[memoryview]:
-    """Return my blob of those that one member of my cluster has, in the order of the members."""
+    """Return this member's blob out of those that one member of its cluster has, in order."""
     part = layout.mine
     if len(part.members) == 1:
         return memoryview(blobs[0])
@@ -74,7 +74,7 @@ def scatter_in_cluster(
 def gather_blobs(
     layout: Layout, port: CollectivePort, blob: Blob, root: int
 ) -> Steps[list[memoryview] | None]:
-    """Return everybody's blobs in rank order at the root, None elsewhere."""
+    """Return all blobs in rank order at the root, None elsewhere."""
     part = layout.mine
     parcels: list[tuple[ClusterPart, Parcel]] = []
     if layout.me == root:
@@ -97,7 +97,7 @@ def gather_blobs(
 def scatter_blobs(
     layout: Layout, port: CollectivePort, blobs: Sequence[Blob] | None, root: int
 ) -> Steps[memoryview]:
-    """Return to every member its blob of the root's."""
+    """Return this member's blob out of the root's."""
     part = layout.mine
     leader = part.leader(root)
     mine: Sequence[Blob] = ()
@@ -119,7 +119,7 @@ def scatter_blobs(
 
 
 def allgather_blobs(layout: Layout, port: CollectivePort, blob: Blob) -> Steps[list[memoryview]]:
-    """Return everybody's blobs in rank order, at every member."""
+    """Return all blobs in rank order, at every member."""
     part = layout.mine
     leader = part.members[0]
     mine = yield from gather_in_cluster(layout, port, blob, leader)
@@ -140,7 +140,7 @@ def allgather_blobs(layout: Layout, port: CollectivePort, blob: Blob) -> Steps[l
 
 
 def between_leaders(layout: Layout, port: CollectivePort, blob: Blob) -> Steps[list[memoryview]]:
-    """Return the blob of every cluster's leader, in the order of the clusters; only they call."""
+    """Return the blob of every cluster's leader, in the order of the clusters; for leaders only."""
     me, data = layout.mine, memoryview(blob)
     relays = {p.index: layout.gate(me.site, turn=p.index) for p in layout.parts}
     sent = [
@@ -166,7 +166,7 @@ def between_leaders(layout: Layout, port: CollectivePort, blob: Blob) -> Steps[l
 def alltoall_blobs(
     layout: Layout, port: CollectivePort, blobs: Sequence[Blob]
 ) -> Steps[list[memoryview]]:
-    """Return from every member its blob for me, in rank order."""
+    """Return the blobs that every member has for this one, in rank order."""
     part = layout.mine
     leader = part.members[0]
     far = [rank for other in layout.remote() for rank in other.members]
@@ -186,7 +186,7 @@ def alltoall_blobs(
 
 
 def _near_blobs(port: CollectivePort, blobs: Sequence[Blob]) -> Steps[list[memoryview]]:
-    """Exchange blobs among the members of my cluster."""
+    """Exchange blobs among the members of this cluster."""
     if len(blobs) == 1:
         return [memoryview(blobs[0])]
     count = len(blobs)
@@ -202,7 +202,7 @@ def _near_blobs(port: CollectivePort, blobs: Sequence[Blob]) -> Steps[list[memor
 def _exchange_boxes(
     layout: Layout, port: CollectivePort, boxes: Sequence[memoryview], count: int
 ) -> Steps[list[Blob]]:
-    """Trade the outboxes of my cluster's members for their inboxes, one message per cluster."""
+    """Exchange outboxes of this cluster's members for inboxes, one message per cluster."""
     opened = [unbundle(box, count) for box in boxes]
     sent: list[Pending] = []
     start = 0

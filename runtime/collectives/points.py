@@ -1,4 +1,4 @@
-"""The calls inside a cluster made of messages, for groups that have no native communicator.
+"""The calls within a cluster made of messages, for groups that have no native communicator.
 
 Such a group is one side of an intercommunicator, or one side and the root on the other.
 """
@@ -24,7 +24,7 @@ class PointPort:
         return self._whole.send(self._ranks[rank], *pieces)
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> InTurn:
-        """Send to each member its block, one after the other where a line would hold no more."""
+        """Send each member its block, one after the other where a line would hold no more."""
         return self._whole.in_turn([(self._ranks[rank], block) for rank, block in blocks], members)
 
     def receive(self, rank: int, into: memoryview) -> Pending:
@@ -49,13 +49,13 @@ class PointPort:
         ]
 
     def bcast(self, data: memoryview, root: int) -> Sequence[Pending]:
-        """Let the root send to each."""
+        """Send from the root to each."""
         if self._layout.position != root:
             return [self.receive(self._near[root], data)]
         return [self.send(rank, data) for rank in self._near if rank != self._layout.me]
 
     def gather(self, mine: memoryview | None, into: Blocks | None, root: int) -> Sequence[Pending]:
-        """Let each send to the root."""
+        """Send from each to the root."""
         if into is None:
             return [] if mine is None else [self.send(self._near[root], mine)]
         if mine is not None:
@@ -69,7 +69,7 @@ class PointPort:
     def scatter(
         self, blocks: Blocks | None, mine: memoryview | None, root: int
     ) -> Sequence[Pending]:
-        """Let the root send to each."""
+        """Send from the root to each."""
         if blocks is None:
             return [] if mine is None else [self.receive(self._near[root], mine)]
         if mine is not None:
@@ -79,7 +79,7 @@ class PointPort:
         ]
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Pending]:
-        """Let each send to each."""
+        """Send from each to each."""
         own = self._layout.position
         if mine is not None:
             into[own][:] = mine
@@ -90,7 +90,7 @@ class PointPort:
         ]
 
     def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Pending]:
-        """Let each send to each."""
+        """Send from each to each."""
         own = self._layout.position
         incoming[own][:] = outgoing[own]
         others = [(w, rank) for w, rank in enumerate(self._near) if w != own]

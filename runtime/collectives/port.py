@@ -1,9 +1,9 @@
-"""What an algorithm needs from the machine: messages between clusters, native calls inside one.
+"""What an algorithm needs from the machine: messages between clusters, native calls within one.
 
 An algorithm is a generator. It starts operations through a `CollectivePort` and yields those it has
-to wait for; it is resumed when all of them are done, or gets the error of one that failed. It
-touches no MPI, socket or clock, so the tests run all members of a communicator in one process and
-count.
+to wait for; it is resumed when all of them are done, or gets the error of one that failed. It uses
+no MPI, socket or clock, so the tests run all members of a communicator in one process and count
+messages.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InTurn(Pending, Protocol):
 
 
 def content(parcel: Parcel) -> memoryview:
-    """Return the message that was received; an empty one may be None."""
+    """Return the received message; an empty one may be None."""
     return memoryview(b"" if parcel.data is None else parcel.data)
 
 
@@ -52,29 +52,29 @@ Steps: TypeAlias = Generator[Sequence[Pending], None, _T]
 class CollectivePort(Protocol):
     """One member's way to the others, for one collective operation.
 
-    Messages between two members arrive in the order in which they were sent. What takes several of
-    them goes on whatever the algorithm waits for. The calls inside the
-    cluster are collective over the members of my cluster: all make the same ones in the same
-    order. `root` is a position among them, in rank order. Data that was handed over must be left
-    alone until the operation is done.
+    Messages between two members arrive in the order in which they were sent. Operations of several
+    messages make progress whatever the algorithm waits for. The calls within the cluster are
+    collective over its members: all make the same ones in the same order. `root` is a position
+    among them, in rank order. Data must not be changed until its operation is done.
     """
 
     def send(self, rank: int, *pieces: Data) -> Pending:
         """Send the pieces as one message to any member."""
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> InTurn:
-        """Send to each rank its block, one after the other where a line would hold no more.
+        """Send each rank its block, one after the other where a line would hold no more.
 
-        So many members of my site do the same at the same time; see `runtime.collectives.turns`.
+        `members` members of this site do the same at the same time; see
+        `runtime.collectives.turns`.
         """
 
     def receive(self, rank: int, into: memoryview) -> Pending:
         """Receive a message of known size from any member."""
 
     def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Pending:
-        """Receive messages of `size` bytes each and a shorter one, which is the last.
+        """Receive messages of `size` bytes each and a shorter, last one.
 
-        It fails where the sender has more or less to say than there is room for, and ends with the
+        It fails where the sender has more or less data than there is room for, and ends with the
         sender's last message all the same.
         """
 
@@ -82,21 +82,21 @@ class CollectivePort(Protocol):
         """Receive a message of unknown size from any member."""
 
     def barrier(self) -> Sequence[Pending]:
-        """Wait until all members of my cluster are here."""
+        """Wait until all members of this cluster have called."""
 
     def bcast(self, data: memoryview, root: int) -> Sequence[Pending]:
-        """Give the root's data to all members of my cluster."""
+        """Broadcast the root's data to all members of this cluster."""
 
     def gather(self, mine: memoryview | None, into: Blocks | None, root: int) -> Sequence[Pending]:
-        """Collect one block of each; None for `mine` says that the root's is in place."""
+        """Gather one block of each; None for `mine` means that the root's is in place."""
 
     def scatter(
         self, blocks: Blocks | None, mine: memoryview | None, root: int
     ) -> Sequence[Pending]:
-        """Hand one block to each; None for `mine` leaves the root's own where it is."""
+        """Scatter one block to each; None for `mine` leaves the root's own where it is."""
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Pending]:
-        """Collect one block of each at each; None for `mine` says that it is in place."""
+        """Gather one block of each at all; None for `mine` means in place."""
 
     def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Pending]:
         """Exchange one block between every two members."""
@@ -109,4 +109,4 @@ class ReducingPort(CollectivePort, Protocol):
         """Set `right` to `left` operation `right`."""
 
     def reduce(self, mine: memoryview, into: memoryview | None, root: int) -> Sequence[Pending]:
-        """Reduce to the root; there `into` takes the result and may be `mine` itself."""
+        """Reduce to the root; there `into` receives the result and may be `mine` itself."""

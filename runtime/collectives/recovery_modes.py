@@ -1,4 +1,4 @@
-"""How a communicator gets over losses: FT-MPI's modes and states, as tables.
+"""How a communicator recovers from losses: FT-MPI's modes and states, as tables.
 
 A communicator is in one of five states, which losses and recoveries change. Its recovery mode says
 what a recovery makes of it, its message mode which calls are admitted until then.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from enum import StrEnum
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -20,15 +20,15 @@ class RecoveryMode(StrEnum):
     """What `Dup`, `Split` and `Create` make of a communicator that has lost members."""
 
     NONE = "none"
-    """What they always make: it is up to the program."""
+    """A communicator as always; recovery is up to the program."""
     SHRINK = "shrink"
-    """One of those that are left, who have new ranks without gaps."""
+    """A communicator of those that are left, with new ranks without gaps."""
     BLANK = "blank"
-    """One of the same size: the ranks of the lost are gaps."""
+    """A communicator of the same size; the ranks of the lost are gaps."""
     REBUILD = "rebuild"
-    """One of the same size: lost ranks are started again."""
+    """A communicator of the same size; lost ranks are restarted."""
     ABORT = "abort"
-    """Nothing: a loss ends the run."""
+    """None: a loss ends the run."""
 
 
 class MessageMode(StrEnum):
@@ -37,11 +37,11 @@ class MessageMode(StrEnum):
     NOP = "nop"
     """None: all of them raise an error, so that all members come to the recovery soon."""
     CONT = "cont"
-    """All that do not need the lost."""
+    """All that do not need the lost ones."""
 
 
 class CommunicatorState(StrEnum):
-    """Where a communicator is between a loss and its recovery, in the words of FT-MPI."""
+    """The state of a communicator between a loss and its recovery, in FT-MPI's terms."""
 
     OK = "FT_OK"
     DETECTED = "FT_DETECTED"
@@ -51,18 +51,18 @@ class CommunicatorState(StrEnum):
 
 
 class ProcessState(StrEnum):
-    """What is known of a process that has a rank, in the words of FT-MPI."""
+    """The state of a process that has a rank, in FT-MPI's terms."""
 
     OK = "OK"
     UNAVAILABLE = "Unavailable"
-    """It cannot be reached, and it is not known to have ended."""
+    """It cannot be reached, and is not known to have ended."""
     JOINING = "Joining"
-    """Another one is being started in its place, or has taken it."""
+    """A replacement is being started, or has been."""
     FAILED = "Failed"
 
 
 class CommunicatorEvent(StrEnum):
-    """What happens to a communicator."""
+    """The events of a communicator."""
 
     LOSS = "a member is lost"
     RECOVERY = "a recovery begins"
@@ -86,7 +86,7 @@ TRANSITIONS: dict[tuple[CommunicatorState, CommunicatorEvent], CommunicatorState
     (_S.FAILED, _E.LOSS): _S.FAILED,
     (_S.FAILED, _E.RECOVERY): _S.RECOVER,
 }
-"""The state to which an event leads; a pair that is not here cannot happen."""
+"""The next state for a state and an event; a pair that is missing cannot happen."""
 
 _ADMITTED = {
     (state, mode): state is CommunicatorState.OK or mode is MessageMode.CONT
@@ -95,7 +95,7 @@ _ADMITTED = {
 }
 
 RECOVERY_KEY, MESSAGES_KEY, STRICT_KEY = "gcm_recovery", "gcm_recovery_messages", "gcm_strict"
-"""The keys of an `MPI.Info` that name the modes of a communicator."""
+"""The keys of an `MPI.Info` for the modes of a communicator."""
 
 _YES_NO = {"true": True, "false": False, "yes": True, "no": False}
 
@@ -124,7 +124,7 @@ class Modes:
         *,
         is_strict: bool = False,
     ) -> None:
-        """Take modes; without a message mode it is NOP where there is a recovery, else CONT."""
+        """Set the modes; the message mode defaults to NOP where there is a recovery, else CONT."""
         usual = MessageMode.CONT if recovery is RecoveryMode.NONE else MessageMode.NOP
         self.recovery = recovery
         self.messages = messages or usual
@@ -132,7 +132,7 @@ class Modes:
 
     @classmethod
     def of(cls, info: Mapping[str, str], before: Modes | None = None) -> Modes:
-        """Return what an info says, and for what it does not say what was `before`.
+        """Return the modes in an info, with those `before` as defaults.
 
         Raises:
             ValueError: there is no such mode.
@@ -153,7 +153,7 @@ class Modes:
         )
 
     def told(self) -> dict[str, str]:
-        """Return them as an info says them."""
+        """Return the modes as the keys and values of an info."""
         return {
             RECOVERY_KEY: self.recovery.value,
             MESSAGES_KEY: self.messages.value,
@@ -184,7 +184,7 @@ class CommunicatorLife:
         self.state = CommunicatorState.OK
 
     def happens(self, event: CommunicatorEvent) -> None:
-        """Go to the next state; raises IllegalTransition."""
+        """Change to the next state; raises IllegalTransition."""
         found = TRANSITIONS.get((self.state, event))
         if found is None:
             raise IllegalTransition(f"{event} cannot happen in {self.state}")
@@ -192,14 +192,14 @@ class CommunicatorLife:
 
     @property
     def admits_messages(self) -> bool:
-        """Whether calls that do not need the lost are admitted now."""
+        """Whether calls that do not need the lost ones are admitted now."""
         return _ADMITTED[self.state, self.modes.messages]
 
 
 def with_places_taken(
     group: Iterable[int], failed: Iterable[int], newest: Mapping[int, int]
 ) -> tuple[int, ...]:
-    """Return a group in which those that have failed are replaced, in their places.
+    """Return a group with its failed members replaced.
 
     >>> with_places_taken((0, 1, 2), {1}, {1: 3})
     (0, 3, 2)
@@ -209,9 +209,9 @@ def with_places_taken(
 
 
 def flag_of_newcomers(newest: Iterable[int], *, have_come: bool) -> int:
-    """Return a flag that says whether processes have come, and which ones are meant.
+    """Return a flag that says whether replacements have come, and which ones are meant.
 
-    Of several such flags the bitwise AND tells whether all mean the same processes, because a
+    The bitwise AND of several such flags tells whether all mean the same processes, because a
     number and its complement stay complements only if all the numbers are equal.
     """
     number = zlib.crc32(repr(sorted(newest)).encode()) & _BITS
@@ -219,7 +219,7 @@ def flag_of_newcomers(newest: Iterable[int], *, have_come: bool) -> int:
 
 
 def agreed_newcomers(flag: int) -> tuple[bool, bool]:
-    """Return of an AND of flags whether all say that processes have come, and mean the same ones.
+    """Return from an AND of flags whether all say that replacements have come, and the same ones.
 
     >>> agreed_newcomers(flag_of_newcomers([3], have_come=True))
     (True, True)

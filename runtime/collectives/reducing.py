@@ -32,7 +32,7 @@ def reduce(
     grain: int,
     segment: int = SEGMENT,
 ) -> Steps[None]:
-    """Reduce everybody's `mine` to the root's `result`, which may be `mine` itself."""
+    """Reduce all members' `mine` to the root's `result`, which may be `mine` itself."""
     pieces = [DataPiece(n, p, root) for n, p in enumerate(cut(len(mine), grain, segment))]
     if layout.me != layout.mine.leader(root):
         pending = _flat(reduce_in_cluster(layout, port, mine, mine, pieces))
@@ -60,7 +60,7 @@ def allreduce(
     segment: int = SEGMENT,
     is_spread: bool = False,
 ) -> Steps[None]:
-    """Reduce everybody's `mine` to everybody's `result`, which may be `mine` itself."""
+    """Reduce all members' `mine` to every member's `result`, which may be `mine` itself."""
     part = layout.mine
     places = cut(len(mine), grain, segment)
     sites = len(layout.sites)
@@ -105,10 +105,10 @@ def allreduce(
 
 
 def _turn(layout: Layout, piece: DataPiece) -> tuple[int, int]:
-    """Return when my cluster's leader deals with a result.
+    """Return the order in which this cluster's leader handles a result.
 
     First those it computes, then those computed in its site, then those it gets from another site
-    and passes on, at last those that are passed on to it: nobody waits with what others wait for.
+    and forwards, at last those that are forwarded to it: nobody delays what others wait for.
     """
     leader, site = layout.mine.members[0], layout.mine.site
     ends, head = piece.ends_at(layout), piece.head(layout, site)
@@ -120,13 +120,13 @@ def _turn(layout: Layout, piece: DataPiece) -> tuple[int, int]:
 
 
 def _teller(layout: Layout, piece: DataPiece) -> int:
-    """Return from whom I get the result of a piece that does not end here."""
+    """Return the member that sends the result of a piece that does not end here."""
     head = piece.head(layout, layout.mine.site)
     return piece.owner if head == layout.me else head
 
 
 def _told_by_me(layout: Layout, piece: DataPiece) -> list[int]:
-    """Return the leaders that get the result of a piece from me."""
+    """Return the leaders that get the result of a piece from this one."""
     mine = layout.mine
     if piece.head(layout, mine.site) != layout.me:
         return []
@@ -145,7 +145,7 @@ def reduce_scatter(
     grain: int,
     segment: int = SEGMENT,
 ) -> Steps[None]:
-    """Reduce everybody's blocks, and bring block i to member i as `result`."""
+    """Reduce all members' blocks, and bring block i to member i as `result`."""
     part = layout.mine
     ranks = [rank for other in layout.parts for rank in other.members]
     ordered = Blocks.in_a_row([mine.sizes[rank] for rank in ranks])

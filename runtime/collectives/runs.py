@@ -1,10 +1,10 @@
-"""Reductions and scans that keep the order of the ranks, wherever the members live.
+"""Reductions and scans that keep the order of the ranks, wherever the members are.
 
-A run is a stretch of consecutive ranks in one cluster. Each cluster's leader folds its runs; in
-every site runs that follow each other are folded further, then the sites exchange what is left.
-Where ranks lie in order, one partial result crosses each link; with ranks dealt to the clusters in
-turn, no fewer than one for each run can do. Values are blobs, folded by `merge` from left to right
-in the same groups everywhere, so that all get the same result. One WAN latency.
+A run is a range of consecutive ranks in one cluster. Each cluster's leader folds its runs; in every
+site runs that follow each other are folded further, then the sites exchange what is left. Where
+ranks lie in order, one partial result crosses each link; with ranks dealt to the clusters in turn,
+no fewer than one for each run can do. Values are blobs, folded by `merge` from left to right in the
+same groups everywhere, so that all get the same result. One WAN latency.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Spans: TypeAlias = "dict[tuple[int, int], Blob]"
 
 
 def spans(runs: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the stretches of runs that follow each other.
+    """Return the ranges of consecutive runs.
 
     >>> spans([4, 0, 1])
     [(0, 1), (4, 4)]
@@ -45,7 +45,7 @@ def spans(runs: Iterable[int]) -> list[tuple[int, int]]:
 
 
 def fold(held: Spans, merge: Merge) -> Spans:
-    """Merge partial results that follow each other."""
+    """Merge consecutive partial results."""
     groups: list[list[tuple[int, int]]] = []
     for span in sorted(held):
         if groups and groups[-1][-1][1] + 1 == span[0]:
@@ -61,7 +61,7 @@ def fold(held: Spans, merge: Merge) -> Spans:
 
 
 class _Runs:
-    """Which runs the clusters and sites of a layout have."""
+    """The runs of the clusters and sites of a layout."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -76,7 +76,7 @@ class _Runs:
         return [run for part in self.layout.sites[site] for run in self.of_part(part)]
 
     def fold_mine(self, blobs: Sequence[Blob], merge: Merge) -> Spans:
-        """Fold the values of my cluster's members run by run."""
+        """Fold the values of this cluster's members run by run."""
         values = dict(zip(self.layout.mine.members, blobs, strict=True))
         held: Spans = {}
         for run in self.of_part(self.layout.mine):
@@ -104,7 +104,7 @@ def _receive(
 def _fold_site(
     port: CollectivePort, runs: _Runs, held: Spans, merge: Merge, root: int
 ) -> Steps[Spans]:
-    """Bring my site's partial results to its head; elsewhere nothing is left."""
+    """Bring this site's partial results to its head; elsewhere nothing is left."""
     layout = runs.layout
     head = layout.gate(layout.mine.site, root)
     if layout.me != head:
@@ -120,7 +120,7 @@ def _fold_site(
 def reduce_ordered(
     layout: Layout, port: CollectivePort, blob: Blob, merge: Merge, root: int
 ) -> Steps[Blob | None]:
-    """Return everybody's values folded in rank order at the root, None elsewhere."""
+    """Return all values folded in rank order at the root, None elsewhere."""
     leader = layout.mine.leader(root)
     blobs = yield from gather_in_cluster(layout, port, blob, leader)
     if layout.me != leader:
@@ -144,7 +144,7 @@ def reduce_ordered(
 def allreduce_ordered(
     layout: Layout, port: CollectivePort, blob: Blob, merge: Merge
 ) -> Steps[Blob]:
-    """Return everybody's values folded in rank order, the same bytes at every member."""
+    """Return all values folded in rank order, the same bytes at every member."""
     part = layout.mine
     leader = part.members[0]
     blobs = yield from gather_in_cluster(layout, port, blob, leader)
@@ -183,10 +183,7 @@ def _allreduce_leaders(
 def scan_ordered(
     layout: Layout, port: CollectivePort, blob: Blob, merge: Merge, *, exclusive: bool = False
 ) -> Steps[Blob | None]:
-    """Return the values of the ranks up to mine, or before mine, folded in rank order.
-
-    Results go only to clusters that have later ranks. The exclusive scan of rank 0 is None.
-    """
+    """Return the values of the ranks up to this one, or before it, folded in rank order."""
     leader = layout.mine.members[0]
     blobs = yield from gather_in_cluster(layout, port, blob, leader)
     results: list[Blob] = []
@@ -260,7 +257,7 @@ def _prefixes(
     merge: Merge,
     exclusive: bool,
 ) -> list[Blob]:
-    """Return the scan of every member of my cluster."""
+    """Return the scan of every member of this cluster."""
     layout = runs.layout
     values = dict(zip(layout.mine.members, blobs, strict=True))
     ends = {final: value for (_, final), value in before.items()}

@@ -11,22 +11,23 @@ if TYPE_CHECKING:
     from runtime.collectives.port import CollectivePort, Pending
 
 PIECE = 384 << 10
-"""Bytes of a block that go at a time: more than the wire copies, which is done with it at once."""
+"""The bytes of a block that are sent at a time: more than the wire copies, which completes at once.
+"""
 
 UNDER_WAY = 3 << 20
-"""Bytes that a site has on their way to another one, but each of its members one piece at least.
+"""Bytes that a site may have in transit to another one; each member may have one piece in any case.
 
-As many more may be as arrive in time, and as many less again as arrive late.
+It grows by what arrives in time, and shrinks by what arrives late.
 """
 
 IN_TIME, LATE = 1.5, 2.5
 """How many round trips a piece takes that waited for few others on the line, and for too many."""
 
 MOST_PIECES = 64
-"""So many are under way at most: each is looked after again and again."""
+"""The most blocks in transit: each is tested again and again."""
 
 FAR = 1e-3
-"""Seconds of a round trip from which on a line is worth to be waited for."""
+"""Seconds of a round trip from which taking turns on a line is worth it."""
 
 _Sent = TypeVar("_Sent", bound="Pending")
 
@@ -34,9 +35,9 @@ _Sent = TypeVar("_Sent", bound="Pending")
 def pieces(
     block: memoryview, here: ClusterPart, there: ClusterPart, size: int = PIECE
 ) -> list[memoryview]:
-    """Cut what goes from a cluster to another one into what goes at a time, if it leaves the site.
+    """Cut what goes from one cluster to another into pieces, if it leaves the site.
 
-    The last piece is shorter than the others, if need be empty, so that it is known by its size.
+    The last piece is shorter than the others, possibly empty, so that it is recognised by its size.
     """
     if here.site == there.site:
         return [block]
@@ -61,9 +62,9 @@ def receive_whole(
 class SendTurns(Generic[_Sent]):
     """Sends blocks one by one, each as soon as there is room for it.
 
-    A site has `members` that do the same, of which each has its share of the line. What is near, or
-    nobody knows how far, is sent at once, and so is what the wire copies. The driver of this looks
-    after what is `under_way`, and calls `go_on` when some of it may be done.
+    A site has `members` that do the same, each with its share of the line. Blocks to near ranks, or
+    to ranks at an unknown distance, are sent at once, and so is what the wire copies. The driver
+    tests the sends that are `under_way`, and calls `go_on` when some may be done.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class SendTurns(Generic[_Sent]):
         round_trip: Callable[[int], float],
         now: Callable[[], float],
     ) -> None:
-        """Send to each rank its block; `round_trip` tells the seconds to a rank and back, or 0."""
+        """Send each rank its block; `round_trip` returns the seconds to a rank and back, or 0."""
         self._left = deque(blocks)
         self._send = send
         self._round_trip = round_trip
@@ -85,7 +86,7 @@ class SendTurns(Generic[_Sent]):
 
     @property
     def under_way(self) -> list[_Sent]:
-        """All that was sent and may not be done."""
+        """All sends that may not be done."""
         return [sent for sent, *_ in self._under_way]
 
     @property
@@ -95,11 +96,11 @@ class SendTurns(Generic[_Sent]):
 
     @property
     def is_over(self) -> bool:
-        """Whether all blocks were sent, and are done."""
+        """Whether all blocks are sent and done."""
         return not self._left and all(one.done for one in self.under_way)
 
     def go_on(self) -> None:
-        """Forget what is done, and send what there is room for now."""
+        """Forget sends that are done, and send what there is room for now."""
         now = self._now()
         self._forget_done(now)
         taken = sum(size for _, size, *_ in self._under_way)
@@ -117,7 +118,7 @@ class SendTurns(Generic[_Sent]):
             count += not sent.done
 
     def _forget_done(self, now: float) -> None:
-        """Forget what is done, and learn of it how much the line holds."""
+        """Forget sends that are done, and adapt the capacity of the line."""
         left = []
         for one in self._under_way:
             sent, size, begun, trip = one

@@ -1,13 +1,13 @@
-"""Messages between the codes of a deployment: what a rank's program uses.
+"""Messages between the codes of a deployment: the API for a rank's program.
 
     from runtime import coupling
 
     coupling.send(heat, code="atmosphere", rank=0, tag=5)
     wind = coupling.recv(code="atmosphere", rank=0, tag=5)
 
-`coupling.code` is the name of the code that this process is a rank of, `coupling.rank` its number
-among `coupling.size` ranks over all clusters of the code, and `coupling.codes` gives the number of
-ranks of every code. Importing this costs little and starts nothing.
+`coupling.code` is the name of the code of this process, `coupling.rank` its rank among the
+`coupling.size` ranks of the code on all clusters, and `coupling.codes` maps each code to its number
+of ranks. Importing this module is cheap and starts nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runtime.coupling.mailbox import CouplingMailbox, Message
 from runtime.coupling.words import DRIVER
 from runtime.matching import ANY, Wildcard
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, Literal
 
@@ -59,14 +59,14 @@ def send(
 ) -> None:
     """Send a value to a rank of a code; arrays are not copied into the message.
 
-    It returns as soon as the message is on its way, so the value may be changed again. It waits
-    while 8 MiB or more that were sent to that rank have not been received yet, and as long as the
-    code was never started.
+    Returns as soon as the message is on its way; the value may then be changed. Blocks while 8 MiB
+    or more sent to that rank have not been received, and until the code has been started for the
+    first time.
 
     Raises:
-        UnknownCode, NoSuchRank: there is nobody to send to.
-        CodeEnded: who should receive it has ended.
-        NotSendable: it cannot be pickled.
+        UnknownCode, NoSuchRank: the receiver does not exist.
+        CodeEnded: the receiver has ended.
+        NotSendable: the value cannot be pickled.
         TimeoutError: there was no room within `timeout` seconds.
         NotCoupled: this program is not a rank of a deployment.
 
@@ -84,13 +84,13 @@ def recv(
 ) -> Any:
     """Wait for a message and return its value; `receive` also tells where it came from.
 
-    Messages of one rank come in the order in which it sent them.
+    Messages of one rank arrive in the order in which it sent them.
 
     Raises:
-        UnknownCode, NoSuchRank: nobody can send it.
-        CodeEnded: who should send it has ended, and nothing of it is left.
-        NotSendable: it cannot be rebuilt in this process.
-        TimeoutError: it did not come within `timeout` seconds.
+        UnknownCode, NoSuchRank: the sender does not exist.
+        CodeEnded: the sender has ended, and all its messages have been received.
+        NotSendable: the value cannot be unpickled in this process.
+        TimeoutError: no message came within `timeout` seconds.
         NotCoupled: this program is not a rank of a deployment, or its front-end has gone.
 
     >>> wind = coupling.recv(code="atmosphere", tag=5)                # doctest: +SKIP
@@ -120,7 +120,7 @@ def has(
     rank: int | Literal[Wildcard.ANY] = ANY,
     tag: int | Literal[Wildcard.ANY] = ANY,
 ) -> bool:
-    """Tell whether such a message has come and would be received at once."""
+    """Return whether a matching message has arrived and would be received without blocking."""
     return _mailbox().has(code, rank, tag)
 
 

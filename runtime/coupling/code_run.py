@@ -1,4 +1,4 @@
-"""The lives of one code: started, running, stopping, ended, started again. A pure machine."""
+"""The state machine of one code: starting, running, stopping, ended, started again. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.coupling.errors import CodeBusy, CodeNotRunning
 
 
 class CodeState(StrEnum):
-    """Where a code is."""
+    """The state of a code."""
 
     IDLE = "idle"
     """It was never started."""
@@ -26,7 +26,7 @@ _ALIVE = (CodeState.STARTING, CodeState.RUNNING, CodeState.STOPPING)
 
 @dataclass(frozen=True, slots=True)
 class CodeRankEnd:
-    """One rank of a code has ended."""
+    """The end of one rank of a code."""
 
     rank: int
     code: int
@@ -35,7 +35,7 @@ class CodeRankEnd:
 
 @dataclass(slots=True)
 class CodeRun:
-    """One code. `clusters` maps the identifiers of its clusters to their numbers of ranks."""
+    """The current and past runs of one code; `clusters` maps cluster identifiers to rank counts."""
 
     name: str
     clusters: Mapping[str, int]
@@ -43,22 +43,22 @@ class CodeRun:
     life: int = 0
     exit_codes: dict[int, int] = field(default_factory=dict)
     why: str = ""
-    """Why it did not end well, or did not start."""
+    """Why it failed or did not start."""
     has_run: bool = False
-    """Whether its present life has come as far as to run."""
+    """Whether the current run got as far as running."""
     blamed: str = ""
-    """What was the first to end badly in the present life, and how."""
+    """The first failure in the current run, in words."""
     _up: set[str] = field(default_factory=set)
     _open: set[str] = field(default_factory=set)
     _is_settling: bool = False
 
     @property
     def is_alive(self) -> bool:
-        """Whether anything of it may still run."""
+        """Whether any part of it may still run."""
         return self.state in _ALIVE
 
     def begin(self) -> None:
-        """Start; raises CodeBusy if it has not ended."""
+        """Start the code; raises CodeBusy if it has not ended."""
         if self.is_alive:
             raise CodeBusy(
                 f"{self.name} cannot be started, it is {self.state}",
@@ -75,12 +75,12 @@ class CodeRun:
         self._open = set(self.clusters)
 
     def ranks_up(self, cluster: str) -> bool:
-        """Record that the ranks of a cluster are up; tell whether the whole code may go."""
+        """Record that the ranks of a cluster are up; return whether the whole code may run now."""
         self._up.add(cluster)
         return self.state is CodeState.STARTING and self._up == set(self.clusters)
 
     def go(self) -> bool:
-        """Run, if it is starting; tell whether that was so."""
+        """Change from starting to running; return whether it was starting."""
         if self.state is not CodeState.STARTING:
             return False
         self.state = CodeState.RUNNING
@@ -88,13 +88,13 @@ class CodeRun:
         return True
 
     def stop(self) -> None:
-        """Be asked to end; raises CodeNotRunning."""
+        """Record a request to stop; raises CodeNotRunning."""
         if not self.is_alive:
             raise CodeNotRunning(f"{self.name} does not run, it is {self.state}")
         self.state = CodeState.STOPPING
 
     def rank_ended(self, cluster: str, number: int, code: int, why: str) -> CodeRankEnd | None:
-        """Record that a rank has ended; None if that was known."""
+        """Record that a rank has ended; return None if that was already known."""
         rank = self.first_rank(cluster) + number
         if rank in self.exit_codes:
             return None
@@ -104,7 +104,7 @@ class CodeRun:
         return end
 
     def job_ended(self, cluster: str, code: int, why: str) -> list[CodeRankEnd]:
-        """Record that a cluster has ended; return the ranks of which nothing had been heard."""
+        """Record that a cluster has ended; return its ranks that had not reported their end."""
         first = self.first_rank(cluster)
         words = "\n".join(filter(None, (_how(code), why)))
         silent = [
@@ -122,14 +122,14 @@ class CodeRun:
         return [CodeRankEnd(rank, code, words) for rank in silent]
 
     def begins_to_settle(self) -> bool:
-        """Tell, once in a life, that a part of it has failed and others run."""
+        """Return True once per run, when a part of it has failed and others still run."""
         if not self.blamed or self._is_settling or self.state is not CodeState.RUNNING:
             return False
         self._is_settling = True
         return True
 
     def settle(self, life: int, seconds: float) -> bool:
-        """Record that the time is over; tell whether what is left in that life has to be ended."""
+        """Record that the time to settle is over; return whether to kill the rest of the run."""
         if self.life != life or self.state is not CodeState.RUNNING:
             return False
         what = (
@@ -140,11 +140,11 @@ class CodeRun:
         return True
 
     def fail(self, why: str) -> None:
-        """Record that it cannot start; what runs of it has to be ended."""
+        """Record that it cannot start; ranks already running have to be killed."""
         self.why = self.why or why
 
     def lose(self, why: str) -> None:
-        """Record that everything has ended, and that no more is known of it."""
+        """Record that everything has ended because the machine has."""
         if self.is_alive:
             self.state = CodeState.ENDED
             self.why = self.why or why
@@ -154,7 +154,7 @@ class CodeRun:
             self.blamed = f"{who} of {self.name} failed ({why.splitlines()[0]})"
 
     def first_rank(self, cluster: str) -> int:
-        """Return the number in the code of a cluster's rank 0; raises KeyError."""
+        """Return the rank in the code of a cluster's rank 0; raises KeyError."""
         before = 0
         for known, ranks in self.clusters.items():
             if known == cluster:

@@ -1,4 +1,4 @@
-"""The messages of a rank to ranks of other codes, over connections of its own."""
+"""Messages between ranks of different codes, over connections of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.machine.contracts import CONTRACTS, Mail
 from runtime.transport.messages import PLAIN_DATA
 from runtime.wire.errors import PeerLost
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     import socket
     from typing import Any
@@ -28,21 +28,22 @@ if TYPE_CHECKING:
     from runtime.wire import Incoming
 
 REASON_TIMEOUT = 5.0
-"""Seconds for the launcher to say why a rank has ended, of which a connection has told."""
+"""Seconds to wait for the launcher to report the cause when a connection shows that a rank ended.
+"""
 
-_ALIGNED = 64  # bytes; arrays are received where they can be used
+_ALIGNED = 64  # bytes; larger arrays are received in place
 _LENGTH = 8
 
 _log = logger(__name__)
 
 
 class CodeWire:
-    """Sends and receives what `Mail` says, as soon as a rank is connected.
+    """Sends and receives `Mail` over direct connections, as soon as a rank is connected.
 
-    Until then, and where there is no way, messages go over the front-ends and the launcher; the
-    mailbox of the receiver puts all into their order. A thread looks after the connections.
+    Until then, and where there is no route, messages go through the front-ends and the launcher;
+    the receiver's mailbox restores their order. A thread serves the connections.
 
-    What is told of the end of ranks is passed on behind all that they have sent.
+    Notices that a rank has ended are delivered after everything that rank has sent.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class CodeWire:
         self._served = Served()
         self._served.serve(Mail, mailbox)
         self._lock = threading.RLock()
-        """Protects the connections."""
+        """Guards the connections."""
         self._opened: set[int] = set()
         self._news: deque[tuple[set[int], Callable[[], None]]] = deque()
         self._unexplained: dict[int, tuple[float, str]] = {}
@@ -69,10 +70,10 @@ class CodeWire:
         self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
         self._thread.start()
 
-    # -- for the mailbox, which may wait -----------------------------------------------------------
+    # -- for the mailbox, which may block ----------------------------------------------------------
 
     def mail_to(self, name: str) -> Mail | None:
-        """Return what brings messages to a rank, or None if there is no connection to it."""
+        """Return the `Mail` of a connected rank, or None if there is no connection to it."""
         with self._lock:
             index = self._connections.index_of(name)
             if index is None or self._is_closed or self._is_broken:
@@ -84,7 +85,7 @@ class CodeWire:
         return stub(Mail, partial(self._send, index))
 
     def close(self) -> None:
-        """Send what is to be sent, and hang up; a child of this process leaves that to it."""
+        """Flush what is queued and close; after a fork, only the parent process does so."""
         if os.getpid() != self._process:
             return
         with self._lock:
@@ -94,25 +95,25 @@ class CodeWire:
         self._connections.wake()
         self._thread.join()
         if self._is_broken:
-            return  # nothing can be sent any more
+            return  # too late to send anything
         with self._lock:
             self._connections.at_end = self._tell_figures
             self._connections.close()
 
     def _send(self, index: int, _: str, operation: str, args: tuple[Any, ...]) -> None:
-        # A copy, since the caller may change its arrays before the receiver has read them.
+        # Copied, since the caller may change its arrays before the receiver has read them.
         whole = memoryview(b"".join(_packed(operation, args)))
         with self._lock:
-            if index in self._opened:  # else it has ended meanwhile
+            if index in self._opened:  # otherwise it has ended meanwhile
                 self._connections.send(index, b"", [whole])
 
     def _tell_figures(self) -> None:
         self._link.wrapper.references.exchanged(self._link.name, *self._connections.rows())
 
-    # -- from the thread that listens to the front-end, which must not wait ------------------------
+    # -- for the thread that listens to the front-end, which must not block ------------------------
 
     def here(self, report: dict[str, Any]) -> None:
-        """Connect to a rank that listens somewhere."""
+        """Connect to a rank that listens at an address."""
         self._soon(partial(self._meet, report))
 
     def come(self, name: str) -> None:
@@ -120,13 +121,13 @@ class CodeWire:
         self._soon(partial(self._come, name))
 
     def meet(self, front_end: str, token: str) -> None:
-        """Come to a front-end, where another rank waits."""
+        """Connect to a front-end to meet another rank there."""
         self._soon(partial(self._meet_at, front_end, token))
 
     def pass_on(self, call: Callable[[], None], why: str, ended: Iterable[str] = ()) -> None:
-        """Call once all has come that some ranks have sent, and after what was to be called before.
+        """Call back once everything sent by some ranks has arrived, after earlier callbacks.
 
-        Nothing more comes of those that have `ended`.
+        Nothing more arrives from those that have `ended`.
         """
         self._soon(partial(self._pass_on, call, why, tuple(ended)))
 
@@ -143,7 +144,7 @@ class CodeWire:
         index = self._connections.index_of(name)
         if index is not None and self._connections.is_known(index):
             self._connections.watch(index)
-        elif index is not None:  # the launcher tells where it is
+        elif index is not None:  # the launcher sends its address
             peer = self._mailbox.peers.directory.whose(name)
             self._link.coupling.watch(self._link.name, *peer)
 
@@ -160,7 +161,7 @@ class CodeWire:
     def _pass_on(self, call: Callable[[], None], why: str, ended: tuple[str, ...]) -> None:
         found = map(self._connections.index_of, ended)
         indexes = {index for index in found if index is not None}
-        # Also one that has connected and of which nothing has come yet.
+        # Includes ranks that have connected and sent nothing yet.
         waits = {index for index in indexes if self._connections.is_connected(index)}
         waits |= indexes & self._opened
         for index in indexes:
@@ -187,31 +188,31 @@ class CodeWire:
                 try:
                     self._connections.progress()
                     self._tell_unexplained()
-                except Exception as fault:  # nobody may wait for ever
+                except Exception as fault:  # nobody may block for ever
                     _log.exception("messages of other codes cannot be received any more")
                     self._is_broken = True
                     self._mailbox.lose(f"{type(fault).__name__}: {fault}")
                     return
 
     def _tell_unexplained(self) -> None:
-        """Tell of ranks that have gone without a word of the launcher."""
+        """Report ranks whose connection ended without a notice from the launcher."""
         now = time.monotonic()
         for index in [index for index, (at, _) in self._unexplained.items() if at <= now]:
             _, why = self._unexplained.pop(index)
             name = self._connections.name_of(index)
             self._mailbox.rank_ended(*self._mailbox.peers.directory.whose(name), why)
 
-    # -- what connections call back --------------------------------------------------------------
+    # -- callbacks of connections ------------------------------------------------------------------
 
     def arrived(self, incoming: Incoming) -> None:
-        """Take a message."""
+        """Receive a message."""
         self._opened.add(incoming.source)
         incoming.take()
         if incoming.done:
             self.completed(incoming)
 
     def completed(self, incoming: Incoming) -> None:
-        """Pass a message on that is all there."""
+        """Deliver a complete message."""
         assert incoming.payload is not None
         member = self._connections.name_of(incoming.source)
         try:
@@ -219,11 +220,11 @@ class CodeWire:
             if args[:1] != (member,):
                 raise NotServed(f"{operation} is told in the name of another member")
             self._served.call(CONTRACTS[Mail], operation, args)
-        except Exception as fault:  # whatever is wrong with one message, others are heard
+        except Exception as fault:  # a faulty message must not end the connection
             _log.error("what rank %s says is not understood: %s", member, fault)
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Record that nothing more comes of a rank."""
+        """Record that nothing more comes from a rank."""
         if peer in self._opened:
             self._opened.discard(peer)
             at = time.monotonic() + REASON_TIMEOUT
@@ -238,7 +239,7 @@ class CodeWire:
 
 
 def _try(call: Callable[[], None]) -> None:
-    """Call, and go on whatever is wrong with what another member has said."""
+    """Call a function and log its error: a faulty message of a member must not end the thread."""
     try:
         call()
     except Exception as fault:
@@ -246,7 +247,7 @@ def _try(call: Callable[[], None]) -> None:
 
 
 def _packed(operation: str, args: tuple[Any, ...]) -> list[memoryview]:
-    """Return the pieces of a message; large arguments are not copied, and begin aligned."""
+    """Return the pieces of a message; large arguments are not copied, and are aligned."""
     buffers = [one.raw() for one in args if isinstance(one, pickle.PickleBuffer)]
     plain = tuple(one for one in args if not isinstance(one, pickle.PickleBuffer))
     told = pickle.dumps((operation, plain, [len(one) for one in buffers]), protocol=5)
@@ -262,7 +263,7 @@ def _packed(operation: str, args: tuple[Any, ...]) -> list[memoryview]:
 
 
 def _opened(whole: memoryview) -> tuple[str, tuple[Any, ...]]:
-    """Return the operation and the arguments of a message.
+    """Return the operation and arguments of a message.
 
     >>> raw = b"".join(_packed("deliver", ("0:0:0", 7, pickle.PickleBuffer(b"value"))))
     >>> operation, args = _opened(memoryview(raw))

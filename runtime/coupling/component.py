@@ -29,11 +29,10 @@ CODE_TYPE = ComponentType(
 
 
 class WrappedCode:
-    """What the component of a code wraps: the code itself, on the clusters where it runs.
+    """The wrapped object of a code's component: the code itself, on the clusters where it runs.
 
-    Its calls may wait, so each is carried out in a thread of its own while the machine runs. The
-    life-cycle of the component says whether the code can be reached, not whether it runs: that is
-    what `control` is for.
+    Calls may block, so each runs in a thread of its own. The life cycle of the component says
+    whether the code can be reached, not whether it runs; that is what `control` is for.
     """
 
     def __init__(self, codes: Codes, name: str, workers: Workers) -> None:
@@ -44,7 +43,7 @@ class WrappedCode:
         }
 
     def call(self, invocation: Invocation) -> Future[Any]:
-        """Carry out a call, and return the future of its result at once."""
+        """Make a call in a new thread, and return the future of its result."""
         future: Future[Any] = Future(invocation)
         future.set_running_or_notify_cancel()
         operation = getattr(self._operations[invocation.interface], invocation.operation)

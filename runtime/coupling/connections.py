@@ -1,4 +1,4 @@
-"""Connections of a rank to ranks of other codes, and who is where of these."""
+"""The view of one rank on the ranks of other codes: their addresses and connections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.words import LANE, PROBES
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     import socket
     from collections.abc import Sequence
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class CodeConnections(PeerConnections):
-    """What a rank says and hears of ranks of all codes; see `runtime.wire`.
+    """What `runtime.wire` needs to know of the ranks of all codes, as seen by one rank.
 
-    A rank has the same index everywhere, and in all its lives: its place among the ranks of the
-    machine. Where one listens is known once the launcher has told. One that connects before that
-    is known by what it proves.
+    A rank has the same index at all members and in all its incarnations: its position among the
+    ranks of the machine. The address of a listening rank is known once the launcher has sent it. A
+    rank that connects before that is identified by the key it proves to have.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CodeConnections(PeerConnections):
         doors: Sequence[socket.socket],
         found: Found,
     ) -> None:
-        """Answer from now on those who connect to `doors`; `found` is how they find them."""
+        """Accept connections at `doors`; `found` is told how ranks were reached."""
         known = everybody(link, machine)
         self._places = RankDirectory(
             tuple(
@@ -49,7 +49,7 @@ class CodeConnections(PeerConnections):
             )
         )
         me = self._places.index(link.name)
-        assert me is not None  # the launcher has said which code this is a rank of
+        assert me is not None  # the launcher has said which code this rank belongs to
         own = self._places.party(me)
         self._places.put(
             Party(own.name, own.host, *found, incarnation=link.incarnation, cluster=own.cluster)
@@ -57,7 +57,7 @@ class CodeConnections(PeerConnections):
         connector: CountingConnector = DirectConnector(me, self._places, link.credentials)
         if known.front_ends:
             from runtime.wire.dialling.routed import (
-                RoutedConnector,  # only where some cannot be dialled
+                RoutedConnector,  # only if some ranks cannot be dialled
             )
 
             connector = RoutedConnector(
@@ -89,16 +89,16 @@ class CodeConnections(PeerConnections):
         return self._places.index(name)
 
     def is_known(self, peer: int) -> bool:
-        """Tell whether it is known where a rank listens."""
+        """Return whether the address of a rank is known."""
         return bool(self._places.party(peer).addresses)
 
     def learn(self, report: dict[str, Any]) -> None:
-        """Record where a rank listens."""
+        """Record the address of a rank."""
         machine, addresses = report["doors"]
         self._know(report["rank"], report["incarnation"], report["host"], machine, addresses)
 
     def rows(self) -> tuple[list[Any], dict[str, int]]:
-        """Return what was sent to which cluster, and how others were found."""
+        """Return the traffic per cluster, and how ranks were reached."""
         traffic = self.traffic()
         return self.references.rows(traffic, self._places), self.references.figures(traffic)
 

@@ -1,4 +1,4 @@
-"""What can be done with a code from Python: the two interfaces of its component."""
+"""The interfaces of a code's component: `control` and `messages`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.matching import ANY, Wildcard
 
 @dataclass(frozen=True, slots=True)
 class CodeStatus:
-    """How a code is: `life` counts its starts, `why` says why it did not end well."""
+    """The state of a code: `life` counts its starts, `why` says why it failed."""
 
     name: str
     state: CodeState
@@ -25,7 +25,7 @@ class CodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class OutputLine:
-    """One line that a rank wrote; `rank` is None where its `mpiexec` speaks."""
+    """One line of output; `rank` is None for a line of `mpiexec` itself."""
 
     rank: int | None
     stream: str
@@ -36,25 +36,25 @@ class CodeControl(Protocol):
     """The interface `control` of a code."""
 
     def start(self) -> None:
-        """Start it on all its ranks, and return when it runs.
+        """Start the code on all its ranks, and return when it runs.
 
-        Raises CodeBusy if it has not ended, CodeNotStarted if it cannot start.
+        Raises CodeBusy if the code has not ended, CodeNotStarted if it cannot start.
         """
         ...
 
     def stop(self, grace: float = 2.0) -> None:
-        """Ask all ranks to end with SIGTERM, end at once what is left after `grace` seconds.
+        """Send SIGTERM to all ranks, and kill those left after `grace` seconds.
 
         Returns when the code has ended; raises CodeNotRunning.
         """
         ...
 
     def kill(self) -> None:
-        """End it at once, and return when it has ended; raises CodeNotRunning."""
+        """Kill the code, and return when it has ended; raises CodeNotRunning."""
         ...
 
     def status(self) -> CodeStatus:
-        """Return how it is."""
+        """Return the state of the code."""
         ...
 
     def exit_codes(self) -> dict[int, int]:
@@ -62,16 +62,16 @@ class CodeControl(Protocol):
         ...
 
     def output(self) -> list[OutputLine]:
-        """Return the last lines it wrote, at most 10,000, of all its lives."""
+        """Return the last lines of output, at most 10,000, over all runs of the code."""
         ...
 
     def wait(self, timeout: float | None = None) -> dict[int, int]:
-        """Return the exit codes once it has ended; raises CodeNotRunning, TimeoutError."""
+        """Return the exit codes once the code has ended; raises CodeNotRunning, TimeoutError."""
         ...
 
 
 class CodeMessages(Protocol):
-    """The interface `messages` of a code: to its ranks and from them."""
+    """The interface `messages` of a code: exchanges messages with its ranks."""
 
     def send(self, value: Any, rank: int = 0, tag: int = 0, timeout: float | None = None) -> None:
         """Send a value to a rank; raises as `coupling.send` does."""
@@ -83,7 +83,7 @@ class CodeMessages(Protocol):
         tag: int | Literal[Wildcard.ANY] = ANY,
         timeout: float | None = None,
     ) -> Any:
-        """Wait for a message of a rank and return its value; raises as `coupling.recv` does."""
+        """Wait for a message from a rank and return its value; raises as `coupling.recv` does."""
         ...
 
     def receive(
@@ -92,5 +92,5 @@ class CodeMessages(Protocol):
         tag: int | Literal[Wildcard.ANY] = ANY,
         timeout: float | None = None,
     ) -> Message:
-        """Wait for a message of a rank and return it with its rank and tag."""
+        """Wait for a message from a rank and return it with its rank and tag."""
         ...

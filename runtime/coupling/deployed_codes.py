@@ -1,4 +1,4 @@
-"""The codes of a running machine: follows their lives, and starts and ends them one by one."""
+"""The codes of a running machine: tracks their runs, and starts and ends them one by one."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ from runtime.machine.contracts import ClusterControl, ClusterViews
 from runtime.membership.whereabouts import Report, report
 
 KEPT_LINES = 10_000
-"""How many of a code's last lines can be asked for."""
+"""How many of a code's last lines of output are kept."""
 
 ControlOf = Callable[[str], ClusterControl]
-"""Returns the control of the front-end of a cluster."""
+"""Returns the control interface of a cluster's front-end."""
 
 ViewsOf = Callable[[str], ClusterViews]
-"""Returns the views of the front-end of a cluster."""
+"""Returns the views of a cluster's front-end."""
 
 Later = Callable[[float, Callable[[], None]], object]
-"""Calls something after so many seconds, without waiting."""
+"""Schedules a call after a number of seconds, without blocking."""
 
 
 class Codes:
     """All codes of a plan.
 
-    With `steered`, a program drives the machine: the output is kept, and ranks can exchange
-    messages with it. A code of which a rank has ended badly is ended after so many seconds to
-    `settle`: what is left of it may wait for that rank for ever. With `idle`, codes are started by
-    the program alone.
+    With `steered`, a program drives the machine: output is kept, and ranks can exchange messages
+    with that program. A code with a failed rank is killed after `settle` seconds, since its other
+    ranks may wait for that rank for ever. With `idle`, only the program starts codes.
     """
 
     def __init__(
@@ -85,20 +84,20 @@ class Codes:
         return tuple(self._runs)
 
     def incarnation(self, cluster: str) -> int:
-        """Return how often the ranks of a cluster were started until now."""
+        """Return how often the ranks of a cluster have been started."""
         run = self._by_cluster.get(cluster)
         return 1 if run is None else run.life
 
     # -- from the engine's thread ------------------------------------------------------------------
 
     def connect(self, control: ControlOf, views: ViewsOf, later: Later) -> None:
-        """Reach the front-ends, and have a clock."""
+        """Connect to the front-ends, and set the clock."""
         self._control = control
         self._views = views
         self._later = later
 
     def go(self) -> None:
-        """Record that the application is about to run, so that ranks that join find it so."""
+        """Record that the application is about to run; ranks that join then see codes running."""
         with self._changed:
             begun = [run for run in self._runs.values() if run.go()]
             self._changed.notify_all()
@@ -106,19 +105,19 @@ class Codes:
             self.hub.began(run.name, run.life)
 
     def open(self) -> None:
-        """Record that the application was told to run: from now on codes are started one by one."""
+        """Record that the application runs: from now on codes are started one by one."""
         with self._changed:
             self._is_open = True
             self._changed.notify_all()
 
     def written(self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]]) -> None:
-        """Keep what the ranks of a cluster have written."""
+        """Keep the output of the ranks of a cluster."""
         run = self._by_cluster.get(cluster)
         if run is not None:
             self._keep(run, cluster, batch)
 
     def rank_ready(self, rank: str, facts: Mapping[str, Any]) -> None:
-        """Record where a rank is."""
+        """Record the address of a rank."""
         self._here[rank] = report(rank, facts)
 
     def ranks_up(self, cluster: str) -> None:
@@ -146,7 +145,7 @@ class Codes:
             self._failed(run, why)
 
     def end(self, why: str) -> None:
-        """Record that the machine has ended, and everything with it."""
+        """Record that the machine has ended, and all codes with it."""
         with self._changed:
             self._over = why
             for run in self._runs.values():
@@ -171,7 +170,7 @@ class Codes:
         with self._changed:
             # Until the machine runs, the engine decides when the application may go.
             goes = run.ranks_up(cluster) and self._is_open and run.go()
-            if goes:  # all have to know before one who waits for the start can tell them to go on
+            if goes:  # everybody has to know before a caller that waits for the start can proceed
                 self.hub.began(run.name, run.life)
                 self._tell_where(run)
                 for control in self._controls(run):
@@ -179,7 +178,7 @@ class Codes:
             self._changed.notify_all()
 
     def _tell_where(self, run: CodeRun) -> None:
-        """Let all front-ends know where the ranks of a code are in its present life."""
+        """Send all front-ends the addresses of the ranks in the current run of a code."""
         reports = [
             self._here[f"{cluster}:{rank}"]
             for cluster, ranks in run.clusters.items()
@@ -199,7 +198,8 @@ class Codes:
             failed = run.state is CodeState.STARTING and self._is_open
             silent = run.job_ended(cluster, code, why)
             self._let_it_settle(run)
-            # As with a start, all have to know before one who waits for the end goes on.
+            # As with a start, everybody has to know before a caller that waits for the end
+            # proceeds.
             self._tell_ends(run, silent)
             if run.state is CodeState.ENDED:
                 words = run.why or "its program ended, with exit code 0 on all ranks"
@@ -209,7 +209,7 @@ class Codes:
             self._changed.notify_all()
 
     def _let_it_settle(self, run: CodeRun) -> None:
-        """Give what is left of a code some time to end, once a part of it has ended badly."""
+        """Give the rest of a code some time to end, once a part of it has failed."""
         if self.is_steered and run.begins_to_settle():
             self._later(self._settle, partial(self._end_the_rest, run, run.life))
 
@@ -235,7 +235,7 @@ class Codes:
         for control in self._controls(run):
             control.kill_ranks()
 
-    # -- for the program that drives -------------------------------------------------------------
+    # -- for the steering program ------------------------------------------------------------------
 
     def start(self, name: str) -> None:
         """Start a code and return when it runs; raises CodeBusy, CodeNotStarted."""
@@ -256,15 +256,15 @@ class Codes:
             )
 
     def stop(self, name: str, grace: float) -> None:
-        """Ask a code to end, and return when it has; raises CodeNotRunning."""
+        """Ask a code to end, and return when it has ended; raises CodeNotRunning."""
         self._end(name, lambda control: control.stop_ranks(grace))
 
     def kill(self, name: str) -> None:
-        """End a code at once; raises CodeNotRunning."""
+        """Kill a code; raises CodeNotRunning."""
         self._end(name, lambda control: control.kill_ranks())
 
     def status(self, name: str) -> CodeStatus:
-        """Return how a code is."""
+        """Return the state of a code."""
         run = self._run(name)
         with self._changed:
             ranks = sum(run.clusters.values())
@@ -272,7 +272,7 @@ class Codes:
             return CodeStatus(name, run.state, ranks, run.life, codes, run.why)
 
     def output(self, name: str) -> list[OutputLine]:
-        """Return the last lines of a code."""
+        """Return the last lines of output of a code."""
         self._run(name)
         with self._changed:
             return list(self._lines[name])
@@ -289,13 +289,13 @@ class Codes:
             return dict(sorted(run.exit_codes.items()))
 
     def check(self, name: str) -> None:
-        """Refuse a name that no code has; raises UnknownCode."""
+        """Raise UnknownCode if no code has that name."""
         self._run(name)
 
     def _end(self, name: str, end: Callable[[ClusterControl], None]) -> None:
         run = self._run(name)
         with self._changed:
-            # All codes start together at first: one that does not come ends the whole machine.
+            # All codes start together at first, and one that fails to start ends the whole machine.
             self._changed.wait_for(lambda: self._is_open or self._over)
             run.stop()
             life = run.life
@@ -319,5 +319,5 @@ class Codes:
 
 
 def _nobody(*_: object) -> Any:
-    """Reach nobody: the machine has not begun."""
+    """Raise: the machine has not started."""
     raise NotCoupled("the machine has not begun")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.words import DRIVER, DRIVER_PATH, rank_path
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -37,7 +37,7 @@ class CodeDirectory:
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The names of the codes that are deployed, without the driver."""
+        """The names of the deployed codes, without the driver."""
         return tuple(self._clusters)
 
     def clusters(self, code: str) -> tuple[tuple[str, int], ...]:
@@ -50,7 +50,7 @@ class CodeDirectory:
         return DRIVER_PATH if member == DRIVER else rank_path(member)
 
     def check(self, code: str, rank: int | None = None) -> None:
-        """Refuse what is not there; raises UnknownCode, NoSuchRank."""
+        """Check that a code and a rank exist; raises UnknownCode, NoSuchRank."""
         if code not in self.sizes:
             raise self._unknown(code)
         if rank is not None and not 0 <= rank < self.sizes[code]:
@@ -62,7 +62,7 @@ class CodeDirectory:
             )
 
     def path(self, code: str, rank: int) -> str:
-        """Return where messages for a rank go; raises UnknownCode, NoSuchRank."""
+        """Return the message path of a rank; raises UnknownCode, NoSuchRank."""
         self.check(code, rank)
         if code == DRIVER:
             return DRIVER_PATH
@@ -91,7 +91,7 @@ class CodeDirectory:
                 "no Python program drives this run",
                 cure="Deploy it with Machine(plan, steered=True) instead of gcm-deploy",
             )
-        from gcm.suggestion import did_you_mean  # only when something is wrong: it takes a while
+        from gcm.suggestion import did_you_mean  # imported here: slow, and needed for errors only
 
         return UnknownCode(
             f"there is no code {code!r} in this deployment",

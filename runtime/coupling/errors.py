@@ -1,4 +1,4 @@
-"""What can go wrong between coupled codes; every error names the code it is about."""
+"""Errors of coupled codes; each names the code concerned."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from runtime.errors import GridError
 
 
 class CouplingError(GridError):
-    """The root of what this package raises."""
+    """The root of the errors of this package."""
 
 
 class NotCoupled(CouplingError):
@@ -18,13 +18,13 @@ class UnknownCode(CouplingError):
 
 
 class NoSuchRank(CouplingError):
-    """The code has no rank of that number."""
+    """The code has no rank with that number."""
 
 
 class CodeEnded(CouplingError):
-    """The code, or the rank of it that a message is awaited from or sent to, has ended.
+    """The code, or the rank of it to receive from or send to, has ended.
 
-    `code` and `rank` tell which; `rank` is None when it is the whole code.
+    `code` and `rank` name it; `rank` is None for the whole code.
     """
 
     def __init__(self, what: str, *, code: str, rank: int | None, cause: str = "") -> None:
@@ -34,12 +34,12 @@ class CodeEnded(CouplingError):
 
 
 class CodeBusy(CouplingError):
-    """The code cannot be started, since it has not ended."""
+    """The code cannot be started because it has not ended."""
 
 
 class CodeNotRunning(CouplingError):
-    """The code cannot be stopped, since it does not run."""
+    """The code cannot be stopped because it does not run."""
 
 
 class CodeNotStarted(CouplingError):
-    """The code was asked to start and could not."""
+    """The code failed to start."""

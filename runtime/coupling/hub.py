@@ -1,4 +1,4 @@
-"""The launcher's part of coupling: tells participants who runs and who has ended."""
+"""The launcher's part of coupling: tells participants which codes and ranks run and have ended."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from runtime.machine.paths import COUPLING, RANKS
 from runtime.membership.whereabouts import Report
 
 NewsTo = Callable[[str], CouplingNews]
-"""Returns what tells a rank about codes; it never waits."""
+"""Returns the news interface of a rank; calling it does not block."""
 
 TellFrontEnds = Callable[[Report], None]
-"""Tells all front-ends where a rank listens for those of other codes; it never waits."""
+"""Sends all front-ends the address at which a rank accepts other codes; does not block."""
 
 MailTo = Callable[[str], Mail]
-"""Returns what brings messages to a path; it may wait for room."""
+"""Returns the `Mail` of a path; calling it may block until there is room."""
 
 
 class Hub:
-    """Knows who takes part. Ranks join when they first use coupling, so that others cost nothing.
+    """Keeps the list of participants. Ranks join when they first use coupling; others cost nothing.
 
-    Everybody who joined is told when a code begins and ends. Where a single rank listens, and its
-    end, is told to those only who asked for it, since they exchange messages with it.
+    Participants are told when a code starts and ends. The address and the end of a single rank are
+    sent only to those that exchange messages with it.
 
     A code that had ended before another one was started counts for that one as not started yet, so
-    that several codes can be started again one after the other.
+    that several codes can be restarted one after the other.
     """
 
     def __init__(self, directory: CodeDirectory, machine: bytes = b"") -> None:
@@ -72,19 +72,19 @@ class Hub:
         return self._driver
 
     def connect(self, news_to: NewsTo, mail_to: MailTo, tell_front_ends: TellFrontEnds) -> None:
-        """Reach the ranks and front-ends; what was said first arrives first."""
+        """Connect to ranks and front-ends; what was queued first is sent first."""
         self._news_to, self._mail_to = news_to, mail_to
         self._tell_front_ends = tell_front_ends
 
-    # -- from the connections, which must not wait ----------------------------------------------
+    # -- from the connections, which must not block ------------------------------------------------
 
     def hear(
         self, sender: str, path: str, interface: str, operation: str, args: tuple[Any, ...]
     ) -> None:
-        """Take what a rank sends to the launcher, or to the driver.
+        """Handle a call of a rank to the launcher, or to the driver.
 
         Raises:
-            NotServed: there is no such operation, or it is called in the name of somebody else.
+            NotServed: there is no such operation, or the caller's name is not its own.
         """
         if args[:1] != (sender,):
             raise NotServed(f"{interface}.{operation} is told in the name of another member")
@@ -93,10 +93,11 @@ class Hub:
     def attach(
         self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
     ) -> None:
-        """Let a rank take part, and tell it who runs."""
+        """Add a rank to the participants, and tell it which codes run."""
         code, rank = self.directory.whose(member)
         report = {"rank": member, "incarnation": incarnation, "host": host, "doors": doors}
-        # Front-ends know it before the rank does, and before anybody asks them to forward to it.
+        # Front-ends must know it before the rank does, and before anybody asks them to forward to
+        # it.
         self._tell_front_ends(report)
         with self._lock:
             self._joined.add(member)
@@ -108,7 +109,7 @@ class Hub:
         news.welcome((code, rank), life, self.directory.plain, states, self._machine)
 
     def listens(self, member: str) -> None:
-        """Let those know who asked that a rank answers others."""
+        """Tell the ranks that asked where a rank accepts connections."""
         with self._lock:
             self._listening.add(member)
             report = self._reports[member]
@@ -122,7 +123,7 @@ class Hub:
         return (0, None) if why is not None and ended_before else (life, why)
 
     def watch(self, member: str, code: str, rank: int) -> None:
-        """Tell a member where a rank listens, and when it ends, or that it has ended."""
+        """Tell a member the address of a rank, and when it ends or that it has ended."""
         name = self.directory.path(code, rank).removeprefix(RANKS)
         with self._lock:
             why = self._ended_ranks.get((code, rank))
@@ -137,7 +138,7 @@ class Hub:
     # -- from the engine -------------------------------------------------------------------------
 
     def began(self, code: str, life: int) -> None:
-        """Tell that a code runs."""
+        """Tell all participants that a code runs."""
         with self._lock:
             self._states[code] = (life, None)
             self._events += 1
@@ -147,7 +148,7 @@ class Hub:
             news.began(code, life)
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Tell that a rank has ended to those who asked."""
+        """Tell those that asked that a rank has ended."""
         with self._lock:
             self._ended_ranks[code, rank] = why
             watchers = self._watchers.pop((code, rank), set())
@@ -155,7 +156,7 @@ class Hub:
             news.rank_ended(code, rank, why)
 
     def ended(self, code: str, why: str) -> None:
-        """Tell that all of a code has ended."""
+        """Tell all participants that a code has ended."""
         with self._lock:
             life, _ = self._states[code]
             self._states[code] = (life, why)
@@ -174,7 +175,7 @@ class Hub:
             news.ended(code, why)
 
     def lose(self, why: str) -> None:
-        """Let nobody wait any longer: the machine has ended."""
+        """Wake up everybody who waits: the machine has ended."""
         if self._driver is not None:
             self._driver.lose(why)
 
@@ -184,7 +185,8 @@ class Hub:
         return self._mail_to(path)
 
     def _all(self, members: set[str]) -> list[CouplingNews | CouplingMailbox]:
-        # The driver last: hearing it, the program there may send to those who then know it too.
+        # The driver is told last: the program may react by sending to ranks, which must know by
+        # then.
         return [self._news_of(one) for one in sorted(members, key=lambda one: (one == DRIVER, one))]
 
     def _news_of(self, member: str) -> CouplingNews | CouplingMailbox:
@@ -192,7 +194,7 @@ class Hub:
 
 
 class _Nobody:
-    """Has every operation, and nobody to call: the machine has not begun."""
+    """Accepts every operation and does nothing: the machine has not started."""
 
     def __getattr__(self, operation: str) -> Callable[..., None]:
         return lambda *_: None

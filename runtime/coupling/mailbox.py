@@ -1,4 +1,4 @@
-"""A participant's mailbox: what it sends and receives, and how it waits."""
+"""The mailbox of a participant: sending, receiving and waiting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted, weight
 from runtime.transport.messages import PLAIN
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from runtime.matching.envelope import AnyOr
 
 MOST_APART = 1000
-"""A value with more large buffers is pickled as a whole: a frame has no room for so many parts."""
+"""A value with more large buffers is pickled as a whole, since the parts of a frame are limited."""
 
 PATIENCE = 30.0
-"""After how many seconds a wait says what it waits for."""
+"""Seconds after which a wait reports what it waits for."""
 
 
 class Message:
-    """What was received: the value, and the code, rank and tag it came with."""
+    """A received message: the value, with the code, rank and tag of its sender."""
 
     __slots__ = ("code", "rank", "tag", "value")
 
@@ -46,9 +46,9 @@ class CouplingMailbox:
     """Sends and receives for one rank, or for the program that drives the machine.
 
     `member` is what others call this participant. `coupling` is told which ranks it deals with;
-    `mail_to` returns what brings messages to a path. Both may wait for the connection. The
-    operations of `Mail`, those of `CouplingNews` and `lose` may be called from a thread that must
-    not wait; all else is for the program.
+    `mail_to` returns the `Mail` of a path. Both may block on the connection. The operations of
+    `Mail` and `CouplingNews` and `lose` may be called from a thread that must not block; all else
+    is for the program.
     """
 
     def __init__(
@@ -76,13 +76,13 @@ class CouplingMailbox:
     def send(
         self, value: Any, code: str, rank: int, tag: int, timeout: float | None = None
     ) -> None:
-        """Send a value; wait only while too much of what was sent before has not been received.
+        """Send a value; block only while too much of what was sent before has not been received.
 
         Raises:
-            UnknownCode, NoSuchRank: there is nobody to send to.
-            CodeEnded: who should receive it has ended.
+            UnknownCode, NoSuchRank: the receiver does not exist.
+            CodeEnded: the receiver has ended.
             NotCoupled: nothing can be sent any more.
-            NotSendable: it cannot be pickled.
+            NotSendable: the value cannot be pickled.
             TimeoutError: there was no room within `timeout` seconds.
         """
         peer, path = (code, rank), self.peers.directory.path(code, rank)
@@ -105,7 +105,7 @@ class CouplingMailbox:
             )
             self.peers.window(peer).sent(heavy)
             to, number = self.peers.life_of(code), self.peers.next_number(peer)
-        # Large parts are not copied; what receives them need not open anything but plain bytes.
+        # Large parts are not copied; the receiver accepts nothing but plain bytes.
         whole = [pickle.PickleBuffer(part) for part in parts]
         self._mail_to(path).deliver(self._member, self.peers.life, to, number, tag, *whole)
 
@@ -119,11 +119,11 @@ class CouplingMailbox:
         """Wait for a message and return it.
 
         Raises:
-            UnknownCode, NoSuchRank: nobody can send it.
-            CodeEnded: who should send it has ended, and nothing of it is left.
-            NotCoupled: nothing can come any more.
-            NotSendable: it cannot be rebuilt in this process.
-            TimeoutError: it did not come within `timeout` seconds.
+            UnknownCode, NoSuchRank: the sender does not exist.
+            CodeEnded: the sender has ended, and all its messages have been received.
+            NotCoupled: this process can receive nothing any more.
+            NotSendable: the value cannot be unpickled in this process.
+            TimeoutError: no message came within `timeout` seconds.
         """
         if code is not ANY:
             self.peers.directory.check(code, None if rank is ANY else rank)
@@ -149,14 +149,14 @@ class CouplingMailbox:
         return _opened(asked)
 
     def has(self, code: str | AnyOr, rank: int | AnyOr = ANY, tag: int | AnyOr = ANY) -> bool:
-        """Tell whether such a message has come and would be received at once."""
+        """Return whether a matching message has arrived and would be received without blocking."""
         with self._changed:
             return self._matcher.find(Pattern(code, rank, tag)) is not None
 
-    # -- what comes --------------------------------------------------------------------------------
+    # -- incoming ----------------------------------------------------------------------------------
 
     def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
-        """Take a message, unless it is of a life that has ended, or for one."""
+        """Accept a message, unless it is from or for an incarnation that has ended."""
         code, rank = self.peers.directory.whose(member)
         with self._changed:
             if to != self.peers.life or self.peers.is_past(code, life):
@@ -166,7 +166,7 @@ class CouplingMailbox:
             self._changed.notify_all()
 
     def taken(self, member: str, life: int, weight: int) -> None:
-        """Record that a peer has received something."""
+        """Record that a peer has received messages."""
         self._learn(lambda peers: peers.taken(*peers.directory.whose(member), life, weight))
 
     def began(self, code: str, life: int) -> None:
@@ -182,7 +182,7 @@ class CouplingMailbox:
         self._learn(lambda peers: peers.rank_ended(code, rank, why))
 
     def lose(self, why: str) -> None:
-        """Record that nothing more can come or go."""
+        """Record that nothing can be sent or received any more."""
         with self._changed:
             self._lost = why
             self._changed.notify_all()
@@ -195,7 +195,7 @@ class CouplingMailbox:
             self._changed.notify_all()
 
     def _watch(self, code: str, rank: int) -> None:
-        """Ask once to be told when a rank ends. Without the lock, because posting may wait."""
+        """Ask once to be told when a rank ends. Without the lock, because posting may block."""
         with self._changed:
             is_first = self.peers.first_contact(code, rank)
         if is_first:
@@ -208,7 +208,7 @@ class CouplingMailbox:
         doing: str,
         timeout: float | None,
     ) -> None:
-        """Sleep until `is_done`, with the lock held; raise what makes that pointless."""
+        """Sleep until `is_done`, with the lock held; raise if that can no longer happen."""
         begun = time.monotonic()
         said = False
         while not is_done():
@@ -228,7 +228,7 @@ class CouplingMailbox:
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
 
     def _count(self, asked: Posted) -> tuple[str, int, int, int]:
-        """Count a message as taken; return its sender, and how much to tell it now, or 0."""
+        """Count a message as received; return its sender and how much to acknowledge now, or 0."""
         assert asked.envelope is not None
         code, rank, _ = asked.envelope
         life, parts = asked.message
@@ -243,7 +243,7 @@ def _opened(asked: Posted) -> Message:
     code, rank, tag = asked.envelope
     try:
         value = PLAIN.load(asked.message[1])
-    except Exception as error:  # whatever a class does when it is rebuilt
+    except Exception as error:  # a user's class may raise anything when it is unpickled
         raise NotSendable(
             f"cannot be rebuilt in this process: {type(error).__name__}: {error}",
             place=f"a message with tag {tag} from rank {rank} of {code}",

@@ -1,4 +1,4 @@
-"""What one participant knows of the others: who runs, who has ended and why. Pure."""
+"""What one participant knows of the others: which codes run, which have ended and why. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from runtime.coupling.errors import CodeEnded
 from runtime.coupling.words import DRIVER
 from runtime.matching import ANY, Debt, Pattern, Window
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -16,7 +16,7 @@ Peer = tuple[str, int]
 
 
 class Order:
-    """What one rank sent to another, put into the order of its numbers.
+    """Messages from one rank to another, put into the order of their numbers.
 
     >>> order = Order()
     >>> order.arrived(1, "b"), order.arrived(0, "a"), order.arrived(2, "c")
@@ -30,8 +30,8 @@ class Order:
         self._early: dict[int, object] = {}
 
     def arrived(self, number: int, message: object) -> list[Any]:
-        """Take in a message; return all whose turn it is now."""
-        if number < self._next:  # no number comes twice but of a rank that was started again
+        """Add a message; return all that are now in order."""
+        if number < self._next:  # numbers repeat only when a rank was restarted
             self._next = 0
             self._early.clear()
         self._early[number] = message
@@ -45,8 +45,8 @@ class Order:
 class Peers:
     """The codes of a deployment as `me` sees them.
 
-    A code has lives: it can be started again after it has ended. Life 0 means that it was never
-    started.
+    Incarnations of a code count from 1: it can be started again after it has ended. 0 means that it
+    was never started.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Peers:
         directory: CodeDirectory,
         states: Mapping[str, tuple[int, str | None]],
     ) -> None:
-        """`states` gives for each code its life, and why that ended or None if it has not."""
+        """`states` gives for each code its incarnation, and why that ended, None if it has not."""
         self.me = me
         self.life = life
         self.directory = directory
@@ -69,10 +69,10 @@ class Peers:
         self._sent: dict[Peer, int] = {}
         self._orders: dict[tuple[str, int, int], Order] = {}
 
-    # -- what is heard -----------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def began(self, code: str, life: int) -> None:
-        """Record that a code was started; what was known of its life before does not count."""
+        """Record that a code was started; what was known of its previous incarnation is dropped."""
         if life <= self._lives.get(code, 0) and code not in self._ended:
             return
         self._lives[code] = life
@@ -83,7 +83,7 @@ class Peers:
         }
         self._windows = {peer: one for peer, one in self._windows.items() if peer[0] != code}
         self._sent = {peer: one for peer, one in self._sent.items() if peer[0] != code}
-        # Messages of the new life may have come before the word that it has begun.
+        # Messages of the new incarnation may arrive before the notice that it has begun.
         self._debts = {
             key: one for key, one in self._debts.items() if key[0] != code or key[2] >= life
         }
@@ -92,7 +92,7 @@ class Peers:
         }
 
     def ended(self, code: str, why: str) -> None:
-        """Record that all of a code has ended."""
+        """Record that a whole code has ended."""
         self._ended[code] = why
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
@@ -100,51 +100,51 @@ class Peers:
         self._ended_ranks[code, rank] = why
 
     def taken(self, code: str, rank: int, life: int, weight: int) -> None:
-        """Record that a receiver took messages that a life of this participant sent."""
+        """Record that a receiver took messages that an incarnation of this participant sent."""
         if life == self.life:
             self.window((code, rank)).taken(weight)
 
-    # -- what follows ------------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------------
 
     def first_contact(self, code: str, rank: int) -> bool:
-        """Tell whether it has to be asked when this rank ends; true only once."""
+        """Return whether to ask for a notice of this rank's end; true only once."""
         if code == DRIVER or (code, rank) in self._watched:
             return False
         self._watched.add((code, rank))
         return True
 
     def window(self, peer: Peer) -> Window:
-        """Return how much is on its way to a rank."""
+        """Return the window of a rank."""
         return self._windows.setdefault(peer, Window())
 
     def debt(self, code: str, rank: int, life: int, weight: int) -> int:
-        """Count a message that was taken; return how much to tell its sender now, or 0."""
+        """Count a received message; return how much to acknowledge to its sender now, or 0."""
         return self._debts.setdefault((code, rank, life), Debt()).take(weight)
 
     def next_number(self, peer: Peer) -> int:
-        """Return the number of the next message to a rank, in the present life of its code."""
+        """Return the number of the next message to a rank in its code's current incarnation."""
         number = self._sent.get(peer, 0)
         self._sent[peer] = number + 1
         return number
 
     def in_order(self, code: str, rank: int, life: int, number: int, message: object) -> list[Any]:
-        """Take in a message of a rank; return all whose turn it is now."""
+        """Add a message of a rank; return all that are now in order."""
         return self._orders.setdefault((code, rank, life), Order()).arrived(number, message)
 
     def life_of(self, code: str) -> int:
-        """Return the present life of a code."""
+        """Return the current incarnation of a code."""
         return self._lives.get(code, 0)
 
     def is_past(self, code: str, life: int) -> bool:
-        """Tell whether a life of a code was followed by another one."""
+        """Return whether an incarnation of a code was followed by another one."""
         return life < self._lives.get(code, 0)
 
     def has_begun(self, code: str) -> bool:
-        """Tell whether a code was started."""
+        """Return whether a code was ever started."""
         return self._lives.get(code, 0) > 0
 
     def fault_of(self, code: str, rank: int | None, doing: str) -> CodeEnded | None:
-        """Return why `doing` something with a code, or one rank of it, is in vain."""
+        """Return why `doing` something with a code, or one rank of it, would wait for ever."""
         if rank is not None and (code, rank) in self._ended_ranks:
             what = f"rank {rank} of {code} has ended while {doing}"
             return CodeEnded(what, code=code, rank=rank, cause=self._ended_ranks[code, rank])
@@ -154,7 +154,7 @@ class Peers:
         return None
 
     def fault_of_pattern(self, pattern: Pattern, doing: str) -> CodeEnded | None:
-        """Return why waiting for a message is in vain, None as long as it may come."""
+        """Return why waiting for a message would be in vain, None as long as it may come."""
         if pattern.code is not ANY:
             rank = None if pattern.rank is ANY else pattern.rank
             return self.fault_of(pattern.code, rank, doing)

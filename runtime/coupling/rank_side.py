@@ -1,4 +1,4 @@
-"""The mailbox of the rank that this process is: opened when the program first uses it."""
+"""The mailbox of the rank in this process, opened on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.coupling.peers import Peers
 from runtime.coupling.words import identifier_of
 from runtime.machine.contracts import Mail
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -27,9 +27,9 @@ PATIENCE = 30.0
 
 
 class RankSide:
-    """Joins the coupling over the connection to the front-end; what comes is for its mailbox.
+    """Joins the coupling over the connection to the front-end, and delivers to the mailbox.
 
-    Messages go over connections to other ranks, as far as there are some.
+    Messages go over direct connections to other ranks where there are any.
     """
 
     def __init__(self, link: RankLink) -> None:
@@ -71,7 +71,7 @@ class RankSide:
         states: dict[str, Any],
         machine: bytes,
     ) -> None:
-        """Open the mailbox, and connections to the ranks of other codes."""
+        """Open the mailbox, and connections to ranks of other codes."""
         link = self._link
         peers = Peers(me, life, CodeDirectory(*directory), states)
         mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to)
@@ -103,11 +103,11 @@ class RankSide:
             self._wire.meet(front_end, token)
 
     def began(self, code: str, life: int) -> None:
-        """Pass it on."""
+        """Deliver at once."""
         self._tell(lambda mailbox: mailbox.began(code, life))
 
     def ended(self, code: str, why: str) -> None:
-        """Pass it on behind all that the code has sent."""
+        """Deliver after everything that the code has sent."""
 
         def names(directory: CodeDirectory) -> list[str]:
             clusters = directory.clusters(code)
@@ -116,7 +116,7 @@ class RankSide:
         self._tell(lambda mailbox: mailbox.ended(code, why), why, names)
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Pass it on behind all that the rank has sent."""
+        """Deliver after everything that the rank has sent."""
         self._tell(
             lambda mailbox: mailbox.rank_ended(code, rank, why),
             why,
@@ -124,11 +124,11 @@ class RankSide:
         )
 
     def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
-        """Pass it on."""
+        """Deliver a message that came through the front-end."""
         self._tell(lambda mailbox: mailbox.deliver(member, life, to, number, tag, *parts))
 
     def taken(self, member: str, life: int, weight: int) -> None:
-        """Pass it on."""
+        """Deliver an acknowledgement that came through the front-end."""
         self._tell(lambda mailbox: mailbox.taken(member, life, weight))
 
     def _tell(
@@ -137,9 +137,9 @@ class RankSide:
         why: str = "",
         ended: Callable[[CodeDirectory], list[str]] = lambda _: [],
     ) -> None:
-        """Tell the mailbox, once all has come that the ranks have sent which have ended.
+        """Deliver to the mailbox, once everything sent by ranks that have ended has arrived.
 
-        What comes over the front-end keeps its order: who sends may know what was told before.
+        What comes through the front-end keeps its order: a sender may rely on earlier notices.
         """
         mailbox = self._mailbox
         if self._wire is None or mailbox is None:
@@ -165,7 +165,7 @@ _mailbox: CouplingMailbox | None = None
 
 
 def mailbox() -> CouplingMailbox:
-    """Return the mailbox of this rank; raises NotCoupled if this process is none."""
+    """Return the mailbox of this rank; raises NotCoupled if this process is no rank."""
     global _mailbox  # noqa: PLW0603 - a process is one rank at most
     from runtime.membership.rank_link import current
 

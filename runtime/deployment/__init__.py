@@ -1,4 +1,4 @@
-"""From an XML descriptor to a plan of what runs where, without any side effect."""
+"""From an XML descriptor to a plan of what runs where, without side effects."""
 
 from runtime.deployment.model import (
     Application,

@@ -1,4 +1,4 @@
-"""Checks deployment descriptors for `gcm check`, with this machine as their surroundings."""
+"""Checks deployment descriptors for `gcm check`, in the context of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_SETTINGS: Mapping[str, str] = {}
 
 
 def check_descriptors(files: Iterable[str], roots: Sequence[str]) -> Diagnostics:
-    """Return everything that is wrong with some descriptors.
+    """Return all errors and warnings of some descriptors.
 
     `roots` are searched for the definitions and Python modules of the assemblies they name. Modules
     are not imported; a warning says so.
@@ -43,7 +43,7 @@ CLASSES_NOT_CHECKED = "classes-not-checked"
 
 
 def _noted(virtual_nodes: VirtualNodes, assemblies: dict[str, None]) -> VirtualNodes:
-    """Return what reads virtual nodes, and takes a note of the assemblies that they are of."""
+    """Return a reader of virtual nodes that records the assemblies they belong to."""
 
     def of_file(
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
@@ -63,11 +63,12 @@ def surroundings_of(
     with_assembly: bool = False,
     with_classes: bool = False,
 ) -> DescriptorContext:
-    """Return the surroundings of a descriptor on this machine: its files and its environment.
+    """Return the context of a descriptor on this machine: its files and its environment.
 
-    Faults of its assembly are told when the assembly's own file is checked, or `with_assembly`
-    together with those of the descriptor. `with_classes` its Python modules are imported, and so
-    run, and what keeps it from being run is a fault as well; without nothing of it runs.
+    Errors of its assembly are reported when the assembly's own file is checked, or,
+    `with_assembly`, together with those of the descriptor. `with_classes` imports its Python
+    modules, and so runs them, and reports what keeps them from being run; otherwise none of its
+    code runs.
     """
     return DescriptorContext(
         folder=os.path.dirname(os.path.abspath(file)),
@@ -83,7 +84,7 @@ def surroundings_of(
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether Python finds a module, without importing anything.
+    """Return whether Python finds a module, without importing anything.
 
     >>> is_installed("xml.dom.minidom"), is_installed("xml.dom.nothing")
     (True, False)
@@ -104,7 +105,7 @@ def is_installed(module: str) -> bool:
 
 
 def _umask() -> int:
-    """Return the caller's, without changing it even for a moment where the system can tell."""
+    """Return the caller's umask, without changing it even for a moment where possible."""
     try:
         with open("/proc/self/status", encoding="ascii", errors="replace") as file:
             for line in file:
@@ -118,7 +119,7 @@ def _umask() -> int:
 
 
 def _cannot_hold(folder: str) -> str:
-    """Tell why no files can be put into a folder, which is made if need be."""
+    """Return why no files can be put into a folder, which is made if necessary."""
     above = os.path.expanduser(folder)
     while not os.path.lexists(above) and above != os.path.dirname(above):
         above = os.path.dirname(above)
@@ -131,7 +132,7 @@ def _virtual_nodes(roots: Sequence[str], is_told: bool, with_classes: bool) -> V
     def of_file(
         file: str, arguments: Mapping[str, str], diagnostics: Diagnostics
     ) -> Iterable[str] | None:
-        # Loaded only for descriptors with an assembly: the others shall start without the wait.
+        # Imported only for descriptors with an assembly: the others start faster without.
         from gcm.adl import has_run, plan_document, run_operation, virtual_nodes_of
 
         path, found = os.path.expanduser(file), diagnostics if is_told else Diagnostics()

@@ -1,4 +1,4 @@
-"""Writes the descriptor that a program and a machine make, with comments, for one reader of all."""
+"""Writes the commented descriptor for a program and a machine."""
 
 from __future__ import annotations
 
@@ -49,12 +49,11 @@ class OneLineRequest:
     """A program to run and the machine to run it on.
 
     `program` is a path as the descriptor's folder sees it, the name of a module, or that of an
-    executable on the search path. `folder` is the folder of the application, empty for the one
-    it has without being told. `python` starts front-ends on other machines. `variables`
-    are those of the environment, each `NAME` or `NAME=VALUE`, `results` the sources of files to
-    bring home. `failures` and what begins with `recovery` say what the loss of a
-    rank means, if it is said, `replicas` how many processes each rank is, and
-    `restart` whether lost ones are started again.
+    executable on the search path. `folder` is the folder of the application, empty for the default
+    one. `python` starts front-ends on other machines. `variables` are those of the environment,
+    each `NAME` or `NAME=VALUE`, `results` the sources of files to bring home. `failures` and
+    `recovery...`, if given, say what the loss of a rank means, `replicas` how many processes each
+    rank has, and `restart` whether lost ones are started again.
     """
 
     name: str
@@ -77,7 +76,7 @@ def compose(request: OneLineRequest) -> str:
     """Return the descriptor as an XML document.
 
     Raises:
-        ValueError: some text has a character that no XML document can have.
+        ValueError: some text has a character that XML does not allow.
     """
     lines = [f"<deployment {_pairs(('name', _name(request.name, _DEFAULT_NAME)))}>"]
     lines += _indented(_comment(_PROGRAM), _application(request))
@@ -154,7 +153,7 @@ def _cluster(host: HostArgument, name: str, python: str) -> Iterator[str]:
 
 
 def _first_elsewhere(hosts: Iterable[HostArgument]) -> int | None:
-    """Return the first host that others can connect to, which this machine may not let them."""
+    """Return the first host that others can connect to and that may not reach this machine."""
     return next((number for number, host in enumerate(hosts) if not host.is_local), None)
 
 
@@ -163,7 +162,7 @@ def _front_end(name: str) -> str:
 
 
 def _names(hosts: Iterable[HostArgument]) -> list[str]:
-    """Return a name for the cluster of each host, all different."""
+    """Return unique names for the cluster of each host."""
     names: dict[str, None] = {}
     counts: dict[str, int] = {}
     for number, host in enumerate(hosts):
@@ -178,7 +177,7 @@ def _names(hosts: Iterable[HostArgument]) -> list[str]:
 
 
 def _name(text: str, default: str) -> str:
-    """Return a name that is as near to the text as names can be."""
+    """Return the valid name nearest to a text."""
     name = _NO_NAME.sub("-", text).strip("-.")
     return name if re.fullmatch(NAME_PATTERN, name) else default
 

@@ -26,7 +26,7 @@ TRAVELLING = (
     "PYTHONUTF8",
     "PYTHONWARNINGS",
 )
-"""What every rank gets without being asked for: how many threads, and how Python behaves."""
+"""What every rank gets by default: how many threads, and how Python behaves."""
 
 
 def matching(pattern: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -41,12 +41,12 @@ def matching(pattern: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def is_name(text: str, *, or_pattern: bool = False) -> bool:
-    """Tell whether a text can be the name of a variable, or else stand for some."""
+    """Return whether a text is a valid name of a variable, or a pattern of names."""
     return bool(_NAME.fullmatch(text)) and (or_pattern or not is_pattern(text))
 
 
 def is_pattern(name: str) -> bool:
-    """Tell whether a name may stand for several variables."""
+    """Return whether a name is a pattern."""
     return "*" in name
 
 

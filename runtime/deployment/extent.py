@@ -1,4 +1,4 @@
-"""How much a descriptor may stand for: a few of its lines can mean more than any machine holds."""
+"""Limits what a descriptor may expand to: few lines can mean more than any machine holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gcm.records import dataclass
 
 
 class MachineAmount(StrEnum):
-    """What is counted."""
+    """The things that are counted."""
 
     PARTS = "names, clusters, nodes and processes"
     RANKS = "ranks"
@@ -23,23 +23,23 @@ MOST = {
     MachineAmount.RANKS: 1_000_000,
     MachineAmount.TEXT: 16 * 1024 * 1024,
 }
-"""The most that one descriptor may stand for. Nothing raises these limits."""
+"""The most that one descriptor may expand to. These limits are fixed."""
 
 
 @dataclass(slots=True)
 class Extent:
-    """What one descriptor has come to stand for so far; each limit that is passed is told once."""
+    """Counts what one descriptor expands to; each exceeded limit is reported once."""
 
     diagnostics: Diagnostics
     used: Counter[MachineAmount] = field(default_factory=Counter)
 
     @property
     def is_over(self) -> bool:
-        """Tell whether any limit was passed."""
+        """Return whether any limit was exceeded."""
         return any(self.used[amount] > most for amount, most in MOST.items())
 
     def grow(self, amount: MachineAmount, count: int, location: Location) -> bool:
-        """Count what a line stands for; return False if that is too much."""
+        """Count what a line expands to; return False if that is too much."""
         before, most = self.used[amount], MOST[amount]
         self.used[amount] = before + count
         if before <= most < before + count:

@@ -18,19 +18,19 @@ _PIECE = re.compile(r"\[(?P<numbers>[^\[\]]*)\](?:\^\[(?P<without>[^\[\]]*)\])?|
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?:;(\d+))?)?", re.ASCII)
 
 MOST_NAMES = 100_000
-"""No list stands for more names than this, so that a slip of the pen cannot fill the memory."""
+"""The most names in a list, so that a typing error cannot fill the memory."""
 
 
 MOST_DIGITS = 60
-"""No number has more digits than this, as no label of a host's name is longer."""
+"""The most digits of a number: no label of a host's name is longer."""
 
 
 class HostListError(ValueError):
-    """A list of names that cannot be read; the message says what is wrong with it."""
+    """An invalid list of names; the message says why."""
 
 
 class NotAHostError(HostListError):
-    """A list that names something that is neither a host name nor an address."""
+    """A list with an item that is neither a host name nor an address."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"'{name}' is not a host name, an IPv4 address or an IPv6 address")
@@ -38,7 +38,7 @@ class NotAHostError(HostListError):
 
 
 def split_names(written: str) -> list[str]:
-    """Return the words of a list: blanks and commas that are not in brackets separate them.
+    """Split a list into words, at blanks and commas outside of brackets.
 
     >>> split_names("node[1, 3] master")
     ['node[1, 3]', 'master']
@@ -69,8 +69,8 @@ def expand_names(written: str) -> tuple[str, ...]:
 def measure_names(written: str) -> tuple[int, tuple[str, ...]]:
     """Return how many names a list stands for, and a few of them; raises `HostListError`.
 
-    The names of one word differ in their digits only. Those that are told have the first and the
-    last number of each range, so that they are fit for a host where all of them are.
+    The names of one word differ in their digits only. The samples have the first and the last
+    number of each range, so if they are valid hosts, all are.
 
     >>> measure_names("node[08-10,20] master")
     (5, ('node08', 'node10', 'node20', 'master'))
@@ -92,8 +92,8 @@ def expand_hosts(written: str) -> tuple[str, ...]:
     ('node0', 'node3', '::1')
 
     Raises:
-        NotAHostError: it names something that is no host.
-        HostListError: it cannot be read.
+        NotAHostError: an item is not a host.
+        HostListError: the list is invalid.
     """
     names = expand_names(_without_address_brackets(written))
     _require_hosts(names)
@@ -148,7 +148,7 @@ _Piece = str | tuple[_Range, ...]
 
 
 def _length(numbers: range) -> int:
-    """Return how many numbers there are, however large they are, which `len` cannot."""
+    """Return how many numbers there are, which `len` cannot if there are too many."""
     return (numbers[-1] - numbers.start) // numbers.step + 1
 
 

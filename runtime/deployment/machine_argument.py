@@ -1,4 +1,4 @@
-"""A machine in one word of a command line: `2x2x2` to emulate, or the hosts to reach over ssh."""
+"""A machine as a command-line argument: `2x2x2` to emulate, or the hosts to reach over ssh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Emulation:
 
 @dataclass(frozen=True, slots=True)
 class HostArgument:
-    """A machine that is a cluster; `ranks` is None where nobody said how many."""
+    """A host that is a cluster; `ranks` is None if not given."""
 
     name: str
     user: str = ""
@@ -35,13 +35,13 @@ class HostArgument:
 
     @property
     def is_local(self) -> bool:
-        """Tell whether it is this machine, which needs no ssh."""
+        """Return whether it is this machine, which needs no ssh."""
         return self.name == LOCALHOST and not self.user
 
 
 @dataclass(frozen=True, slots=True)
 class PeersArgument:
-    """Places to be booked at peers; what is empty is left to the defaults of the descriptor."""
+    """Places to be booked at peers; empty fields use the defaults of the descriptor."""
 
     ranks: int
     strategy: str = ""
@@ -51,7 +51,7 @@ class PeersArgument:
 
 
 Machine = Emulation | PeersArgument | tuple[tuple[HostArgument, ...], ...]
-"""What to run on: an emulation, peers, or sites of hosts."""
+"""The machine to run on: an emulation, peers, or sites of hosts."""
 
 
 def parse_emulation(text: str) -> Emulation:
@@ -92,7 +92,7 @@ def parse_hosts(text: str) -> tuple[HostArgument, ...]:
 
 
 def _check_number(text: str, number: int, attribute: Attribute | None) -> None:
-    """Raise `ValueError` for a number that a descriptor would not have there either."""
+    """Raise `ValueError` for a number that a descriptor would not allow either."""
     assert attribute is not None, "the language has it"
     assert attribute.most is not None, "it is a number with a limit"
     if not attribute.least <= number <= attribute.most:
@@ -126,7 +126,7 @@ def _hosts(word: str) -> list[HostArgument]:
 
 
 def _is_address(text: str) -> bool:
-    """Tell whether all of it can only be IPv6 addresses, with no number of ranks behind them."""
+    """Return whether a text can only be IPv6 addresses, without numbers of ranks."""
     return _are_hosts(text) and not _are_hosts(text.rpartition(":")[0])
 
 

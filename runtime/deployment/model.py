@@ -14,7 +14,7 @@ from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
 Position = tuple[int, int]
-"""A cluster, as the number of its site and its own number within the site."""
+"""The position of a cluster: the number of its site, and its own number within the site."""
 
 LOCAL_ADDRESS = "127.0.0.1"
 
@@ -76,7 +76,7 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SshHop:
-    """One machine on the way to another; empty fields are left to the ssh configuration.
+    """One machine on the ssh path to another; empty fields are left to the ssh configuration.
 
     `accept_new` trusts the key of a host that is not known yet, never one that has changed.
     """
@@ -108,7 +108,7 @@ class Mpi:
 
 @dataclass(frozen=True, slots=True)
 class NamedLauncher:
-    """A class of the user that starts processes on `host`; it lies in `folder` or is installed."""
+    """A user's class that starts processes on `host`; it is in `folder` or installed."""
 
     name: str
     arguments: tuple[str, ...]
@@ -119,7 +119,7 @@ class NamedLauncher:
 
 @dataclass(frozen=True, slots=True)
 class FrontEnd:
-    """The process that represents a cluster; port 0 and an empty folder are chosen at the start.
+    """The process that represents a cluster; a port 0 or an empty folder is chosen at the start.
 
     `folder` is where the run's folders are made.
     """
@@ -132,10 +132,10 @@ class FrontEnd:
 
 @dataclass(frozen=True, slots=True)
 class DeployedCluster:
-    """A cluster with the way to it and the code it runs; `application` is empty without one.
+    """A cluster with the path to it and the code it runs; `application` is empty without one.
 
-    The way is that of ssh over `hops`, a `launcher` of the user, the daemon of the peer of that
-    name, or none for a cluster of the launcher's machine.
+    The path is ssh over `hops`, a `launcher` of the user, the daemon of the peer of that name, or
+    none for a cluster of the launcher's machine.
     """
 
     name: str
@@ -163,14 +163,14 @@ class DeployedCluster:
 
     @property
     def host(self) -> str:
-        """Return the machine of its front-end, as the way there calls it."""
+        """Return the machine of its front-end, by its name on the path there."""
         if self.launcher is not None:
             return self.launcher.host
         return self.hops[-1].host if self.hops else self.peer or "localhost"
 
     @property
     def way(self) -> str:
-        """Return how the launcher gets there, for people."""
+        """Return how the launcher gets there, in words."""
         if self.hops:
             return f"over ssh {' -> '.join(hop.destination for hop in self.hops)}"
         if self.launcher is not None:
@@ -201,7 +201,7 @@ class Application:
     `folder` the program folder, in which or in copies of which ranks start; `staged` says whether
     it is copied to other machines, `stage_limit` how many MB without a question. `environment` is
     for every rank, `travelling` what those on other machines get beside it. Each rank of its
-    COMM_WORLD is so many `replicas`.
+    COMM_WORLD has this many `replicas`.
     """
 
     name: str
@@ -310,7 +310,7 @@ class FailureDetection:
     """How the launcher and the front-ends watch each other.
 
     `protocol` is None where they do not, `period` where it follows from the timeout. With
-    `frozen_is_lost`, what stands still on this machine is ended.
+    `frozen_is_lost`, stopped processes on this machine are killed.
     """
 
     protocol: DetectorProtocol | None = DetectorProtocol.DBRR
@@ -322,9 +322,9 @@ class FailureDetection:
 
 @dataclass(frozen=True, slots=True)
 class NamedClass:
-    """A class that decides or intercepts, named in the grid (no `scope`), a site or a cluster.
+    """A controller or interceptor class, named in the grid (no `scope`), a site or a cluster.
 
-    `role` is that of a controller, or `interceptor`; only the latter stands `between` something.
+    `role` is that of a controller, or `interceptor`; only the latter has a `between`.
     """
 
     role: str
@@ -348,7 +348,7 @@ class PeersRequest:
 
 @dataclass(frozen=True, slots=True)
 class BookedPeer:
-    """A peer that is booked: its name, the address where others reach it, and its ranks."""
+    """A booked peer: its name, the address where others reach it, and its ranks."""
 
     name: str
     address: str
@@ -359,7 +359,8 @@ class BookedPeer:
 class Deployment:
     """A whole checked descriptor.
 
-    `dependencies` maps a process, an application or `assembly` to what has to be up before it.
+    `dependencies` maps a process, an application or `assembly` to those that have to be up before
+    it.
     """
 
     name: str
@@ -378,11 +379,11 @@ class Deployment:
     umask: int = 0o022
     named_classes: tuple[NamedClass, ...] = ()
     explain_waits: float = 30.0
-    """After how many seconds in an MPI call ranks say what they wait for; 0 means never."""
+    """Seconds in an MPI call after which ranks report what they wait for; 0 means never."""
     run_timeout: float = 0.0
-    """For how many seconds the application may run; 0 means for ever."""
+    """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None
-    """What has to be booked before there is a machine; the sites stand for it until then."""
+    """What has to be booked before there is a machine; until then the sites are placeholders."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""
@@ -410,9 +411,9 @@ class Deployment:
         return replica_table([size for _, size in self.hosts_of_replicas()], replicas)
 
     def hosts_of_replicas(self) -> Iterator[tuple[str, int]]:
-        """Yield what counts as one host, by its path, and how many processes it has.
+        """Yield the failure domains, by path, and how many processes each has.
 
-        That is a node, or a cluster on this machine: there it stands for other hosts.
+        That is a node, or a cluster on this machine, which stands for other hosts.
         """
         for cluster in self.clusters():
             if cluster.is_local:

@@ -1,4 +1,4 @@
-"""What the source of results means: a path, a folder or a pattern, from the work folder on."""
+"""The source of results as a path, a folder or a pattern relative to the work folder."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ Pick = Callable[[str], bool]
 
 
 def picking(source: str) -> Pick | None:
-    """Return what tells whether a path of the work folder is meant; None for no pattern at all.
+    """Return a predicate on paths of the work folder; None for an invalid pattern.
 
-    `*`, `?` and `[...]` do not reach over a `/`, `**` does; a folder means all that is in it.
+    `*`, `?` and `[...]` do not match a `/`, `**` does; a folder means everything in it.
 
     >>> meant = picking("out/*.npy")
     >>> meant("out/a.npy"), meant("a.npy"), picking("out")("out/a/b.npy")
     (True, False, True)
     """
-    import pathspec  # only who names results waits for it
+    import pathspec  # slow to import, and needed only where results are named
 
     path = posixpath.normpath(source).replace(" ", "\\ ")
     try:
-        # Anchored at the top, where a name would otherwise mean that name in any folder.
+        # Anchored at the top, where a bare name would mean that name in any folder.
         spec = pathspec.GitIgnoreSpec.from_lines([f"/{path}"])
     except ValueError:
         return None

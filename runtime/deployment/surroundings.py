@@ -1,4 +1,4 @@
-"""What a descriptor cannot know by itself, handed in by its reader."""
+"""The context of a descriptor, handed in by its reader."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def _can_hold(_path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DescriptorContext:
-    """The world around a descriptor.
+    """The context of a descriptor.
 
     `folder` is the descriptor's own folder, as a full path. `settings` are the values of `--set`.
-    `exists` tells whether a file or folder of this machine exists; it gets full paths and such
+    `exists` tells whether a file or folder of this machine exists; it gets full paths, and paths
     that begin with `~`. `cannot_hold` tells why no files can be put into a folder of this machine,
-    empty if they can. `is_installed` tells whether Python finds a module by itself. `umask` is
-    that of the caller. `virtual_nodes` gets an ADL file and the arguments of its definition; it
-    returns the names of the virtual nodes that are used there, or None when the file has faults,
-    and may report them. Without it those names are not checked. `named_classes` gets a folder of a
-    program, and roles with the classes that are named for them; it returns for each what keeps it
-    from its role, empty for nothing. Without it they are not checked. `python` starts what runs on
-    this machine. `booked` are the sites of peers that were booked for <peers>; without any, one
-    cluster stands for them.
+    empty if they can. `is_installed` tells whether Python finds a module by itself. `umask` is that
+    of the caller. `virtual_nodes` gets an ADL file and the arguments of its definition; it returns
+    the names of the virtual nodes that are used there, or None when the file has faults, and may
+    report them. Without it those names are not checked. `named_classes` gets a program folder and
+    pairs of a role and a class; it returns for each why the class does not fit its role, or an
+    empty string. Without it they are not checked. `python` starts what runs on this machine.
+    `booked` are the sites of peers that were booked for <peers>; without any, one cluster stands
+    for them.
     """
 
     folder: str
@@ -56,9 +56,7 @@ class DescriptorContext:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What every part of the reader needs: the surroundings, where faults are reported, and how
-    much the descriptor has come to stand for.
-    """
+    """What all parts of the reader share: context, diagnostics, and the size reached so far."""
 
     surroundings: DescriptorContext
     diagnostics: Diagnostics
@@ -69,7 +67,7 @@ class Reading:
         self.diagnostics.report(code, message, location, hint=hint)
 
     def path(self, written: str) -> str:
-        """Return the full path of a file of this machine; `~` is left to the one who opens it."""
+        """Return the full path of a file of this machine; `~` is left to whoever opens it."""
         if not written or written.startswith("~"):
             return written
         return posixpath.normpath(posixpath.join(self.surroundings.folder, written))

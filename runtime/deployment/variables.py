@@ -18,10 +18,10 @@ _ENVIRONMENT_PREFIX = "env."
 _BUILT_IN_PREFIX = "descriptor."
 
 LONGEST_VALUE = 1024 * 1024
-"""The most characters of one value: a system gives no program an argument that long."""
+"""The most characters of one value: no system accepts a longer argument of a program."""
 
 DEEPEST_NESTING = 50
-"""The most variables whose values use one another in a row."""
+"""The longest chain of variables whose values use one another."""
 
 
 class ValueOrigin(StrEnum):

@@ -1,1 +1,1 @@
-"""Checks before a launch: what of a machine will not work, why, and how to mend it."""
+"""Checks before a launch: what will not work on a machine, why, and how to fix it."""

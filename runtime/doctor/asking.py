@@ -1,4 +1,4 @@
-"""A conversation with the probe on one host, over whatever launcher reaches it."""
+"""A dialogue with the probe on one host, over any launcher."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SSH_ENDED = 255
 
 @cache
 def source() -> str:
-    """Return the text of the probe, also when this package is inside an archive."""
+    """Return the source of the probe, also when this package is in an archive."""
     assert __spec__ is not None
     assert __file__ is not None
     path = __file__.replace("asking", "probe")
@@ -33,9 +33,10 @@ def source() -> str:
 
 
 class Conversation:
-    """Questions to one probe and its answers, one after the other.
+    """Sends questions to one probe and returns its answers.
 
-    With `node` it runs on that host, which the launcher's host reaches over ssh as `mpiexec` does.
+    With `node` the probe runs on that host, which the launcher's host reaches over ssh as `mpiexec`
+    does.
     """
 
     def __init__(self, launcher: Launcher, python: str, *, node: str = "") -> None:
@@ -68,10 +69,10 @@ class Conversation:
             try:
                 return json.loads(line)
             except ValueError:
-                continue  # said by a start-up file
+                continue  # output of a start-up file
 
     def close(self) -> None:
-        """Ask no more; the probe ends."""
+        """End the dialogue; the probe exits."""
         self._process.close_input()
 
     def _heard(self, stream: OutputStream, line: str) -> None:

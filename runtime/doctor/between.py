@@ -1,4 +1,4 @@
-"""What is wrong between hosts: versions that differ, and connections that cannot be made; pure."""
+"""Checks between hosts: versions that differ, connections that cannot be made. Pure."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _WHY = {
 
 
 def check_versions(records: Sequence[Record]) -> Iterator[Finding]:
-    """Yield hosts with other versions than the launcher, or than the first host where it has none.
+    """Yield hosts whose versions differ from the launcher's, or the first host's if it has none.
 
-    Python and packages count with their first two numbers; the package of this project does not,
+    Python and packages are compared by their first two numbers; the package of this project is not,
     because a run brings its own version to each host.
     """
     reference: dict[str, tuple[str, str]] = {}
@@ -63,8 +63,8 @@ def check_connections(
     """Yield directions in which clusters cannot connect although the descriptor says so.
 
     It is an error where no other route is left for the pair, else a warning, because the first
-    message waits until the routes before it have failed. All who cannot connect to the same
-    cluster are in one finding.
+    message waits until the routes before it have failed. All clusters that cannot connect to the
+    same one share a finding.
     """
     tried = {(dial.source, dial.target, dial.to_front_end): dial for dial in dials}
     owners = {at: record for record in records for at in record.host.clusters}
@@ -97,7 +97,7 @@ def _have_ranks(grid: Grid, *clusters: Position) -> bool:
 
 
 def _closed(route: Route, tried: Attempted) -> Dial | None:
-    """Return the first connection of a route that cannot be made; what was not tried can."""
+    """Return the first connection of a route that cannot be made; untried ones can be."""
     for leg in route.legs:
         dial = tried.get(_key(leg))
         if dial is not None and not dial.is_open:

@@ -1,4 +1,4 @@
-"""What is wrong with one host, as its record tells; pure."""
+"""Checks of one host, from its record. Pure."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
 
 MIB = 1 << 20
 FEW_BYTES = 50 * MIB
-"""What a run needs in the folder for temporary files, beside copies of programs."""
+"""Bytes that a run needs in the folder for temporary files, beside copies of programs."""
 
 LITTLE_SHARED_MEMORY = 64 * MIB
-"""For each rank; what MPI libraries take for their queues and large messages."""
+"""Bytes for each rank: what MPI libraries use for queues and large messages."""
 
 SKEW, MUCH_SKEW = 5.0, 3600.0
-"""Seconds by which clocks may differ, and from which on it is an error."""
+"""Seconds by which clocks may differ before it is a warning, and before it is an error."""
 
 OWN_FILES = 64
-"""What a rank has open beside its connections; one eighth of the limit is kept free too."""
+"""Files that a rank has open beside connections; an eighth of the limit is kept free too."""
 
 _SHARED_MEMORY = "/dev/shm"
 _VIRTUAL = re.compile(r"(docker|virbr|br-|lxc|lxd|cni|podman|flannel|vmnet|vboxnet|veth|tun|tap)")
@@ -37,7 +37,7 @@ def _finding(
 
 
 def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[Finding]:
-    """Yield what is wrong with mpiexec and mpi4py: missing, broken, or not of one MPI."""
+    """Yield faults of mpiexec and mpi4py: missing, broken, or of different MPIs."""
     if not host.needs_mpi:
         return
     if not facts.mpiexec:
@@ -90,13 +90,13 @@ def _last_line(cause: str) -> str:
 
 
 def check_names(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
-    """Yield the names of hosts that are not known where they are needed."""
+    """Yield host names that cannot be resolved where they are needed."""
     for name, addresses in facts.names.items():
         if addresses:
             continue
         is_own = name == facts.host
         if is_own and host.is_here and host.spans == 1:
-            continue  # nobody looks for it
+            continue  # nobody looks it up
         own_why = "MPI and the ranks of other clusters look for this host under its own name"
         yield _finding(
             host, "unresolvable-name",
@@ -108,7 +108,7 @@ def check_names(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Fin
 
 
 def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
-    """Yield network interfaces that lead nowhere, where an MPI over several hosts may use them."""
+    """Yield network interfaces that lead nowhere and that an MPI over several hosts may use."""
     if host.spans == 1 or _CHOOSES.search(" ".join(host.options)):
         return
     virtual = {name: address for name, address in facts.interfaces if _VIRTUAL.match(name)}
@@ -131,9 +131,9 @@ def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterato
 
 
 def check_files(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
-    """Yield a limit of open files under which ranks cannot keep their connections."""
+    """Yield a limit of open files that is too low for the connections of ranks."""
     needed = OWN_FILES + host.ranks + host.others
-    if facts.files < 0 or facts.files - facts.files // 8 >= needed:  # negative: there is no limit
+    if facts.files < 0 or facts.files - facts.files // 8 >= needed:  # negative: no limit
         return
     can_raise = facts.most_files < 0 or facts.most_files > facts.files
     command = f"ulimit -n {max(needed * 2, 1024)}"
@@ -172,7 +172,7 @@ def check_room(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Find
 
 
 def check_clock(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[Finding]:
-    """Yield a clock that differs from the launcher's by more than asking for it explains."""
+    """Yield a clock that differs from the launcher's by more than the round trip explains."""
     least, most = record.ahead
     if least <= SKEW and most >= -SKEW:
         return
@@ -190,4 +190,4 @@ def check_clock(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterato
 CHECKS: tuple[Check, ...] = (
     check_mpi, check_names, check_interfaces, check_files, check_room, check_clock,
 )  # fmt: skip
-"""All that is asked of one host."""
+"""All checks of a single host."""

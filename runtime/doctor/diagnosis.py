@@ -1,4 +1,4 @@
-"""From records and connections to findings, in one order; pure."""
+"""From records and connections to sorted findings. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.topology import Grid
 def findings_of(
     records: Sequence[Record], grid: Grid | None = None, dials: Iterable[Dial] = ()
 ) -> list[Finding]:
-    """Return all that is wrong: errors before warnings, then in the order of the hosts.
+    """Return all findings: errors before warnings, then in the order of the hosts.
 
     >>> from runtime.doctor.records import ExaminedHost, HostFacts
     >>> host = ExaminedHost("this machine", "python3", needs_mpi=True, ranks=1)

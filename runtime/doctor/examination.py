@@ -1,4 +1,4 @@
-"""Examines all hosts at the same time: reaches them, asks the probes, tries connections."""
+"""Examines all hosts in parallel: connects, asks the probes, tries connections."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What was found, and the records that it was found in."""
+    """What was found, and the records behind it."""
 
     findings: tuple[Finding, ...]
     records: tuple[Record, ...]
@@ -50,10 +50,10 @@ class Examination:
 
 
 def examine(deployment: Deployment | None, python: str, *, timeout: float, say: Say) -> Examination:
-    """Examine what a deployment needs, without one this machine.
+    """Examine what a deployment needs, or this machine if none is given.
 
     Each wait ends after `timeout` seconds, and a host that cannot be reached does not keep the
-    others from being examined. `say` is told from time to time what is being waited for.
+    others from being examined. `say` is called from time to time with what is being waited for.
     """
     plan = None if deployment is None else make_plan(deployment)
     hosts = [this_machine(python)] if deployment is None else hosts_of(deployment, python)
@@ -65,7 +65,7 @@ def examine(deployment: Deployment | None, python: str, *, timeout: float, say: 
 
 
 class _Visit:
-    """The launchers and conversations of one examination."""
+    """The launchers and dialogues of one examination."""
 
     def __init__(
         self, plan: DeploymentPlan | None, hosts: Sequence[ExaminedHost], timeout: float, say: Say
@@ -123,7 +123,7 @@ class _Visit:
         return record
 
     def _launcher(self, at: int) -> Launcher:
-        """Return what starts processes on a host, or on the one that it is behind."""
+        """Return the launcher for a host, or for the one that it is behind."""
         host = self._hosts[at]
         if host.behind is not None:
             with self._busy(host, "its front-end"):
@@ -163,7 +163,7 @@ class _Visit:
     def _try_mpi(
         self, launcher: Launcher, host: ExaminedHost, mpiexec: str, python: str, *, two: bool
     ) -> Fault | None:
-        """Return why `mpiexec` cannot run two ranks, if so."""
+        """Return why `mpiexec` cannot run two ranks, or None."""
         with self._busy(host, f"two ranks of {mpiexec}"):
             try:
                 flavour = detect_flavour(launcher, mpiexec, timeout=self._timeout)
@@ -180,7 +180,7 @@ class _Visit:
     # --- connections ----------------------------------------------------------------------------
 
     def dials(self, records: Sequence[Record]) -> list[Dial]:
-        """Return what became of connections from the host of each front-end to the others."""
+        """Try connections from the host of each front-end to the others; return the outcomes."""
         if self._plan is None or is_on_this_machine(self._plan):
             return []
         grid = self._plan.grid
@@ -254,7 +254,7 @@ class _Visit:
     # --- waiting --------------------------------------------------------------------------------
 
     def _all(self, calls: Sequence[Callable[[], _Result]]) -> list[_Result]:
-        """Return the results of all calls, which run at the same time."""
+        """Make all calls in parallel and return their results."""
         if not calls:
             return []
         pool = ThreadPoolExecutor(min(AT_A_TIME, len(calls)))

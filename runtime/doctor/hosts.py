@@ -1,4 +1,4 @@
-"""Which hosts a deployment means, and what it wants of each; pure."""
+"""The hosts of a deployment, and what it needs of each. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ THIS_MACHINE = "this machine"
 
 
 def this_machine(python: str) -> ExaminedHost:
-    """Return what is examined without a descriptor: that MPI programs can run here."""
+    """Return what is examined without a descriptor: whether MPI programs can run here."""
     return ExaminedHost(THIS_MACHINE, python, ranks=2, needs_mpi=True, needs_mpi4py=True)
 
 
 def hosts_of(deployment: Deployment, python: str) -> list[ExaminedHost]:
     """Return the launcher's machine, the host of each front-end, and hosts with ranks alone.
 
-    Clusters that want the same of one host, such as those of an emulated grid, are one entry.
+    Clusters with the same needs of one host, such as those of an emulated grid, are one entry.
     """
     clusters = list(deployment.clusters())
     total = sum(cluster.ranks for cluster in clusters)

@@ -1,8 +1,8 @@
 """The program that runs on each examined host and answers questions about it.
 
-It travels as source and needs nothing but the standard library of Python 3.11. Each line of its
-standard input is a question, each line of its standard output the answer, both JSON. It ends when
-its standard input does.
+It is sent as source and needs only the standard library of Python 3.11. Each line of standard input
+is a question, each line of standard output its answer, both in JSON. It ends when standard input
+does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VERSIONS = ("numpy", "mpi4py")
 IMPORT_TIMEOUT = 15.0
 DIAL_TIMEOUT = 4.0
 ANSWER_TIMEOUT = 10.0
-"""Seconds for a name service, or a connection with its name."""
+"""Seconds for a name lookup, or a connection including it."""
 
 _SIOCGIFFLAGS, _SIOCGIFADDR = 0x8913, 0x8915
 _UP, _LOOPBACK = 0x1, 0x8
@@ -45,7 +45,7 @@ _LIBRARY = (
 
 
 def facts(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return what this host says about itself."""
+    """Return facts about this host."""
     folders = [asked["folder"] or tempfile.gettempdir(), "/dev/shm"]
     names = [os.uname().nodename, *asked["names"]]
     nothing: list[str] = []
@@ -72,7 +72,7 @@ def clock(_: dict[str, Any]) -> float:
 
 
 def listen(asked: dict[str, Any]) -> Any:
-    """Listen at a port, 0 for any, and greet all who come with a word; return the port."""
+    """Listen at a port, 0 for any, and greet everybody who connects; return the port."""
     try:
         listener = socket.create_server(("0.0.0.0", asked["port"]))
     except OSError as error:
@@ -82,10 +82,10 @@ def listen(asked: dict[str, Any]) -> Any:
 
 
 def dial(asked: dict[str, Any]) -> list[str]:
-    """Return for each address what became of a connection to it.
+    """Try to connect to each address, and return the outcomes.
 
-    That is `open`, or what went wrong in words that begin with `unresolved`, `refused`, `silent`
-    or `other`.
+    An outcome is `open`, or an explanation that begins with `unresolved`, `refused`, `silent` or
+    `other`.
     """
     word = asked["word"].encode()
     slow = "silent: the name service does not answer"
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def _at_once(calls: list[Callable[[], _Result]], slow: _Result) -> list[_Result]:
-    """Return the results of all calls, and `slow` for those that take too long."""
+    """Make all calls in parallel, and return the results, `slow` for those that take too long."""
     results = [slow] * len(calls)
 
     def run(number: int) -> None:
@@ -135,7 +135,7 @@ def _version_of(name: str) -> str:
 
 
 def _library() -> list[str]:
-    """Return the first line about the MPI library that mpi4py loads, and why it loads none."""
+    """Return the first line about the MPI library that mpi4py loads, and why it cannot load one."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _LIBRARY],
@@ -186,7 +186,7 @@ def _interfaces() -> list[list[str]]:
 
 
 def _room_in(folder: str) -> dict[str, Any]:
-    """Return how many bytes a folder can take, or why it can take none."""
+    """Return how many bytes are free in a folder, or why it cannot be written."""
     path = os.path.expanduser(folder)
     while not os.path.exists(path) and os.path.dirname(path) != path:
         path = os.path.dirname(path)  # the run makes it

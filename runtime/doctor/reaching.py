@@ -1,4 +1,4 @@
-"""What it means, and what mends it, that a host could not be asked."""
+"""Explains why a host could not be examined, and how to fix it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def by_hand(hops: tuple[SshHop, ...], program: str = "ssh") -> str:
 
 
 def check_reached(record: Record) -> Iterator[Finding]:
-    """Yield why a host could not be asked."""
+    """Yield why a host could not be examined."""
     fault, host = record.fault, record.host
     if fault is None:
         return

@@ -13,13 +13,12 @@ from runtime.deployment import Flavour, NamedLauncher, Position, SshHop
 
 @dataclass(frozen=True, slots=True)
 class ExaminedHost:
-    """A host to examine, and what the deployment wants of it.
+    """A host to examine, and what the deployment needs of it.
 
-    `where` is what messages call it. `clusters` have their front-end on it; a host that holds only
+    `where` is its name in messages. `clusters` have their front-end on it; a host that holds only
     ranks of a cluster is reached from that front-end and has its number in `behind`. `ranks` counts
     those of its clusters, `others` those of all other clusters. `spans` is on how many hosts one
-    `mpiexec` starts ranks. Without `hops` and `launcher`
-    it is the launcher's machine.
+    `mpiexec` starts ranks. Without `hops` and `launcher` it is the launcher's machine.
     """
 
     where: str
@@ -43,12 +42,12 @@ class ExaminedHost:
 
     @property
     def path(self) -> str:
-        """What sentences call it that name several hosts."""
+        """Its name in sentences that name several hosts."""
         return self.where.partition(" (")[0]
 
     @property
     def is_here(self) -> bool:
-        """Tell whether it is the launcher's machine."""
+        """Return whether it is the launcher's machine."""
         return not self.hops and self.launcher is None and self.behind is None
 
 
@@ -63,10 +62,10 @@ class FolderSpace:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """What a host says about itself.
+    """Facts that a host reports about itself.
 
-    `library` is the MPI library that mpi4py loads, `library_fault` why it loads none. `names` are
-    addresses by name, none for a name that is not known there. `interfaces` are names and addresses
+    `library` is the MPI library that mpi4py loads, `library_fault` why it cannot load one. `names`
+    maps names to addresses, an empty list for an unknown name. `interfaces` are names and addresses
     of network interfaces. `files` is how many files a process may have open.
     """
 
@@ -110,7 +109,7 @@ def facts_of(answer: Mapping[str, Any]) -> HostFacts:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An attempt that failed: the name of its error, what happened, what was said, the cure."""
+    """A failed attempt: the name of its error, what happened, details, and the cure."""
 
     kind: str
     what: str
@@ -120,7 +119,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A host, and what is known of it: `facts` if it answered, else `fault`.
+    """A host, and what is known of it: `facts` if it answered, `fault` otherwise.
 
     `mpi_fault` is why its `mpiexec` cannot run two ranks; `ahead` the least and the most seconds by
     which its clock can be ahead of the launcher's.
@@ -135,7 +134,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Dial:
-    """A connection that was tried: to a rank of a cluster, or to its front-end.
+    """A tried connection: to a rank of a cluster, or to its front-end.
 
     `outcome` is `open`, or begins with what went wrong: see `probe.dial`.
     """
@@ -154,7 +153,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that will not work, or may not: what, where, why it matters, what mends it."""
+    """Something that will not work, or may not: what, where, why it matters, how to fix it."""
 
     code: str
     severity: Severity
@@ -165,7 +164,7 @@ class Finding:
     location: Location | None = None
 
     def as_dict(self) -> dict[str, object]:
-        """Return it as plain values."""
+        """Return the finding as plain values."""
         place = self.location
         return {
             "code": self.code,

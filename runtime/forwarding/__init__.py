@@ -1,9 +1,9 @@
-"""Front-ends pass bytes on between those who cannot reach each other, and never look into them.
+"""Front-ends forward bytes between processes that cannot reach each other, unread.
 
-Who wants to reach a process connects to a front-end, proves to be a member of the run, and says
-which stops come next. The front-end opens the way, answers, and from then on joins the two
-connections byte by byte, in both directions, as the bytes come. What travels is between the two
-ends alone: they prove themselves to each other once more, through all that lies between.
+To reach a process, a member connects to a front-end, proves that it belongs to the run, and names
+the stops that follow. The front-end connects to the next one, answers, and from then on copies
+bytes between the two connections in both directions. The two ends authenticate each other once
+more, end to end, so what travels is between them alone.
 """
 
 from runtime.forwarding.forwarder import Forwarder

@@ -1,6 +1,6 @@
-"""One direction of two joined connections: what comes out of a source goes into a sink.
+"""One direction of two joined connections: from a source to a sink.
 
-Little is copied. Where much moves, a pipe carries it: the system then hands its own memory from one
+Little is copied. Large amounts go through a pipe: the kernel then moves its own buffers from one
 socket to the other, which takes a third of the time.
 """
 
@@ -14,17 +14,17 @@ from runtime.forwarding.pipes import Pipe, Pipes
 from runtime.transport.reactor import READ, WRITE
 
 CHUNK = 256 << 10
-"""The most bytes that are held as a copy: what bounds the memory of a forwarder."""
+"""The most bytes held as a copy: bounds the memory of a forwarder."""
 
 MUCH = 1 << 20
-"""After so many bytes a direction goes through pipes: those with little to say need none."""
+"""After this many bytes a direction uses a pipe; short conversations need none."""
 
 _UNKNOWN = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
-"""How a system says that it does not do this, or not here."""
+"""The errors by which a system says that it does not support this, or not here."""
 
 
 class Flow:
-    """One direction. It holds what the sink did not take yet: a chunk at most, or a pipe's fill."""
+    """One direction. It holds what the sink has not taken yet: a chunk at most, or a full pipe."""
 
     def __init__(self, source: socket.socket, sink: socket.socket, pipes: Pipes | None) -> None:
         self._source = source
@@ -39,12 +39,12 @@ class Flow:
 
     @property
     def wants_read(self) -> int:
-        """The event to wait for at the source, if any."""
+        """The event to wait for at the source, or 0."""
         return 0 if self._holds or self._source_ended else READ
 
     @property
     def wants_write(self) -> int:
-        """The event to wait for at the sink, if any."""
+        """The event to wait for at the sink, or 0."""
         return WRITE if self._holds else 0
 
     @property
@@ -52,15 +52,15 @@ class Flow:
         return bool(self._left) or self._pipe is not None
 
     def begin(self, received: bytes) -> None:
-        """Hold what came before the connections were joined."""
+        """Hold what was received before the connections were joined."""
         self._left = memoryview(received)
         self.moved += len(received)
 
     def move(self) -> None:
         """Write what is held, or read once and write that.
 
-        A connection that breaks ends this direction alone: what the other one has received of it
-        before still goes on.
+        A connection that breaks ends this direction only: what the other one has received from it
+        is still delivered.
         """
         if not self._holds and not self._source_ended:
             self._take()
@@ -72,7 +72,7 @@ class Flow:
                 self._sink.shutdown(socket.SHUT_WR)
 
     def let_go(self) -> None:
-        """Forget what is held."""
+        """Drop what is held."""
         self._left = self._room[:0]
         self._return_pipe()
 
@@ -111,7 +111,7 @@ class Flow:
                 self._pipe.drain(self._sink.fileno())
         except BlockingIOError:
             return
-        except OSError:  # nobody is left to take it
+        except OSError:  # the receiver is gone
             self._source_ended = True
             self.let_go()
         if self._pipe is not None and not self._pipe.held:

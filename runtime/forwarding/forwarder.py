@@ -1,4 +1,4 @@
-"""The forwarder of a front-end: opens ways for members of the run, and joins what they connect."""
+"""The forwarder of a front-end: opens routes for members of the run and joins the connections."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from runtime.transport.reactor import READ, Reactor, Timer
 _log = logging.getLogger(__name__)
 
 PATIENCE = 10.0
-"""Seconds for a member to say where it wants to go, and to wait for whom it wants to meet."""
+"""Seconds for a member to send its request, and to wait at a meeting."""
 
 MOST_OPENING = 16
-"""How many ways may be opened at the same time; more have to wait."""
+"""The most routes being opened at the same time; others wait."""
 
 _PIECE = 4096
 
 
 class Forwarder:
-    """Listens at a door of its own and forwards.
+    """Listens at an address of its own and forwards.
 
-    `find` knows the addresses of the stops that this front-end can be asked for. `linked` gets the
-    connections of members that want to speak to the front-end itself, on the reactor's thread.
+    `find` returns the addresses of the stops that members may ask for. `linked` gets the
+    connections of members that want the front-end itself, on the reactor's thread.
 
     Raises:
         Unreachable: nobody can listen at `address`.
@@ -58,17 +58,17 @@ class Forwarder:
         self._moved_before = 0
         self._is_closed = False
         self.opened = 0
-        """How many ways were opened."""
+        """How many routes were opened."""
         self._door = Door(reactor, address, credentials, self._admit)
         self.address = self._door.address
 
     @property
     def moved(self) -> int:
-        """How many bytes were forwarded, both ways together."""
+        """How many bytes were forwarded, both directions together."""
         return self._moved_before + sum(splice.moved for splice in self._splices)
 
     def close(self) -> None:
-        """Hang up on everybody; any thread but the reactor's may do so."""
+        """Close all connections; for any thread but the reactor's."""
         self._door.close()
         done = threading.Event()
         self._reactor.soon(lambda: self._close(done))
@@ -95,7 +95,7 @@ class Forwarder:
         asking.begin(received)
 
     def _open(self, came: socket.socket, peer: str, request: ForwardRequest, rest: bytes) -> None:
-        """Open the way in a thread, since names have to be looked up and others may be slow."""
+        """Open a route in a thread, since names have to be looked up and hosts may be slow."""
         if self._is_closed:
             came.close()
         elif request.is_link and self._linked is not None:
@@ -107,7 +107,7 @@ class Forwarder:
             self._threads.submit(self._dial, came, peer, request, rest)
 
     def _meet(self, second: _Waiting) -> None:
-        """Join those who named the same meeting; the first one waits for the second."""
+        """Join two connections that name the same meeting; the first one waits for the second."""
         first = self._waiting.pop(second.place, None)
         if first is None:
             self._waiting[second.place] = second
@@ -153,7 +153,7 @@ class Forwarder:
 
 
 class _Waiting:
-    """A member that waits at a meeting place; bytes it has sent already go to who comes."""
+    """A member that waits at a meeting; bytes it has sent already go to the second one."""
 
     __slots__ = ("connection", "peer", "place", "rest", "timer")
 
@@ -166,7 +166,7 @@ class _Waiting:
 
 
 class _Asking:
-    """A member that has come in and says where it wants to go."""
+    """A connected member whose request has not been read yet."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Opening the rest of a way: the connection to the next stop, and through it to those behind."""
+"""Opens the rest of a route: the connection to the next stop, and through it to those behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from runtime.transport.errors import AuthenticationFailed, TransportError, Unrea
 from runtime.transport.lean import dial, socket_for
 
 PATIENCE = 10.0
-"""Seconds for the next stop of a way to prove itself, or to begin to encrypt."""
+"""Seconds for the next stop of a route to prove itself, or to begin to encrypt."""
 
 CONNECT_TIMEOUT = 4.0
 """Seconds for the host of the next stop to answer."""
@@ -22,7 +22,7 @@ _PIECE = 4096
 
 
 class SilentStop(Unreachable):
-    """A process is there and does not run now: its system has taken the connection."""
+    """The process exists but does not run now: its kernel has accepted the connection."""
 
 
 Find = Callable[[str], tuple[str, ...]]
@@ -32,10 +32,10 @@ Find = Callable[[str], tuple[str, ...]]
 def lead_on(
     stops: tuple[str, ...], find: Find, credentials: Credentials
 ) -> tuple[socket.socket, bytes]:
-    """Return a connection to the next stop that leads on to the last, and what came over it.
+    """Return a connection through the next stop to the last one, and bytes received early.
 
     Raises:
-        Silent: the process at the last stop has taken the connection, and does not answer.
+        Silent: the process at the last stop was connected to, and does not answer.
         Unreachable: none of its addresses, which `find` returns, leads there; with all reasons.
     """
     addresses = find(stops[0])
@@ -55,7 +55,7 @@ def lead_on(
 
 
 def _to(address: str, name: str, credentials: Credentials) -> tuple[socket.socket, bytes]:
-    """Connect to the end of a way; it proves itself to who comes, not to this forwarder."""
+    """Connect to the end of a route; it proves itself to the sender, not to this forwarder."""
     bare, where = socket_for(address)
     made = socket.socket(fileno=bare.detach())
     try:
@@ -83,7 +83,7 @@ def _set_up(made: socket.socket, address: str) -> None:
 def _through(
     address: str, stops: tuple[str, ...], credentials: Credentials
 ) -> tuple[socket.socket, bytes]:
-    """Let the front-end of the first stop lead on to the others."""
+    """Ask the front-end of the first stop to open the route to the others."""
     bare, _, received = dial(address, credentials, PATIENCE, peer=stops[0])
     made = bare if isinstance(bare, socket.socket) else socket.socket(fileno=bare.detach())
     reader = AnswerReader()

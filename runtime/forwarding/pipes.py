@@ -1,4 +1,4 @@
-"""Pipes that bytes go through from one socket to another without leaving the system."""
+"""Kernel pipes that move bytes between sockets without copying them to this process."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 SIZE = 1 << 20
-"""How many bytes a pipe holds, where the system allows that: one MiB, as it does by default."""
+"""The capacity of a pipe where the system allows it: 1 MiB, the default limit."""
 
 MOST = 32
-"""How many pipes are lent at the same time: two descriptors each, of those a front-end has."""
+"""How many pipes exist at the same time: two of the front-end's descriptors each."""
 
 
 class Pipe:
-    """One pipe, which does not wait. It knows how many bytes are in it.
+    """A non-blocking pipe that knows how many bytes are in it.
 
     Raises:
         OSError: there are too many open files.
@@ -23,35 +23,35 @@ class Pipe:
 
     def __init__(self, given_back: Callable[[Pipe], None]) -> None:
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        with suppress(OSError):  # a smaller one does too, and each user may have only so much
+        with suppress(OSError):  # a smaller one will do; the total per user is limited
             fcntl.fcntl(self._in, fcntl.F_SETPIPE_SZ, SIZE)
         self._given_back = given_back
         self.held = 0
 
     def fill(self, source: int) -> int:
-        """Take what there is room for from a socket; return how much, 0 at its end."""
+        """Move what fits from a socket into the pipe; return how much, 0 at the end of input."""
         count = os.splice(source, self._in, SIZE)
         self.held += count
         return count
 
     def drain(self, sink: int) -> None:
-        """Give to a socket what it takes of what is held."""
+        """Move to a socket what it takes of the content."""
         self.held -= os.splice(self._out, sink, self.held)
 
     def give_back(self) -> None:
-        """Return it to who lent it."""
+        """Return the pipe to its lender."""
         self._given_back(self)
 
     def close(self) -> None:
-        """Let go of it, and of what is in it."""
+        """Close the pipe and drop its content."""
         os.close(self._out)
         os.close(self._in)
 
 
 class Pipes:
-    """Lends pipes, which come back when they are empty, so that many flows need few of them.
+    """A pool of pipes, which are returned when empty, so that many flows need few of them.
 
-    All methods are for one thread.
+    Not thread-safe.
     """
 
     def __init__(self, most: int = MOST) -> None:
@@ -60,7 +60,7 @@ class Pipes:
         self._is_closed = False
 
     def borrow(self) -> Pipe | None:
-        """Return an empty pipe, or None if all are lent or there can be no more."""
+        """Return an empty pipe, or None if all are lent or no more can be made."""
         if self._idle:
             return self._idle.pop()
         if not self._unmade:
@@ -73,7 +73,7 @@ class Pipes:
         return made
 
     def close(self) -> None:
-        """Close those that are not lent now, and the others when they come back."""
+        """Close the pipes that are not lent now, and the others when they are returned."""
         self._unmade = 0
         self._is_closed = True
         while self._idle:
@@ -83,5 +83,5 @@ class Pipes:
         if not pipe.held and not self._is_closed:
             self._idle.append(pipe)
             return
-        pipe.close()  # what is left in it is for nobody else
+        pipe.close()  # what is left in it must not reach another flow
         self._unmade += not self._is_closed

@@ -1,4 +1,4 @@
-"""Two connections joined: what one sends goes out at the other, as it comes, both ways."""
+"""Two joined connections: what one end sends is passed on to the other, in both directions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from runtime.transport.reactor import READ, WRITE, Reactor
 class Splice:
     """Joins two connected sockets until both directions have ended, or one connection breaks.
 
-    Each time a socket is ready one chunk moves, or a pipe's fill, so many splices share a reactor
-    fairly. Where much moves it goes through one of the `pipes`, unless one end encrypts. `gone` is
+    Each time a socket is ready one chunk, or one pipe's content, moves, so many splices share a
+    reactor fairly. Large amounts go through one of the `pipes`, unless one end encrypts. `gone` is
     called once, when both are closed. All methods are for the reactor's thread.
     """
 
@@ -42,11 +42,11 @@ class Splice:
 
     @property
     def moved(self) -> int:
-        """How many bytes went either way."""
+        """How many bytes were moved, both directions together."""
         return self._there.moved + self._back.moved
 
     def open(self, to_second: bytes = b"", to_first: bytes = b"") -> None:
-        """Begin; what was received from each before goes to the other first."""
+        """Begin; bytes already received from each end are delivered to the other first."""
         self._there.begin(to_second)
         self._back.begin(to_first)
         self._reactor.at_close(self, self.close)
@@ -54,7 +54,7 @@ class Splice:
         self._move(self._back)
 
     def close(self) -> None:
-        """Hang up at both ends; twice is once."""
+        """Close both connections; may be called twice."""
         if not self._is_open:
             return
         self._is_open = False

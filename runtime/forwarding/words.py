@@ -1,4 +1,4 @@
-"""What is said to a front-end before it forwards, and what it answers. Pure."""
+"""The requests to a forwarding front-end, and its answers. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runtime.transport.errors import FrameError
 
 MARK = b"GO"
 DONE, REFUSED, SILENT = b"OK", b"NO", b"ZZ"
-HEAD = Struct("!2sH")  # mark and length of the text behind it
+HEAD = Struct("!2sH")  # magic number, and length of the text that follows
 LONGEST = 4096
 MOST_STOPS = 8
 
@@ -17,7 +17,7 @@ _MEET = "meet:"
 _COUPLED = "coupled:"
 
 LINK = "front-end"
-"""The stop of a request to speak to the front-end itself."""
+"""The stop that means the front-end itself."""
 
 
 def meeting(token: str) -> str:
@@ -26,15 +26,15 @@ def meeting(token: str) -> str:
 
 
 def coupled_stop(rank: str) -> str:
-    """Return the last stop of a way to where a rank listens for those of other codes."""
+    """Return the last stop of a route to where a rank accepts other codes."""
     return _COUPLED + rank
 
 
 class ForwardRequest:
-    """Where a connection is to lead: the stops that follow, the last one is its end.
+    """The stops that a connection is to pass, the last of which is its end.
 
-    A stop is written as its identifier: `0:1` is the front-end of a cluster, `0:1:2` a rank. Where
-    nobody can connect to the last one, it comes to the front-end before it: both name the same
+    A stop is written as its identifier: `0:1` is the front-end of a cluster, `0:1:2` a rank. A last
+    stop that nobody can connect to connects to the front-end before it: both ends name the same
     `meeting` there, and are joined.
 
     >>> meeting("7f3a")
@@ -48,12 +48,12 @@ class ForwardRequest:
 
     @property
     def meets(self) -> bool:
-        """Whether this is the place where another one comes to."""
+        """Whether the last stop is a meeting."""
         return len(self.stops) == 1 and self.stops[0].startswith(_MEET)
 
     @property
     def is_link(self) -> bool:
-        """Whether it is the front-end itself that is wanted."""
+        """Whether the last stop is the front-end itself."""
         return self.stops == (LINK,)
 
     def written(self) -> bytes:
@@ -63,10 +63,10 @@ class ForwardRequest:
 
 
 class Answer:
-    """What became of a request: the way is open, or why it is not.
+    """The answer to a request: the route is open, or why it is not.
 
-    It `is_silent` if the system of the last stop has taken the connection, and its process did not
-    answer: it is there and does not run now.
+    `is_silent` means that the kernel of the last stop accepted the connection and its process did
+    not answer: it exists but does not run now.
     """
 
     __slots__ = ("is_silent", "why")
@@ -88,7 +88,7 @@ class Answer:
 
 
 class _Reader:
-    """Takes one text off what is received; `rest` is what came behind it."""
+    """Reads one text from received bytes; `rest` is what followed it."""
 
     __slots__ = ("_marks", "rest")
 
@@ -126,7 +126,7 @@ class RequestReader(_Reader):
         super().__init__(MARK)
 
     def feed(self, received: bytes) -> ForwardRequest | None:
-        """Return the request once all of it has come; raises FrameError."""
+        """Return the request once it is complete; raises FrameError."""
         found = self._text(received)
         if found is None:
             return None
@@ -145,7 +145,7 @@ class AnswerReader(_Reader):
         super().__init__(DONE, REFUSED, SILENT)
 
     def feed(self, received: bytes) -> Answer | None:
-        """Return the answer once all of it has come; raises FrameError."""
+        """Return the answer once it is complete; raises FrameError."""
         found = self._text(received)
         if found is None:
             return None

@@ -1,4 +1,4 @@
-"""Matching of messages with those who wait for them, and how much a sender may have on its way."""
+"""Message matching, and flow control between sender and receiver."""
 
 from runtime.matching.asks import Posted
 from runtime.matching.envelope import ANY, Envelope, Pattern, Wildcard

@@ -1,4 +1,4 @@
-"""What is asked for and has not come, found at once by what is written on a message."""
+"""Pending receives, found at once by the envelope of a message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 from runtime.matching.envelope import EXACT, Envelope, Pattern, generalised
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Posted:
-    """A pattern that somebody waits for; `envelope` and `message` are there once it has come."""
+    """A posted receive; `envelope` and `message` are set once a message has matched."""
 
     __slots__ = ("envelope", "message", "number", "pattern")
 
@@ -24,18 +24,18 @@ class Posted:
         self.envelope: Envelope | None = None
         self.message: Any = None
         self.number = 0
-        """Its place among all that was asked for; 0 while it is not waited for."""
+        """Its position among all pending receives; 0 while it is not pending."""
 
     @property
     def has_come(self) -> bool:
-        """Whether there is nothing more to wait for."""
+        """Whether a message has matched."""
         return self.envelope is not None
 
 
 class Asks:
-    """What is asked for, in one line for each pattern.
+    """Pending receives, in one queue per pattern.
 
-    The first of several lines that a message fits is the one whose first was asked for first.
+    A message goes to the oldest receive at the heads of the queues that match it.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Asks:
         self._posts = 0
 
     def add(self, asked: Posted) -> deque[Any]:
-        """Wait for a message; return the line of all that have the same pattern."""
+        """Add a receive; return the queue of its pattern."""
         self._posts += 1
         asked.number = self._posts
         pattern = asked.pattern
@@ -58,7 +58,7 @@ class Asks:
         return line
 
     def remove(self, asked: Posted) -> bool:
-        """Wait for it no longer; False if that is so already."""
+        """Remove a receive; return False if it is not pending."""
         if not asked.number:
             return False
         asked.number = 0
@@ -80,7 +80,7 @@ class Asks:
             del self._shapes[shape]
 
     def first(self, envelope: Key) -> Any:
-        """Return what was asked for first of all that a message fits, or None."""
+        """Return the oldest receive that a message matches, or None."""
         line = self._lines.get(envelope)
         first = None if line is None else line[0]
         for shape in self._shapes:
@@ -90,6 +90,6 @@ class Asks:
         return first
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield all, the first asked for first."""
+        """Yield all pending receives, oldest first."""
         every = [asked for line in self._lines.values() for asked in line]
         return iter(sorted(every, key=lambda asked: asked.number))

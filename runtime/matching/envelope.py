@@ -1,20 +1,20 @@
-"""What is written on a message, and what a receiver asks for."""
+"""Envelopes of messages, and the patterns that receivers match them with."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
 
 class Wildcard(Enum):
-    """The one value of `ANY`."""
+    """The type of `ANY`."""
 
     ANY = "any"
 
-    __hash__ = object.__hash__  # that of Enum takes long, and patterns are keys
+    __hash__ = object.__hash__  # Enum's own hash is slow, and patterns are dictionary keys
 
     def __repr__(self) -> str:
         """Return what a program writes."""
@@ -22,7 +22,7 @@ class Wildcard(Enum):
 
 
 ANY = Wildcard.ANY
-"""Fits every code, every rank or every tag."""
+"""Matches every code, every rank or every tag."""
 
 if TYPE_CHECKING:
     AnyOr: TypeAlias = Literal[Wildcard.ANY]
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     """Which parts of a key are `ANY`."""
 
 EXACT: Shape = (False, False, False)
-"""The shape of what only one envelope fits."""
+"""The shape of a pattern that matches one envelope only."""
 
 
 class Envelope(tuple[str, int, int]):
-    """Who sent a message, and under which tag: a triple that can be a key.
+    """The sender and tag of a message: a triple that can be a dictionary key.
 
     >>> Envelope("ocean", 1, 5)
     Envelope('ocean', 1, 5)
@@ -45,7 +45,7 @@ class Envelope(tuple[str, int, int]):
     __slots__ = ()
 
     def __new__(cls, code: str, rank: int, tag: int) -> Envelope:
-        """Return the triple."""
+        """Make the triple."""
         return super().__new__(cls, (code, rank, tag))
 
     @property
@@ -69,7 +69,7 @@ class Envelope(tuple[str, int, int]):
 
 
 class Pattern:
-    """What a receiver asks for: a code, a rank and a tag, each of which can be `ANY`.
+    """What a receive matches: a code, a rank and a tag, each of which can be `ANY`.
 
     >>> Pattern("ocean", ANY, 5).fits(Envelope("ocean", 1, 5))
     True
@@ -82,17 +82,18 @@ class Pattern:
         self.rank = rank
         self.tag = tag
         self.key: Key = (code, rank, tag)
-        """The same as a triple; that of a pattern that only one envelope fits is equal to it."""
+        """The pattern as a triple; that of a pattern without `ANY` equals the envelope it matches.
+        """
         is_exact = code is not ANY and rank is not ANY and tag is not ANY
         self.shape: Shape = EXACT if is_exact else (code is ANY, rank is ANY, tag is ANY)
         """Which parts are `ANY`."""
 
     def fits(self, envelope: Envelope) -> bool:
-        """Tell whether a message is what is asked for."""
+        """Return whether a message matches."""
         return generalised(envelope, self.shape) == self.key
 
     def overlaps(self, other: Pattern) -> bool:
-        """Tell whether there can be a message that fits both.
+        """Return whether some message could match both patterns.
 
         >>> Pattern("ocean", ANY, 5).overlaps(Pattern("ocean", 1, ANY))
         True
@@ -104,7 +105,7 @@ class Pattern:
         )
 
     def __str__(self) -> str:
-        """Say it in words."""
+        """Return the pattern in words."""
         tag = "any tag" if self.tag is ANY else f"tag {self.tag}"
         rank = "any rank" if self.rank is ANY else f"rank {self.rank}"
         code = "any code" if self.code is ANY else self.code
@@ -112,7 +113,7 @@ class Pattern:
 
 
 def generalised(envelope: Key, shape: Shape) -> Key:
-    """Return the key of the pattern of this shape that an envelope fits.
+    """Return the key of the pattern of a given shape that matches an envelope.
 
     >>> generalised(Envelope("ocean", 1, 5), (False, True, False))
     ('ocean', ANY, 5)

@@ -1,10 +1,10 @@
-"""Matching when senders are on two sides: some in the same native MPI, others far away.
+"""Matching across two sides: senders in the same native MPI, and senders in other clusters.
 
-Native MPI matches what its own senders send, and can be told to wait for a message, but nobody can
-take back in time what it was told. So it is not told of a receive that a far sender may satisfy
-too, nor of one whose memory depends on the size of the message: those are *sought*, native MPI is
-asked now and then if it has something for them. While one is, later receives that could take
-messages away from it are held back, and sought as well.
+Native MPI matches what its own senders send, and can be told to wait for a message, but a posted
+receive cannot be withdrawn in time. So it is not given a receive that a far sender may satisfy too,
+nor one whose buffer depends on the size of the message: these are *sought*, that is, native MPI is
+probed for them now and then. While one is, later receives that could take its messages are held
+back and sought as well.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from runtime.matching.asks import Posted
 from runtime.matching.envelope import ANY, EXACT, Envelope, Pattern
 from runtime.matching.queues import Matcher
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from runtime.matching.envelope import Key
 
     class Near(Protocol):
-        """What native MPI is asked to do."""
+        """The operations needed of native MPI."""
 
         def give(self, asked: JointReceive) -> None:
-            """Wait for a message from a near sender; it can be left alone from now on."""
+            """Post a receive from a near sender; native MPI completes it."""
 
         def peek(self, pattern: Pattern) -> Envelope | None:
-            """Return what is written on the first message that is there and fits."""
+            """Probe: return the envelope of the first available message that matches."""
 
         def take(self, asked: JointReceive, envelope: Envelope) -> bool:
-            """Take the first message with this envelope; False if it is not there any more."""
+            """Receive the first message with this envelope; return False if it is gone."""
 
 
 ANYTHING = Pattern(ANY, ANY, ANY)
 
 PROBES = 16
-"""For how many patterns native MPI is asked at most where one question was not enough."""
+"""The most patterns to probe native MPI for when one probe was not enough."""
 
 
 class JointReceive(Posted):
-    """A receive: from which sides it can be satisfied, and whether native MPI must be asked.
+    """A receive, the sides that can satisfy it, and whether native MPI has to be probed for it.
 
-    `owner` is who wants to know.
+    `owner` is returned to the caller that completes it.
     """
 
     __slots__ = ("far", "near", "owner", "sought")
@@ -59,9 +59,9 @@ class JointReceive(Posted):
 
 
 class JointMatcher:
-    """Brings receives and messages of both sides together. Not safe for threads.
+    """Matches receives with messages of both sides. Not thread-safe.
 
-    The ranks of near and of far senders differ, so all receives that are here can be in one queue.
+    Near and far senders have different ranks, so all receives kept here share one queue.
     """
 
     def __init__(self, near: Near) -> None:
@@ -70,12 +70,12 @@ class JointMatcher:
         self._sought = 0
         self._turns: deque[Key] = deque()
         self.queue: dict[Key, deque[JointReceive]] = {}
-        """The receives for which native MPI has to be asked, in one line for each pattern."""
+        """The receives to probe native MPI for, in one queue per pattern."""
         self.near_first = False
-        """Where to look first for what can come from both sides; each side has its turn."""
+        """Which side to look at first for receives that both can satisfy; the sides take turns."""
 
     def post(self, asked: JointReceive) -> None:
-        """Ask for a message; it has come from a far sender, or will, or native MPI has it."""
+        """Post a receive: it is matched by a far message now or later, or given to native MPI."""
         if not asked.near:
             if not self._all.meet(asked):
                 self._all.asks.add(asked)
@@ -102,17 +102,17 @@ class JointMatcher:
         return True
 
     def arrive(self, envelope: Envelope, message: Any) -> JointReceive | None:
-        """Give a message of a far sender to the first that asked, and return that, or keep it."""
+        """Match a far message with the oldest receive and return that, or keep the message."""
         asked: JointReceive | None = self._all.arrive(envelope, message)
         if asked is not None and asked.near:
             self._forget(asked)
         return asked
 
     def look(self) -> bool:
-        """Let native MPI have what it may wait for now, and take what it has; False for nothing.
+        """Give native MPI the receives it may have, and take its messages; False for none.
 
-        Mostly one question is enough. Where the first message is one that nobody here has asked
-        for there may be others behind it, and some of the patterns have their turn.
+        Usually one probe is enough. If the first message matches no receive here there may be
+        others behind it, so some of the patterns are probed in turn.
         """
         moved = False
         while self._sought and (found := self._next(is_burst=moved)) is not None:
@@ -130,7 +130,7 @@ class JointMatcher:
 
     def _next(self, *, is_burst: bool) -> Envelope | None:
         found = self._near.peek(ANYTHING)
-        if found is None and is_burst:  # the question in vain may have let the next one come in
+        if found is None and is_burst:  # the probe may have let the next message in
             found = self._near.peek(ANYTHING)
         return found
 
@@ -145,17 +145,17 @@ class JointMatcher:
         return moved
 
     def hand_over(self, envelope: Envelope) -> bool:
-        """Let the first that waits get a near message that it `wants`; False if it is gone."""
+        """Match a near message that the matcher `wants` with the oldest receive; False if gone."""
         asked: JointReceive = self._all.asks.first(envelope)
         return self._seek(asked.pattern)
 
     def _seek(self, pattern: Pattern) -> bool:
-        """Let the first that asked have the first near message that fits; False for nothing."""
+        """Match the first near message with the oldest receive it fits; False if there is none."""
         while (found := self._near.peek(pattern)) is not None:
             asked: JointReceive = self._all.asks.first(found)
             if asked.pattern.key == pattern.key:
                 return self._take(asked, found)
-            pattern = asked.pattern  # which may fit an earlier message of the same sender
+            pattern = asked.pattern  # it may fit an earlier message of the same sender
         return False
 
     def _take(self, asked: JointReceive, found: Envelope) -> bool:
@@ -166,7 +166,7 @@ class JointMatcher:
         return True
 
     def _give_all(self) -> None:
-        """Leave what is only held back to native MPI, which knows the order."""
+        """Give native MPI the receives that are only held back; it keeps their order."""
         for asked in tuple(self._all.asks):
             if asked.near:
                 self._all.asks.remove(asked)
@@ -174,14 +174,14 @@ class JointMatcher:
                 self._near.give(asked)
 
     def _forget(self, asked: JointReceive) -> None:
-        """Ask native MPI no longer for what is not in the queue of all any more."""
+        """Stop probing for receives that are no longer pending."""
         self._sought -= asked.sought
         key = asked.pattern.key
         if not self.queue[key]:
             del self.queue[key]
 
     def cancel(self, asked: JointReceive) -> bool:
-        """Wait for it no longer; False if it has come or native MPI has it."""
+        """Cancel a receive; return False if it was matched or native MPI has it."""
         if not self._all.asks.remove(asked):
             return False
         if asked.near:
@@ -189,7 +189,7 @@ class JointMatcher:
         return True
 
     def holds_back(self, pattern: Pattern) -> bool:
-        """Tell whether an earlier receive could lose a near message to one with this pattern."""
+        """Return whether a pending receive could lose a near message to one with this pattern."""
         if not self.queue:
             return False
         if pattern.shape is EXACT:
@@ -197,25 +197,25 @@ class JointMatcher:
         return any(line[0].pattern.overlaps(pattern) for line in self.queue.values())
 
     def wants(self, envelope: Envelope) -> bool:
-        """Tell whether a near message is for a receive that is sought or held back here."""
+        """Return whether a near message is for a receive that is sought or held back here."""
         return self._all.asks.first(envelope) is not None
 
     def find(self, pattern: Pattern) -> tuple[Envelope, Any] | None:
-        """Return the first kept message of a far sender that fits, and leave it where it is."""
+        """Return the first kept far message that matches, without removing it."""
         return self._all.find(pattern)
 
     def pending(self) -> list[JointReceive]:
-        """Return all receives that are here, in the order of their posts."""
+        """Return all receives kept here, in the order they were posted."""
         return list(self._all.asks)
 
     def pick(self, envelope: Envelope) -> Any:
-        """Take away the first kept message of a far sender with an envelope that `find` found."""
+        """Remove the first kept far message with an envelope that `find` returned."""
         return self._all.post(Pattern(*envelope)).message
 
     def kept(self) -> list[tuple[Envelope, Any]]:
-        """Return the messages of far senders that nobody has asked for, and leave them here."""
+        """Return the unexpected messages of far senders, without removing them."""
         return list(self._all.kept())
 
     def drain(self) -> list[Any]:
-        """Return and forget all messages that are kept."""
+        """Remove and return all kept messages."""
         return [self.pick(found) for found in list(self._all.unexpected())]

@@ -1,4 +1,4 @@
-"""What has come and is not asked for, found at once by what somebody asks for."""
+"""Messages that arrived before their receive was posted, found at once by pattern."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 from runtime.matching.envelope import EXACT, Envelope, Pattern, generalised
 
-TYPE_CHECKING = False  # known to type checkers; ranks import this and do without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from runtime.matching.envelope import Key, Shape
 
 SLACK = 64
-"""How many messages more than are left may have been taken before lines are made anew."""
+"""Queues are rebuilt once they hold this many more taken messages than kept ones."""
 
 
 class KeptMessage:
-    """One message; who takes it makes its number 0."""
+    """A kept message; its number is 0 once it is taken."""
 
     __slots__ = ("envelope", "message", "number")
 
@@ -29,10 +29,11 @@ class KeptMessage:
 
 
 class Keeping:
-    """Messages in the order in which they came, in one line for each envelope.
+    """Messages in order of arrival, in one queue per envelope.
 
-    For wildcards there are lines for each shape that somebody has asked for. They are made when it
-    is asked for first, and what is taken leaves them when it comes to be their first, or with them.
+    For patterns with wildcards there is one queue per shape, made when that shape is first asked
+    for. Taken messages are removed from these queues lazily: when they reach the head, or when the
+    queue is rebuilt.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class Keeping:
             lines.setdefault(generalised(envelope, shape), deque()).append(kept)
 
     def first(self, pattern: Pattern) -> KeptMessage | None:
-        """Return the first message that fits, and leave it where it is."""
+        """Return the first message that matches, without removing it."""
         if not self._lines:
             return None
         if pattern.shape is EXACT:
@@ -74,9 +75,9 @@ class Keeping:
         return None
 
     def take(self, kept: KeptMessage) -> Any:
-        """Keep a message no longer that `first` has returned; return it."""
+        """Remove a message that `first` has returned, and return it."""
         line = self._lines[kept.envelope]
-        line.popleft()  # whatever fits one pattern, the first of its envelope comes first
+        line.popleft()  # whatever matches a pattern, the oldest of its envelope comes first
         if not line:
             del self._lines[kept.envelope]
         message, kept.message, kept.number = kept.message, None, 0
@@ -95,6 +96,6 @@ class Keeping:
         return lines
 
     def __iter__(self) -> Iterator[KeptMessage]:
-        """Yield all, the first that came first."""
+        """Yield all messages, oldest first."""
         every = [kept for line in self._lines.values() for kept in line]
         return iter(sorted(every, key=lambda kept: kept.number))

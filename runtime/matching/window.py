@@ -1,28 +1,28 @@
-"""How much one sender may have on its way to one receiver, so that nobody's memory grows for ever.
+"""Flow control: bounds what one sender may have in transit to one receiver, and so memory.
 
-The sender counts what it sent, the receiver what was taken. What was taken is told back in large
-pieces; the rest of it, less than a quarter of the window, is the receiver's debt.
+The sender counts what it sent, the receiver what was received. Acknowledgements are batched; the
+unacknowledged rest, less than a quarter of the window, is the receiver's debt.
 """
 
 from __future__ import annotations
 
 WINDOW = 8 << 20
-"""How many bytes may be on their way before a sender has to wait: 8 MiB."""
+"""Bytes in transit at which a sender has to wait: 8 MiB."""
 
 OVERHEAD = 1024
-"""What each message counts beside its own bytes, so that many small ones are bounded too."""
+"""What each message counts beside its payload, so that many small ones are bounded too."""
 
 
 def weight(size: int) -> int:
-    """Return what a message of `size` bytes counts."""
+    """Return what a message of `size` bytes counts against the window."""
     return size + OVERHEAD
 
 
 class Window:
     """The sender's side.
 
-    A message of any size may be sent while less than the window is on its way, so at most the
-    window and one message are.
+    A message of any size may be sent while the window is not full, so at most the window plus one
+    message is in transit.
     """
 
     __slots__ = ("_most", "on_its_way")
@@ -33,7 +33,7 @@ class Window:
 
     @property
     def is_open(self) -> bool:
-        """Whether one more message may be sent."""
+        """Whether another message may be sent."""
         return self.on_its_way < self._most
 
     def sent(self, weight: int) -> None:
@@ -41,12 +41,12 @@ class Window:
         self.on_its_way += weight
 
     def taken(self, weight: int) -> None:
-        """Count what the receiver says was taken."""
+        """Count what the receiver has acknowledged."""
         self.on_its_way = max(0, self.on_its_way - weight)
 
 
 class Debt:
-    """The receiver's side: what was taken and has not been told."""
+    """The receiver's side: what was received and not acknowledged yet."""
 
     __slots__ = ("_least", "untold")
 
@@ -55,7 +55,7 @@ class Debt:
         self.untold = 0
 
     def take(self, weight: int) -> int:
-        """Count a message that was taken; return how much to tell the sender now, or 0."""
+        """Count a received message; return how much to acknowledge now, or 0."""
         self.untold += weight
         if self.untold < self._least:
             return 0

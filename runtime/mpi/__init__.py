@@ -1,4 +1,4 @@
-"""The native MPI of a rank: the one place that imports mpi4py."""
+"""The native MPI of a rank: the only package that imports mpi4py."""
 
 from runtime.mpi.process.native import NativeWorld, native_world
 

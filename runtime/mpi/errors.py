@@ -1,4 +1,4 @@
-"""What can go wrong on the grid beyond what MPI defines, and MPI's errors as MPI raises them."""
+"""Errors on the grid beyond those that MPI defines, and MPI's errors as MPI raises them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mpi4py import MPI
 from runtime.errors import GridError
 from runtime.membership.rank_link import current
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import NoReturn
 
@@ -30,7 +30,7 @@ class FailureError(GridMPIError, MPI.Exception):
     error_name = "ERR_PROC_FAILED"
 
     def __new__(cls, *_args: object, **_parts: object) -> FailureError:
-        """Return an exception of MPI that has the class of this error."""
+        """Make an exception of MPI that has the class of this error."""
         made: FailureError = MPI.Exception.__new__(cls, failure_classes()[cls.error_name])
         return made
 
@@ -47,7 +47,7 @@ class ProcessGone(FailureError):
     """A process that a call waits for has ended or cannot be reached any more."""
 
     process = ""
-    """Its identifier, such as `0:1:3`, where it is one that this process has lost."""
+    """Its identifier, such as `0:1:3`, where this process has lost the connection to it."""
 
 
 class ProcessGonePending(FailureError):
@@ -66,7 +66,7 @@ class CommunicatorRevoked(FailureError):
 
 
 class OutOfStep(GridMPIError):
-    """The members of a communicator do not make the same collectives, or one failed in its call."""
+    """The members of a communicator make different collectives, or one failed in its call."""
 
 
 class NotJoined(GridMPIError):
@@ -81,7 +81,7 @@ class NotJoined(GridMPIError):
 
 
 class NotOnTheGrid(GridMPIError, NotImplementedError):
-    """What native MPI can do inside a cluster, but nobody over several MPIs."""
+    """Something that native MPI can do within a cluster, but nobody can over several MPIs."""
 
 
 _FAILURES = {
@@ -93,9 +93,9 @@ _FAILURES = {
 
 @cache
 def failure_classes() -> dict[str, int]:
-    """Return the error classes of failures by their names in mpi4py; MPI has to be up.
+    """Return the error classes of failures by their names in mpi4py; MPI has to be initialised.
 
-    They are those of native MPI where it has them, else they are added to it.
+    They are those of native MPI where it has them; otherwise they are added to it.
     """
     known = {name: getattr(MPI, name) for name in _FAILURES}
     if len({*known.values(), MPI.ERR_UNKNOWN}) == len(known) + 1 and min(known.values()) > 0:
@@ -108,22 +108,22 @@ def failure_classes() -> dict[str, int]:
 
 
 def refuse(comm: MPI.Comm, error_class: int) -> NoReturn:
-    """Raise an error of MPI as a call does that has a result: its error handler comes first."""
+    """Raise an error of MPI for a call that has a result; its error handler is called first."""
     report(comm, MPI.Exception(error_class))
 
 
 def report(comm: MPI.Comm, error: BaseException) -> NoReturn:
-    """Raise an error, to the error handler of a communicator first; see `tell`."""
+    """Call the error handler of a communicator, then raise the error; see `tell`."""
     tell(comm, error)
     raise error
 
 
 def tell(comm: MPI.Comm, error: BaseException) -> None:
-    """Tell the error handler of a communicator of an error, if MPI or the grid raises it.
+    """Call the error handler of a communicator with an error, if MPI or the grid raises it.
 
-    It returns where the handler is the program's and returns: so does a call of MPI then. With
-    MPI's own handlers it raises the error, or ends the whole run where errors are fatal, not the
-    cluster alone. What MPI has no code for is `MPI.ERR_OTHER` to a handler. That, and the loss of a
+    It returns if the program's own handler returns: then so does the call of MPI. MPI's own
+    handlers raise the error, or end the whole run where errors are fatal, not only the cluster. An
+    error that MPI has no code for is `MPI.ERR_OTHER` to a handler. Such an error, and the loss of a
     process, is raised even if the handler returns.
     """
     if not isinstance(error, MPI.Exception | GridMPIError):
@@ -141,7 +141,7 @@ def tell(comm: MPI.Comm, error: BaseException) -> None:
 
 
 def abort(code: int, error: BaseException | None = None) -> None:
-    """Tell the front-end that this process ends the run, because of an error if it names one."""
+    """Tell the front-end that this process aborts the run, because of an error if one is given."""
     link = current()
     if link is not None:
         from runtime.membership.last_words import last_words_of_abort

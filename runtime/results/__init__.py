@@ -1,1 +1,1 @@
-"""Bringing home what the ranks made: which files, how, and where to."""
+"""Result files: which ones, how they are brought home, and to where."""

@@ -1,4 +1,4 @@
-"""Bringing home what the ranks of one cluster made: while they run, and once they have ended."""
+"""Brings home the results of one cluster: during the run, and at its end."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from runtime.launchers.contents import Entry
 
 ROUNDS = 3
-"""How often a file is asked for that changes while it is read."""
+"""How often to request a file that changes while it is read."""
 
 PAUSE = 1.0
 
 MOST_TOLD = 10
-"""Of how many files that could not come an error tells why."""
+"""How many failed files an error explains."""
 
 SLOW_SECONDS = 3.0
-"""After how long it is told that results are still coming."""
+"""Seconds after which progress is reported while results are still coming."""
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ _log = logging.getLogger(__name__)
 class Fetcher:
     """Brings home the results of one cluster.
 
-    `home` is the program folder; `make_room` makes a folder for what is not whole.
+    `home` is the program folder; `make_room` makes a folder for incomplete files.
     """
 
     folder: ResultFolder
@@ -62,13 +62,13 @@ class Fetcher:
     _warnings: dict[str, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Begin with nothing."""
+        """Initialise the state."""
         self.results = Results(self.folder.cluster.path)
 
-    # --- while the run goes on ----------------------------------------------------------------
+    # --- during the run -----------------------------------------------------------------------
 
     def repeat(self) -> None:
-        """Fetch what is to be fetched every so often, until `end`."""
+        """Fetch periodically what is to be fetched during the run, until `end`."""
         often = tuple(one for one in self.moves if one.every)
         pause = min(one.every for one in often)
         while not self._ended.wait(pause):
@@ -81,11 +81,11 @@ class Fetcher:
                     self._warn(f"nothing could be fetched while the run goes on: {fault}")
 
     def end(self) -> None:
-        """Fetch nothing more while the run goes on."""
+        """Stop fetching during the run."""
         self._ended.set()
 
     def discard(self) -> None:
-        """Fetch nothing, and remove the folder; what cannot be removed is told."""
+        """Fetch nothing and remove the folder; warn about what cannot be removed."""
         self.end()
         self.folder.await_end(self.given_up)
         try:
@@ -95,12 +95,12 @@ class Fetcher:
             self._warn(f"its replicas brought the results, but {where} stays: {fault}")
         self.results = replace(self.results, warnings=tuple(self._warnings))
 
-    # --- in the end ---------------------------------------------------------------------------
+    # --- at the end ---------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Bring all home, and remove the folder; raises FetchFailed, and then it stays there.
+        """Fetch everything and remove the folder; if it raises FetchFailed, the folder stays.
 
-        That is so also when a single file could not come.
+        It fails also when a single file could not be fetched.
         """
         self.end()
         self.folder.await_end(self.given_up)
@@ -137,7 +137,7 @@ class Fetcher:
             self.results = replace(self.results, warnings=tuple(self._warnings))
 
     def _keep_unasked(self, number: int) -> None:
-        """Keep a folder of which no source means anything: that is more often a slip than meant."""
+        """Keep a folder with new files that no source names: more often a mistake than intended."""
         kept = self.folder.kept(self._target)
         sources = ", ".join(repr(move.source) for move in self.moves)
         files = "1 new file was" if number == 1 else f"{number} new files were"
@@ -159,7 +159,7 @@ class Fetcher:
         return self.moves[0].destination if self.moves else self.home
 
     def _fetch_whatever_happens(self) -> tuple[Selection, dict[str, str]]:
-        """Fetch all, and again while the way to the place breaks; raises LaunchError, OSError."""
+        """Fetch everything, again while the connection breaks; raises LaunchError, OSError."""
         retries = Retries(time.monotonic(), self._size)
         while True:
             try:
@@ -201,10 +201,10 @@ class Fetcher:
             cure=f"Bring them home with: {kept.command}",
         )
 
-    # --- one time -----------------------------------------------------------------------------
+    # --- one round ----------------------------------------------------------------------------
 
     def _fetch(self, moves: Sequence[FileMove]) -> tuple[Selection, dict[str, str]]:
-        """Bring home what is new; return what was chosen, and what of it could not come and why."""
+        """Fetch what is new; return the selection, and which files failed and why."""
         chosen = select(self.folder.list(self.given_up), self.folder.sealed, moves, self.home)
         failed = dict[str, str]()
         todo = [one for one in chosen.files if self._is_new(one)]
@@ -226,7 +226,7 @@ class Fetcher:
     def _tried(
         self, one: ArrivingFile, put: Callable[..., object], *words: object
     ) -> dict[str, str]:
-        """Put something in its place; return why that failed, if it did."""
+        """Put something in its place; return why that failed, or None."""
         try:
             put(*words, self._owner)
         except OSError as fault:
@@ -235,7 +235,7 @@ class Fetcher:
         return {}
 
     def _receive(self, todo: Sequence[ArrivingFile]) -> dict[str, str]:
-        """Receive files and put each that is whole in its place; return what failed."""
+        """Receive files and put each complete one in its place; return those that failed."""
         incoming = self._incoming or self._prepare(todo)
         try:
             self.folder.send(incoming.ask_for(todo), incoming, self.given_up)
@@ -250,7 +250,7 @@ class Fetcher:
         return failed
 
     def _land(self, part: str, is_last: bool, target: str, owner: DeployedCluster) -> None:
-        """Put a file in one of its places, and keep a copy for others."""
+        """Put a file in one of its places, and keep a copy for the others."""
         mine = part if is_last else shutil.copy2(part, f"{part}.copy")
         self.landing.put(mine, target, owner)
 
@@ -267,7 +267,7 @@ class Fetcher:
             raise FetchFailed(fault.what) from fault
         return self._incoming
 
-    # --- what becomes of it -------------------------------------------------------------------
+    # --- reporting ----------------------------------------------------------------------------
 
     def _came(self, chosen: Selection) -> Results:
         files = [one for one in chosen.files if not self._is_new(one)]
@@ -287,19 +287,19 @@ class Fetcher:
 
 
 def warn(words: str) -> None:
-    """Tell the user what is not as it should be, while the run goes on."""
+    """Warn the user while the run goes on."""
     _log.warning("%s", words)
 
 
 def _listed(failed: Mapping[str, str]) -> str:
-    """Return why files could not come, a line for each of the first ones."""
+    """Return why files failed, one line for each of the first ones."""
     lines = [f"{path}: {why}" for path, why in itertools.islice(failed.items(), MOST_TOLD)]
     more = len(failed) - len(lines)
     return "\n".join([*lines, f"and {more:,} more"] if more else lines)
 
 
 def _existing(folder: str) -> str:
-    """Return the folder, or the nearest one above that exists."""
+    """Return the folder, or its nearest existing parent."""
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return folder

@@ -1,4 +1,4 @@
-"""Folders at a place that the descriptor names, as full paths: made if missing, or found."""
+"""Full paths of folders at a place that the descriptor names: created, or required to exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FIND = _FULL_PATH.format("os.listdir(path)")
 
 
 def make_path(launcher: Launcher, python: str, path: str) -> str:
-    """Make a folder and those above it; return its full path. Raises StagingFailed."""
+    """Create a folder and its parents; return its full path. Raises StagingFailed."""
     made, cause = _ask(launcher, python, _MAKE, path)
     if not made:
         raise StagingFailed(
@@ -31,7 +31,7 @@ def make_path(launcher: Launcher, python: str, path: str) -> str:
 
 
 def find_path(launcher: Launcher, python: str, path: str) -> str:
-    """Return the full path of a program folder that has to be there; raises NoSuchFolder."""
+    """Return the full path of a program folder that has to exist; raises NoSuchFolder."""
     found, cause = _ask(launcher, python, _FIND, path)
     if not found:
         raise NoSuchFolder(
@@ -45,7 +45,7 @@ def find_path(launcher: Launcher, python: str, path: str) -> str:
 
 
 def _ask(launcher: Launcher, python: str, program: str, path: str) -> tuple[str, str]:
-    """Return what a small program at a place says, or nothing and why."""
+    """Run a small program at a place; return its output, or nothing and why."""
     said = Collected()
     process = launcher.start(Command((python, "-I", "-S", "-c", program, path)), said)
     process.close_input()

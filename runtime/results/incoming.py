@@ -1,4 +1,4 @@
-"""Files that are on their way home: each is kept apart until it is whole, and can go on later."""
+"""Files being received: each is kept apart until complete, and can be resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.results.selection import ArrivingFile
 
 @dataclass(slots=True)
 class _Part:
-    """A file that has come in part."""
+    """A partly received file."""
 
     path: str
     version: tuple[int, int]
@@ -22,7 +22,7 @@ class _Part:
 
 
 class IncomingFiles:
-    """Takes files into a folder of their own, each until it is whole; see `fetching.Receiver`."""
+    """Receives files into a folder of its own until each is complete; see `fetching.Receiver`."""
 
     def __init__(self, folder: str) -> None:
         self.parts: dict[str, _Part] = {}
@@ -33,14 +33,14 @@ class IncomingFiles:
         self._file: int | None = None
 
     def ask_for(self, arrivals: Sequence[ArrivingFile]) -> Sequence[tuple[str, int]]:
-        """Return what to ask for: of a file that came in part the rest."""
+        """Return what to request: the rest of files that were partly received."""
         self.faults.clear()
         paths = dict.fromkeys(one.path for one in arrivals)
         self._asked = [(path, self.parts[path].size if path in self.parts else 0) for path in paths]
         return self._asked
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
-        """Begin a file, or go on with it."""
+        """Begin a file, or resume it."""
         path, _ = self._asked[number]
         part = self.parts.get(path)
         if part is not None and part.version != (size, mtime):
@@ -53,7 +53,7 @@ class IncomingFiles:
         self._file = os.open(part.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
     def goes_on(self, number: int, data: bytes) -> None:
-        """Take the next bytes."""
+        """Append the next bytes."""
         if self._file is None:
             return
         part = self.parts[self._asked[number][0]]
@@ -65,7 +65,7 @@ class IncomingFiles:
             self.bytes += written
 
     def ends(self, number: int, fault: str) -> None:
-        """End a file."""
+        """Complete a file."""
         path, _ = self._asked[number]
         self._shut()
         if fault:
@@ -79,18 +79,18 @@ class IncomingFiles:
         part.is_whole = True
 
     def stop(self) -> None:
-        """Nothing more comes for now."""
+        """Stop: nothing more comes for now."""
         self._shut()
 
     def take_whole(self) -> dict[str, str]:
-        """Hand over what is whole: where each path there is here."""
+        """Hand over the complete files: a map from their remote paths to local ones."""
         whole = {path: part.path for path, part in self.parts.items() if part.is_whole}
         for path in whole:
             del self.parts[path]
         return whole
 
     def forget(self, path: str) -> None:
-        """Drop what has come of a file."""
+        """Discard what was received of a file."""
         part = self.parts.pop(path, None)
         if part is not None and os.path.exists(part.path):
             os.unlink(part.path)

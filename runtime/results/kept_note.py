@@ -1,7 +1,6 @@
-"""A note beside the program of where its results are, for when nobody is left to say so.
+"""A note beside the program that names its work folders, should the command be killed.
 
-It lies in the program folder as long as work folders elsewhere may hold results, so that a command
-that was killed leaves word of them.
+It is in the program folder as long as work folders elsewhere may hold results.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class KeptNote:
         self._path = Path(folder, f"{_BEGINNING}{os.getpid()}-{os.urandom(4).hex()}")
 
     def write(self, kept: Iterable[KeptFolder]) -> None:
-        """Name the work folders of a run; where that cannot be written there is no note."""
+        """Name the work folders of a run; if that cannot be written there is no note."""
         parts = [f"\n{one.cluster}: {one.where}\n    {one.command}\n" for one in kept]
         with suppress(OSError):
             if parts:
@@ -45,5 +44,5 @@ def notes_in(folder: str) -> Iterator[Path]:
 
 
 def _lives(pid: str) -> bool:
-    """Tell whether there is such a process; it may be another one by now, and the note waits."""
+    """Return whether the process exists; if its number was reused, the note waits."""
     return pid.isdigit() and Path(f"/proc/{pid}").exists()

@@ -1,4 +1,4 @@
-"""Where results come to lie at home: whole or not at all, and never one over another's."""
+"""Puts results in their final places: only complete ones, never one over another's."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from collections.abc import Callable
 from runtime.deployment.model import DeployedCluster, Position
 
 _Version = tuple[int, int, int]
-"""Inode, mtime in ns and size: what changes when somebody writes to a path."""
+"""Inode, mtime in ns and size: these change when somebody writes to a path."""
 
 
 class ResultPlacement:
     """Puts the files of several clusters in their places.
 
-    Where clusters bring different contents for one path, that of the first one in the order of the
-    descriptor has it, whichever came first; that of another one has `.site.cluster` behind its
-    name. So has a file in whose place there is one that was written here since `begun`, the time
-    at which the run began. `warn` is told of each.
+    Where clusters have different contents for one path, that of the first one in the order of the
+    descriptor gets it, whichever came first; `.site.cluster` is appended to the name of the others.
+    The same is done if a file at the path was written here since `begun`, the time at which the run
+    began. `warn` is called for each.
     """
 
     def __init__(self, begun: float, warn: Callable[[str], None]) -> None:
@@ -82,12 +82,12 @@ class ResultPlacement:
             _remove(part)
 
     def _is_ours(self, path: str) -> bool:
-        """Tell whether that is what this run brought, and nobody has written there since."""
+        """Return whether a file is one that this run brought and that nobody has written since."""
         known = self._ours.get(path)
         return known is not None and os.path.lexists(path) and _version(path) == known
 
     def _with_folders(self, target: str, owner: DeployedCluster) -> str:
-        """Make the folders above; what is in their way stays, and the folder has another name."""
+        """Make the parent folders; where something is in their way, use another name."""
         if at := self._in_the_way(target):
             own = _own_name(at, owner)
             self._tell(at, owner, own)
@@ -98,9 +98,9 @@ class ResultPlacement:
         return target
 
     def _in_the_way(self, target: str) -> str:
-        """Return what above a path is no folder, if there is such.
+        """Return what among the parents of a path is not a folder, or None.
 
-        A link that this run has made is none either: it was the far end that said where to.
+        A link that this run has made counts as in the way: the far end chose its target.
         """
         at, found = os.path.dirname(target), ""
         while at != os.path.dirname(at):
@@ -147,12 +147,12 @@ def _version(path: str) -> _Version:
 
 
 def _beside(target: str) -> str:
-    """Return a path next to another one that nobody else uses."""
+    """Return an unused path next to another one."""
     return os.path.join(os.path.dirname(target), f".gcm-{os.urandom(8).hex()}")
 
 
 def _copy(source: str, target: str) -> None:
-    """Replace whatever is there by a copy, at one stroke."""
+    """Replace whatever is there by a copy, atomically."""
     part = _beside(target)
     try:
         shutil.copy2(source, part, follow_symlinks=False)
@@ -162,7 +162,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def _move(part: str, target: str) -> None:
-    """Replace whatever is there at one stroke, also on another file system."""
+    """Replace whatever is there atomically, also across file systems."""
     try:
         os.replace(part, target)
     except OSError as fault:

@@ -1,4 +1,4 @@
-"""Looks through program folders that are to be copied; `program_files` says what that means."""
+"""Surveys program folders that are to be copied; `program_files` explains the rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 MOST_ENTRIES = 1_000_000
-"""Nobody wants to copy so many; a program that lies in `/` or in a home folder has them."""
+"""More files than anybody wants to copy; programs in `/` or in a home folder exceed it."""
 
 
 def survey(application: Application, deployment: Deployment) -> ProgramFiles:
@@ -71,7 +71,7 @@ def built_in_rules() -> list[Rule]:
 
 
 def ignore_spec(folder: str) -> GitIgnoreSpec:
-    """Return what is left out of copies of a folder: what is built in, and its ignore file.
+    """Return what is left out of copies of a folder: built-in rules, and its ignore file.
 
     Raises:
         StagingFailed: the ignore file cannot be read, or has a bad pattern.
@@ -115,7 +115,7 @@ def _is_pattern(line: str) -> bool:
 def _entries(
     root: str, below: str, kept: frozenset[str], is_ignored: Callable[[str], bool]
 ) -> Iterator[FolderEntry]:
-    """Yield what is in a folder, without what is in folders that are not copied."""
+    """Yield the entries of a folder, without those in folders that are not copied."""
     with os.scandir(os.path.join(root, below)) as found:
         entries = sorted(found, key=lambda one: one.name)
     for one in entries:
@@ -142,7 +142,7 @@ def _entry(root: str, path: str, found: os.DirEntry[str], kept: frozenset[str]) 
 
 
 def _link(root: str, path: str, real: str, is_kept: bool) -> FolderEntry:
-    """Return a link with where it leads in the end, however many links are on the way."""
+    """Return a link with its final target, however many links are on the way."""
     inside = os.path.relpath(real, root)
     target = "" if inside.split("/")[0] == ".." else inside
     if os.path.isdir(real):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GivenUp = Callable[[], bool]
 
 END_TIMEOUT = 20.0
-"""How many seconds to wait until everything that a front-end started has ended."""
+"""Seconds to wait until everything that a front-end started has ended."""
 
 _LOOK_AGAIN = 0.1
 
@@ -31,15 +31,15 @@ _log = logging.getLogger(__name__)
 
 
 class FolderGone(FetchFailed):
-    """Somebody has removed a folder that had results, or may have had."""
+    """A folder that had results, or may have had, was removed."""
 
 
 class ResultFolder(Protocol):
-    """Where the ranks of a cluster worked; what waits raises LaunchError."""
+    """Where the ranks of a cluster worked; blocking methods raise LaunchError."""
 
     cluster: DeployedCluster
     owner: DeployedCluster
-    """Whose files they are: clusters that work in one folder have them together."""
+    """Whose files they are: clusters that work in one folder share them."""
 
     @property
     def is_at_home(self) -> bool:
@@ -48,7 +48,7 @@ class ResultFolder(Protocol):
 
     @property
     def sealed(self) -> Sealed:
-        """What it held before the ranks began, and what counts for nothing in it."""
+        """What it held before the ranks began, and which files never count."""
         ...
 
     def await_end(self, given_up: GivenUp) -> None:
@@ -56,21 +56,21 @@ class ResultFolder(Protocol):
         ...
 
     def reach(self) -> None:
-        """See that it can be reached, again if it must be."""
+        """Connect to it, again if necessary."""
         ...
 
     def let_go(self) -> None:
-        """Give up the way to it, over which nothing comes any more; raises LaunchError."""
+        """Close a connection that does not answer any more; raises LaunchError."""
         ...
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
-        """Return what it holds; raises FolderGone."""
+        """List its content; raises FolderGone."""
         ...
 
     def send(
         self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
-        """Send files of it."""
+        """Send files from it."""
         ...
 
     def remove(self) -> None:
@@ -78,7 +78,7 @@ class ResultFolder(Protocol):
         ...
 
     def kept(self, home: str) -> KeptFolder:
-        """Return where it stays, and what brings it home."""
+        """Return where it stays, and the command that brings it home."""
         ...
 
 
@@ -89,7 +89,7 @@ class PlaceOfResults(Protocol):
     launcher: Launcher
     process: Process | None
     is_silent: bool
-    """Whether nothing is heard of the host any more."""
+    """Whether the host does not answer any more."""
     work: str
     """The copy of the program folder; empty where the cluster works in place."""
     folder: str
@@ -99,14 +99,14 @@ class PlaceOfResults(Protocol):
         ...
 
     def let_go(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         ...
 
 
 class FolderAtPlace:
-    """The work folder of a cluster, at the place where its front-end was.
+    """The work folder of a cluster, at the place of its front-end.
 
-    That may also be a program folder that was there before, in which ranks elsewhere work.
+    It may also be an existing program folder, where ranks there work in place.
     """
 
     is_at_home = False
@@ -126,7 +126,7 @@ class FolderAtPlace:
     def await_end(self, given_up: GivenUp) -> None:
         """Return once the front-end has ended with all that it started."""
         if self._place.is_silent:
-            return  # the lease of all that runs there ends it
+            return  # the lease of everything that runs there ends it
         process, deadline = self._place.process, time.monotonic() + END_TIMEOUT
         while process is not None and not given_up() and time.monotonic() < deadline:
             try:
@@ -134,11 +134,11 @@ class FolderAtPlace:
             except StillRunning:
                 continue
             except LaunchError:
-                return  # the way there broke: its owner ends it, or is made to
+                return  # the connection broke: its owner ends it, or is made to
             return
 
     def reach(self) -> None:
-        """Connect again if the connection broke, or if nothing is heard of the host over it."""
+        """Reconnect if the connection broke, or if the host does not answer over it."""
         place = self._place
         if place.is_silent:
             try:
@@ -154,7 +154,7 @@ class FolderAtPlace:
             place.reach_again()
 
     def let_go(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._place.let_go()
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
@@ -172,14 +172,14 @@ class FolderAtPlace:
                 place=host,
                 cure="Name a folder in <front-end folder=...> that nobody cleans up",
             )
-        if found is None:  # its guard removes it if nothing is new, but nobody knows that it did
+        if found is None:  # its guard removes it if nothing is new, but nobody knows whether it did
             _log.warning("%s: %s has gone from %s, probably empty", self.cluster.path, work, host)
         return found or {}
 
     def send(
         self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
-        """Send files of it."""
+        """Send files from it."""
         launcher = self._place.launcher
         fetching.receive(launcher, self._path, wanted, receiver, given_up=given_up)
 
@@ -196,7 +196,7 @@ class FolderAtPlace:
         """Return where it stays, and the command that brings it home."""
         hops, work = self.cluster.hops, self._path
         host = os.uname().nodename if self.cluster.is_local else self.cluster.host
-        if not self.cluster.is_local and not hops:  # the user knows a way of his own to copy it
+        if not self.cluster.is_local and not hops:  # the user has a way of his own to copy it
             command = shlex.join(("scp", "-r", f"{host}:{work}/.", home))
             return KeptFolder(self.cluster.path, f"{host}:{work}", command)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
@@ -219,27 +219,27 @@ class FolderHere:
         self.sealed: Sealed = (self.list(lambda: False), [])
 
     def await_end(self, given_up: GivenUp) -> None:
-        """Need not wait: what is written later stays where it is."""
+        """Return at once: what is written later stays where it is."""
 
     def reach(self) -> None:
-        """Be here."""
+        """Do nothing."""
 
     def let_go(self) -> None:
-        """Stay here."""
+        """Do nothing."""
 
     def list(self, given_up: GivenUp) -> dict[str, Entry]:
         """Return what it holds."""
         return {} if given_up() else contents.scan(self._path, self._is_apart)
 
     def _is_apart(self, path: str) -> bool:
-        """Tell whether that is where results come to, or what is not whole yet."""
+        """Return whether that is where results are put, or incomplete files."""
         name = posixpath.basename(path.rstrip("/"))
         return name.startswith(".gcm-") or path.startswith(self._apart)
 
     def send(
         self, wanted: Sequence[tuple[str, int]], receiver: fetching.FileReceiver, given_up: GivenUp
     ) -> None:
-        """Send files of it."""
+        """Send files from it."""
         for message in contents.messages(self._path, wanted):
             for one in wire.frames(bytearray(message)):
                 fetching.pass_on(receiver, *one)
@@ -247,7 +247,7 @@ class FolderHere:
                 raise FetchFailed("it was given up", place=self._path)
 
     def remove(self) -> None:
-        """Leave it: it is the user's own."""
+        """Leave it: it belongs to the user."""
 
     def kept(self, home: str) -> KeptFolder:
         """Return where it is, and what copies it."""

@@ -1,4 +1,4 @@
-"""How long to try to reach results again: as long as some of them come now and then."""
+"""How long to retry fetching results: as long as some progress is made."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.fetching import Stalled
 
 RECONNECT_TIMEOUT = 30.0
-"""How many seconds to try to reach a host again to which the way broke."""
+"""Seconds for which to try to reconnect to a host."""
 
 MOST_STALLS = 3
-"""How often nothing may come at all until the time for it is over, one after the other."""
+"""How many attempts in a row may make no progress before retrying ends."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Which files of a work folder come home, and where to: decided from what is listed, as values."""
+"""Selects which files of a work folder come home, and where to, from a listing. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ArrivingFile:
-    """One thing that comes home: its path in the work folder, and where it comes to lie here.
+    """One result: its path in the work folder, and its place at home.
 
-    `leads_to` is what to write into a link.
+    `leads_to` is the target to write into a link.
     """
 
     path: str
@@ -33,8 +33,8 @@ class ArrivingFile:
 class Selection:
     """What comes home of a work folder.
 
-    `skipped` names what was asked for and cannot be sent, and why; `others` counts new files that
-    nobody asked for.
+    `skipped` names what was requested and cannot be sent, and why; `others` counts new files that
+    nobody requested.
     """
 
     files: tuple[ArrivingFile, ...] = ()
@@ -45,7 +45,7 @@ class Selection:
 
     @property
     def has_any(self) -> bool:
-        """Whether anything was asked for that is there."""
+        """Whether anything requested exists."""
         return bool(self.files or self.links or self.folders or self.skipped)
 
 
@@ -111,12 +111,12 @@ def _kind_at_home(one: ArrivingFile, there: Set[tuple[str, str]]) -> str:
 
 
 def _target_of(link: ArrivingFile) -> str:
-    """Return what a link leads to, as a path in the work folder."""
+    """Return the target of a link, as a path in the work folder."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(link.path), link.entry[4]))
 
 
 def _leads_to(one: ArrivingFile) -> str:
-    """Return what to write into a link, which is not what the far end says."""
+    """Return the target to write into a link; it is not what the far end says."""
     if one.entry[0] != LINK:
         return ""
     return posixpath.relpath(f"/{_target_of(one)}", posixpath.dirname(f"/{one.path}"))

@@ -1,4 +1,4 @@
-"""The folder in which the ranks of a cluster work, where that is a copy: made and filled."""
+"""Creates and fills the work folder of a cluster, where its ranks work in a copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def make_work_folder(
     launcher: Launcher, parent: str, plan: DeploymentPlan, cluster: DeployedCluster, at: Workplace
 ) -> str:
-    """Make a folder for the ranks of a cluster, bring files there, and return its full path.
+    """Make a folder for the ranks of a cluster, stage files to it, and return its full path.
 
     `parent` is the folder it is made in, empty for that of temporary files. Raises StagingFailed.
     """
@@ -40,23 +40,23 @@ def make_work_folder(
 def staged_files(
     plan: DeploymentPlan, cluster: DeployedCluster, at: Workplace
 ) -> list[Mapping[str, Source]]:
-    """Return what is staged to a cluster, one after the other; raises StagingFailed."""
+    """Yield what is staged to a cluster; raises StagingFailed."""
     files = program_of(plan, cluster) if at.is_staged else ProgramFiles()
     local, *web = _moved(at)
     return [one for one in (_sources(files, at.folder), local, *web) if one]
 
 
 def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:
-    """Return what of its program folder is copied to a cluster.
+    """Return what is copied of a cluster's program folder.
 
-    Who has made a plan may have looked at that, and have agreed to its size.
+    It may have been surveyed already by the caller that made the plan and accepted its size.
 
     Raises:
-        StagingFailed: nobody has, and it is more than the descriptor allows.
+        StagingFailed: it was not, and is larger than the descriptor allows.
     """
     if cluster.application in plan.programs:
         return plan.programs[cluster.application]
-    from runtime.results.program_survey import survey  # only where something is copied
+    from runtime.results.program_survey import survey  # needed only where something is copied
 
     code = plan.deployment.application_of(cluster)
     assert code is not None

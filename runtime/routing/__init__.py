@@ -1,4 +1,4 @@
-"""Which way messages take: native, direct or forwarded; what is tried, remembered and forgotten."""
+"""How messages travel: native, direct or forwarded; which routes are tried and remembered."""
 
 from runtime.routing.cache import ConnectionBound, ReferenceCache
 from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop

@@ -1,4 +1,4 @@
-"""The reference cache: which connections are kept open, and which have to rest for others."""
+"""The reference cache: which connections stay open, and which are closed to make room."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from runtime.errors import GridError
 class ConnectionBound(Protocol):
     """The contract of the controller that bounds how many connections a rank keeps.
 
-    Its class is called with the controller that it takes the place of.
+    Its class is called with the controller that it replaces.
     """
 
     def make_room(
         self, carried: Mapping[int, int], rest: Callable[[int], bool], *, more: int = 0
     ) -> list[int]:
-        """Let connections rest, so that there is room for `more`; return whose.
+        """Close idle connections so that there is room for `more`; return their peers.
 
-        It is asked before a connection is opened and after. `carried` says by peer how much each
-        open one has carried, and `rest` whether one can rest now, which it does then.
+        Called before a connection is opened and after. `carried` maps each connected peer to the
+        traffic so far; `rest` closes a connection if it is idle, and returns whether it did.
         """
         ...
 
 
 class ReferenceCache:
-    """Knows in which order connections were used, without being told of each use.
+    """Keeps connections in the order of their last use, without being told of each use.
 
-    Looking at what each has carried is enough: what carried more than at the last look was used
-    since. It closes nothing itself, and what cannot rest now stays, so there can be more than
-    `most` for as long as they are in use. Not safe for threads.
+    It compares what each has carried: one that carried more than at the last look was used since.
+    Connections in use stay open, so there can be more than `most` for as long as they are used. Not
+    thread-safe.
 
     >>> cache = ReferenceCache(most=2)
     >>> cache.make_room({7: 0, 8: 0}, rest=lambda peer: True)
@@ -50,10 +50,10 @@ class ReferenceCache:
     def make_room(
         self, carried: Mapping[int, int], rest: Callable[[int], bool], *, more: int = 0
     ) -> list[int]:
-        """Let connections rest until there are at most `most`, with room for `more`; return them.
+        """Close idle connections until there are at most `most`, with room for `more`; return them.
 
-        `carried` says how much each open connection has carried. `rest` is called with the least
-        recently used one first, and says whether it can rest now.
+        `carried` maps each open connection to its traffic so far. `rest` is called with the least
+        recently used one first; it closes the connection if it is idle, and returns whether it did.
         """
         self._look(carried)
         rested: list[int] = []

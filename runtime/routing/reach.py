@@ -1,4 +1,4 @@
-"""Who opens the connections between clusters, for each two kinds of them that a machine has."""
+"""Who opens the connections between clusters, for each two kinds of clusters in a machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The shortest way from the ranks of some clusters to those of others, in words.
+    """The shortest route from ranks of some clusters to those of others, in words.
 
     `words` is empty where there is none: no two such clusters, or none that reach each other.
     """
@@ -25,7 +25,7 @@ class Way:
 
 
 def clusters_by_reachability(grid: Grid) -> dict[Reachability, list[Position]]:
-    """Return the clusters that have ranks, by how their processes can be reached."""
+    """Group the clusters that have ranks by their reachability."""
     found: dict[Reachability, list[Position]] = {}
     for site, number, cluster in grid.clusters():
         if cluster.size:
@@ -34,7 +34,7 @@ def clusters_by_reachability(grid: Grid) -> dict[Reachability, list[Position]]:
 
 
 def ways(grid: Grid) -> list[Way]:
-    """Return the shortest way between each two kinds of clusters, both directions.
+    """Return the shortest route between each two kinds of clusters, in both directions.
 
     >>> from runtime.topology import Cluster, Node, Site
     >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)
@@ -60,7 +60,7 @@ def _between(grid: Grid, sources: list[Position], targets: list[Position]) -> st
 
 
 def _words(route: Route, here: Position, there: Position) -> str:
-    """Return the stops of a route with an arrow from who dials to who listens."""
+    """Return the stops of a route with an arrow from the dialling to the listening end."""
     words = _stop(route.stops[0], here, there)
     for (before, after), leg in zip(pairwise(route.stops), route.legs, strict=True):
         words += f" {'→' if leg.dialler == before else '←'} {_stop(after, here, there)}"

@@ -14,7 +14,7 @@ class Rank:
 
     @property
     def cluster(self) -> tuple[int, int]:
-        """Site and cluster it is in."""
+        """Its site and cluster."""
         return self.identifier.site, self.identifier.cluster
 
     def __str__(self) -> str:
@@ -54,14 +54,14 @@ def leg(grid: Grid, first: Stop, second: Stop) -> Leg | None:
 
 
 def may_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
-    """Tell whether a connection can be opened, as far as is known of the clusters."""
+    """Return whether a connection can be opened, as far as is known of the clusters."""
     if dialler.cluster == listener.cluster:
         return True
     return _may_leave(grid, dialler) and _lets_in(grid, listener)
 
 
 def _may_leave(grid: Grid, stop: Stop) -> bool:
-    # Behind a front-end that is the only way in, ranks have no way out either.
+    # Behind a front-end that is the only way in, ranks cannot connect outwards either.
     return isinstance(stop, FrontEndStop) or _of(grid, stop) is not Reachability.FRONT_END
 
 

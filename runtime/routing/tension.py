@@ -1,4 +1,4 @@
-"""Tensioning: try the shortest route, remember what came of it, tell others, try again later."""
+"""Tensioning: try the shortest route, remember and share the outcome, try again later."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.routing.stops import FrontEndStop, Stop
 from runtime.routing.ways import Route
 
 RETRY_AFTER = 30.0
-"""How many seconds a route that failed is left alone, at first; twice as long each time after."""
+"""Seconds for which a failed route is not tried again at first; doubled each time after."""
 
 LONGEST_PAUSE = 600.0
 
@@ -25,7 +25,7 @@ CALLED: Place = (False, (-1, -1))
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """What came of trying a route between two clusters, `age` seconds ago.
+    """The outcome of trying a route between two clusters, `age` seconds ago.
 
     An age, because processes on different hosts have no clock in common.
     """
@@ -37,16 +37,16 @@ class Experience:
 
     @property
     def pause(self) -> float:
-        """For how many seconds more the route is left alone; 0 if it can be tried."""
+        """Seconds until the route can be tried again; 0 if it can be tried now."""
         return 0.0 if self.worked else max(0.0, _pause(self.failures) - self.age)
 
 
 PlainExperience = tuple[Way, bool, float, int]
-"""An experience as it travels between processes that open nothing but plain data."""
+"""An experience as plain data, for other processes."""
 
 
 def plain(experiences: Iterable[Experience]) -> list[PlainExperience]:
-    """Return experiences as they travel.
+    """Return experiences as plain data.
 
     >>> told = [Experience((), worked=False, age=1.5, failures=2)]
     >>> plain(told), experiences_of(plain(told)) == told
@@ -56,7 +56,7 @@ def plain(experiences: Iterable[Experience]) -> list[PlainExperience]:
 
 
 def experiences_of(told: Iterable[PlainExperience]) -> list[Experience]:
-    """Return the experiences that have travelled."""
+    """Return experiences from plain data."""
     return [
         Experience(way, worked=worked, age=age, failures=failures)
         for way, worked, age, failures in told
@@ -73,12 +73,12 @@ class _Known:
 class Tensioning(Protocol):
     """The contract of the controller that decides by which route a rank reaches another one.
 
-    Its class is called with the controller that it takes the place of. It is asked where some
-    clusters cannot be reached directly. Times are seconds of any clock of the process.
+    Its class is called with the controller that it replaces. It is used where some clusters cannot
+    be reached directly. Times are seconds of any clock of the process.
     """
 
     def order(self, routes: Sequence[Route], now: float) -> list[Route]:
-        """Return the routes in the order in which to try them; the shortest come first."""
+        """Return the routes in the order in which to try them; given and kept shortest first."""
         ...
 
     def shorter(self, routes: Sequence[Route], used: Route, now: float) -> list[Route]:
@@ -86,28 +86,28 @@ class Tensioning(Protocol):
         ...
 
     def is_open(self, route: Route) -> bool:
-        """Tell whether a route has worked when it was last tried, by whomever."""
+        """Return whether a route worked when anybody last tried it."""
         ...
 
     def worked(self, route: Route, now: float) -> None:
-        """Learn that a route could be opened."""
+        """Record that a route could be opened."""
         ...
 
     def failed(self, route: Route, now: float) -> None:
-        """Learn that a route could not be opened."""
+        """Record that a route could not be opened."""
         ...
 
     def news(self, now: float) -> list[Experience]:
-        """Return what was learned here since this was last asked, to be told to others."""
+        """Return what was learned here since the last call, to be shared."""
         ...
 
     def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
-        """Learn from others; return what changes anything."""
+        """Learn from others; return what was new."""
         ...
 
 
 class Tension:
-    """What a process knows of routes: a rank, or a front-end for all its ranks.
+    """What a rank, or a front-end for all its ranks, knows of routes.
 
     Time is handed in, in seconds of any clock of this process.
 
@@ -124,8 +124,8 @@ class Tension:
     def order(self, routes: Sequence[Route], now: float) -> list[Route]:
         """Return the routes in the order in which to try them.
 
-        They come with the shortest first, and stay so, but for those that failed a short while ago:
-        these come last, since something may have changed and there may be no other.
+        They are given shortest first and keep that order, but for those that failed a short while
+        ago: these are tried last, since things may have changed and there may be no other.
         """
         alone = [route for route in routes if self._is_left_alone(route, now)]
         return [route for route in routes if route not in alone] + alone
@@ -136,12 +136,12 @@ class Tension:
         return [route for route in before if not self._is_left_alone(route, now)]
 
     def is_open(self, route: Route) -> bool:
-        """Tell whether a route has worked when it was last tried, by whomever."""
+        """Return whether a route worked when anybody last tried it."""
         known = self._known.get(_way(route))
         return known is not None and known.worked
 
     def worked(self, route: Route, now: float) -> None:
-        """Remember that a route could be opened; news only where others believe that it cannot."""
+        """Record that a route could be opened; news only where others believe that it cannot."""
         way = _way(route)
         known = self._known.get(way)
         self._known[way] = _Known(worked=True, at=now)
@@ -149,7 +149,7 @@ class Tension:
             self._untold.add(way)
 
     def failed(self, route: Route, now: float) -> None:
-        """Remember that a route could not be opened."""
+        """Record that a route could not be opened."""
         way = _way(route)
         known = self._known.get(way)
         self._known[way] = _Known(
@@ -158,18 +158,19 @@ class Tension:
         self._untold.add(way)
 
     def news(self, now: float) -> list[Experience]:
-        """Return what was learned here since this was last asked, to be told to others."""
+        """Return what was learned here since the last call, to be shared."""
         untold, self._untold = sorted(self._untold), set()
         return [self._told(way, now) for way in untold]
 
     def known(self, now: float) -> list[Experience]:
-        """Return what somebody who knows nothing yet has to be told."""
+        """Return all that a newcomer needs to be told."""
         return [self._told(way, now) for way, one in self._known.items() if not one.worked]
 
     def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
-        """Learn from others, where what they tell is newer; return what changes anything.
+        """Learn from others, where their knowledge is newer; return what was new.
 
-        When all ranks of a cluster find a route closed at the same time, one of them has news.
+        When all ranks of a cluster find a route closed at the same time, only one of them shares
+        it.
         """
         news = []
         for one in told:

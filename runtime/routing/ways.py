@@ -1,4 +1,4 @@
-"""All sensible routes between two processes, the shortest first."""
+"""All sensible routes between two processes, shortest first."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from runtime.topology import Grid, Identifier
 
 
 class RouteKind(StrEnum):
-    """What a message passes on its way."""
+    """How a message travels."""
 
     NATIVE = "native"
-    """Nothing: the native MPI of the cluster carries it."""
+    """By the native MPI of the cluster."""
     DIRECT = "direct"
-    """Nothing but one connection between the two processes."""
+    """Over one connection between the two processes."""
     FORWARDED = "forwarded"
-    """One or more front-ends, which pass its bytes on as they come."""
+    """Through one or more front-ends, which forward its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,19 @@ class Route:
 
     @property
     def kind(self) -> RouteKind:
-        """What a message passes."""
+        """How the message travels."""
         if not self.legs:
             return RouteKind.NATIVE
         return RouteKind.DIRECT if len(self.legs) == 1 else RouteKind.FORWARDED
 
     @property
     def forwarders(self) -> tuple[Stop, ...]:
-        """The front-ends that pass it on."""
+        """The front-ends that forward it."""
         return self.stops[1:-1]
 
     @property
     def hops(self) -> int:
-        """How many connections it travels over; native MPI counts as one."""
+        """The number of connections; native MPI counts as one."""
         return max(1, len(self.legs))
 
     def __str__(self) -> str:
@@ -57,12 +57,12 @@ class Route:
 
 
 def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
-    """Return the routes that what is known of the clusters allows, the shortest first.
+    """Return the routes that the reachability of the clusters allows, shortest first.
 
-    A direct connection comes first; where either end may open it, both ways are routes, since
-    there may be a firewall that nobody has told of. Then comes what passes one front-end, then two,
-    then three: a third cluster relays between two that can only connect outwards. Raises
-    `GridError` when one of the processes does not exist.
+    A direct connection comes first, in both directions where either end may open it, since there
+    may be an undeclared firewall. Routes through one, two and three front-ends follow: a third
+    cluster relays between two that can only connect outwards. Raises `GridError` when one of the
+    processes does not exist.
 
     >>> from runtime.topology import Cluster, Node, Reachability, Site
     >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)
@@ -91,7 +91,7 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
 
 
 def _ways_between(grid: Grid, here: Rank, there: Rank) -> Iterator[tuple[FrontEndStop, ...]]:
-    """Yield which front-ends to pass, fewest first; relays in the site of either before others."""
+    """Yield which front-ends to pass, fewest first; relays in the site of either end come first."""
     mine, theirs = FrontEndStop(here.cluster), FrontEndStop(there.cluster)
     others = [
         FrontEndStop((site, number))

@@ -1,10 +1,10 @@
-"""How many connections a pair needs, from what is seen of them: pure, with the time handed in.
+"""How many connections a pair needs, judged from measurements. Pure; time is handed in.
 
 One connection cannot fill a line when its window is smaller than what the line holds, or when
-packets are lost. That shows: there is always more to send, and still nothing queues on the way, so
-that the round trip takes no longer than it ever did. Then there are twice as many connections, as
-long as the rate rises by that, or the line is full with them. What was of no use is taken back and
-not tried again for a while, unless the rate falls far below what it was.
+packets are lost. The sign: there is always more to send, and yet nothing queues on the way, so the
+round trip does not grow. Then the number of connections is doubled, as long as the rate doubles too
+or the line becomes full. Connections that did not help are closed again and not tried for a while,
+unless the rate falls far below what it was.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from __future__ import annotations
 from gcm.records import dataclass
 
 MOST = 8
-"""Connections of one pair, with the first one."""
+"""The most connections of one pair, including the first."""
 
 FAR = 2e-3
-"""Seconds of a round trip from which on a line can hold more than a window."""
+"""Seconds of round trip from which a line can hold more than a window."""
 
 ENOUGH = 1 << 20
-"""Bytes that have to wait at each look: a sender of less has nothing to gain."""
+"""Bytes that have to be waiting at each look: slower senders have nothing to gain."""
 
 REST = 10.0
-"""Seconds without so much after which one connection has to do, until there is more again."""
+"""Seconds without that much waiting after which the pair returns to one connection."""
 
-_QUEUED = 1.25  # times the shortest round trip: the line is full, and packets wait
-_GAIN = 1.1  # times the rate before, for twice as many connections to be of use
-_SETTLED = 1.1  # times the rate of the last look, or by so much less: else it still changes
-_FALLEN = 0.7  # times the rate at which more were of no use: things are different now
+_QUEUED = 1.25  # times the shortest round trip: the line is full, and packets queue
+_GAIN = 1.1  # times the rate before, for twice as many connections to have helped
+_SETTLED = 1.1  # times the rate of the last look, up or down: still changing
+_FALLEN = 0.7  # times the rate at which more did not help: conditions have changed
 _OPENING = 5.0  # seconds for connections to open
 _WARMING = 12  # round trips in which a connection finds its rate
 _PAUSE, _LONGEST_PAUSE = 30.0, 600.0
@@ -34,7 +34,7 @@ _PAUSE, _LONGEST_PAUSE = 30.0, 600.0
 
 @dataclass(frozen=True, slots=True)
 class PairFlow:
-    """What is seen of a pair: bytes `sent` so far, and what waits; times are in seconds."""
+    """One measurement of a pair: bytes `sent` so far, and bytes waiting; times are in seconds."""
 
     sent: int
     waiting: int
@@ -58,11 +58,11 @@ class Widening:
     def __init__(self, most: int = MOST) -> None:
         self._most = most
         self.wanted = 1
-        self._kept = 1  # so many were of use
-        self._base = 0.0  # the rate without those that are tried
-        self._in_vain = 0.0  # the rate at which more were of no use
-        self._begin = 0.0  # since when there have to be so many
-        self._last: tuple[float, int] | None = None  # when the last look was, and what was sent
+        self._kept = 1  # the number that helped
+        self._base = 0.0  # the rate without those on trial
+        self._in_vain = 0.0  # the rate at which more did not help
+        self._begin = 0.0  # when that number was requested
+        self._last: tuple[float, int] | None = None  # time of the last look, bytes sent by then
         self._rate: float | None = None
         self._used_at = 0.0
         self._is_barred = False  # since the last step
@@ -94,7 +94,7 @@ class Widening:
         return self.wanted
 
     def bar(self, now: float, there: int = MOST) -> None:
-        """Do with as many as were of use and are `there`, and try no more for a while.
+        """Return to the connections that helped and are `there`, and try no more for a while.
 
         A step is barred once, however many of its connections cannot be opened.
         """
@@ -107,11 +107,11 @@ class Widening:
         self._forget()
 
     def narrow(self, now: float) -> None:
-        """Do with one connection, for a while: others need the room."""
+        """Return to one connection for a while: others need the room."""
         self.bar(now, 1)
 
     def _are_warm(self, flow: PairFlow, now: float) -> bool:
-        """Return whether all connections are there that should be, and have found their rate."""
+        """Return whether all requested connections are open and have found their rate."""
         if flow.connections < self.wanted:
             if now - self._begin >= _OPENING:
                 self.bar(now, flow.connections)
@@ -145,5 +145,5 @@ class Widening:
         self._forget()
 
     def _forget(self) -> None:
-        """Begin to measure anew."""
+        """Restart the measurement."""
         self._last = self._rate = None

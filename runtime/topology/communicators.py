@@ -81,7 +81,7 @@ def rank_table(grid: Grid, communicator: Communicator, me: Identifier) -> RankTa
     """Return the members of a communicator as `me` sees them.
 
     Raises `GridError` when the grid has no process `me`. A process that is not a gateway gets the
-    table of its site's or the grid's gateways all the same, with no rank of its own in it.
+    table of its site's or the grid's gateways too, without a rank of its own.
     """
     grid.cluster_of(me)
     everyone = [Block(site, number, found.size) for site, number, found in grid.clusters()]

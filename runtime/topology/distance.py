@@ -1,4 +1,4 @@
-"""How near two processes are, and how many hops a message between them can be expected to take."""
+"""The distance of two processes, and the hops to expect for a message between them."""
 
 from __future__ import annotations
 

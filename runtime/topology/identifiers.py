@@ -30,7 +30,7 @@ class Identifier:
     rank: int
 
     def __post_init__(self) -> None:
-        """Refuse numbers below zero, which no written identifier could mean."""
+        """Refuse negative numbers."""
         if min(self.site, self.cluster, self.rank) < 0:
             raise GridError(
                 f"identifier {self.site}:{self.cluster}:{self.rank} has a number below zero",
@@ -50,7 +50,7 @@ class Identifier:
         return cls(site, cluster, rank)
 
     def __lt__(self, other: object) -> bool:
-        """Tell whether it comes before another one."""
+        """Return whether it comes before another one."""
         if not isinstance(other, Identifier):
             return NotImplemented
         mine = self.site, self.cluster, self.rank
@@ -61,9 +61,9 @@ class Identifier:
         return f"{self.site}:{self.cluster}:{self.rank}"
 
     def same_site(self, other: Identifier) -> bool:
-        """Tell whether both processes live in one site."""
+        """Return whether both processes are in one site."""
         return self.site == other.site
 
     def same_cluster(self, other: Identifier) -> bool:
-        """Tell whether both processes live in one cluster, and so can use its native MPI."""
+        """Return whether both processes are in one cluster, and so can use its native MPI."""
         return self.site == other.site and self.cluster == other.cluster

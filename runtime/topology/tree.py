@@ -16,9 +16,9 @@ class Reachability(StrEnum):
     DIRECT = "direct"
     """Any process of the grid can open a connection to any rank of the cluster."""
     FRONT_END = "front-end"
-    """Only the front-end can be reached; all that comes or goes passes through it."""
+    """Only the front-end can be reached, and all traffic passes through it."""
     OUTWARDS = "outwards"
-    """Nothing can be reached from outside, but the processes can open connections outwards."""
+    """Nothing can be reached from outside, but processes can open connections outwards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Grid:
                 yield site_number, cluster_number, cluster
 
     def first(self, ranks: int) -> Grid:
-        """Return the same sites, clusters and nodes with no more than the first so many ranks.
+        """Return the same sites, clusters and nodes with only the first `ranks` ranks.
 
         >>> cluster = Cluster("c", (Node("a", ranks=2), Node("b", ranks=2)))
         >>> Grid((Site("s", (cluster,)),)).first(3).sites[0].clusters[0].nodes[1].ranks

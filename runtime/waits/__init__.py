@@ -1,6 +1,7 @@
-"""Why ranks wait: what each one says of its calls, and what follows from all of it together. Pure.
+"""Why ranks wait: combines what each one reports of its calls. Pure.
 
-`states` has what a rank tells, `blocked` who can never go on, `findings` the sentences for people.
+`states` holds the reports, `blocked` finds the ranks that are stuck, `findings` explains them in
+sentences.
 """
 
 from __future__ import annotations

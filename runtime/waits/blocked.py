@@ -1,4 +1,4 @@
-"""Which ranks can never go on, whatever the others do."""
+"""Finds the ranks that are stuck whatever the others do."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _SYNCHRONISING = {
 
 
 class Picture:
-    """All ranks at one moment: what each one that runs has told, and how the others have ended.
+    """The state of all ranks at one moment: the reports of those that run, and how others ended.
 
-    `ended` says in words how; `last` are the states of those that ended, as far as they told. A
-    rank that has told nothing is taken to be able to do anything.
+    `ended` says in words how; `last` are the last reports of those that ended, where there are any.
+    A rank without a report is assumed to be able to do anything.
     """
 
     def __init__(
@@ -43,11 +43,11 @@ class Picture:
         self._absent: dict[tuple[KnownCommunicator, int | None], list[str]] = {}
         self._collectives: dict[KnownCommunicator, list[tuple[str, Wait]]] = {}
         self.blocked: set[str] = set()
-        """Those that can never go on."""
+        """The ranks that are stuck."""
         self._find_blocked()
 
     def _find_blocked(self) -> None:
-        """Begin with all that wait, and release those that others may let go on, until none is."""
+        """Assume that all waiting ranks are stuck, and release those that others may release."""
         self.blocked = {
             rank for rank, one in self.states.items() if one.waits and not one.may_act
         } - set(self.ended)
@@ -62,12 +62,12 @@ class Picture:
             is_changing = bool(released)
 
     def can_end(self, rank: str, wait: Wait) -> bool:
-        """Tell whether a call of a rank may come to its end."""
+        """Return whether a call of a rank may complete."""
         ends = (self.can_be_done(rank, wait, part) for part in wait.parts)
         return all(ends) if wait.needs_all else any(ends)
 
     def can_be_done(self, rank: str, wait: Wait, part: Part) -> bool:
-        """Tell whether one thing that a call waits for may happen."""
+        """Return whether one part of a call may complete."""
         if part.kind == COLLECTIVE:
             return not _is_counted(wait) or (
                 self.mismatch(rank, wait) is None
@@ -79,26 +79,26 @@ class Picture:
         )
 
     def partners(self, rank: str, wait: Wait, part: Part) -> Iterator[str]:
-        """Yield the ranks that may be the other end of a message, also those that have ended."""
+        """Yield the ranks that may be the other end of a message, including ended ones."""
         if part.peer:
             yield part.peer
             return
         known: Iterable[str] = wait.comm.ranks
-        if part.kind == UNKNOWN or not known:  # native MPI has it, which knows this cluster alone
+        if part.kind == UNKNOWN or not known:  # native MPI handles it, and knows this cluster only
             cluster = rank.rpartition(":")[0]
             everybody = {*self.states, *self.ended}
             known = [one for one in everybody if one.rpartition(":")[0] == cluster]
         yield from (one for one in known if one != rank)
 
     def absent(self, rank: str, wait: Wait) -> list[str]:
-        """Return the members without which a collective cannot be done, that are not in it."""
+        """Return the members that a collective needs and that are not in it."""
         key = wait.comm, wait.turn
         if key not in self._absent:
             self._absent[key] = [one for one in wait.comm.ranks if not self._has_entered(one, wait)]
         return [one for one in self._absent[key] if one != rank]
 
     def mismatch(self, rank: str, wait: Wait) -> tuple[str, Wait] | None:
-        """Return a member that is in another collective of the same communicator instead."""
+        """Return a member that is in a different collective of the same communicator."""
         for other, theirs in self._calls_on(wait.comm) if _is_counted(wait) else ():
             is_other = (theirs.call.lower(), theirs.root) != (wait.call.lower(), wait.root)
             if other != rank and is_other and _is_counted(theirs) and _is_same_turn(wait, theirs):
@@ -106,7 +106,7 @@ class Picture:
         return None
 
     def _calls_on(self, comm: KnownCommunicator) -> list[tuple[str, Wait]]:
-        """Return the different collectives in which members are, with one of those in each."""
+        """Return the different collectives that members are in, with one member for each."""
         if comm not in self._collectives:
             found: dict[tuple[str, str, int | None, str], tuple[str, Wait]] = {}
             for other in comm.ranks:
@@ -136,7 +136,7 @@ class Picture:
         return rank not in self.ended and rank not in self.blocked
 
     def _is_meeting(self, other: str, rank: str, wait: Wait, part: Part) -> bool:
-        """Tell whether the other end is there and waits for this one: the message is under way."""
+        """Return whether the other end waits for this one: the message is under way."""
         return any(
             theirs.kind == _OPPOSITE.get(part.kind)
             and theirs.peer in ("", rank)
@@ -149,10 +149,10 @@ class Picture:
 
 
 def _is_counted(wait: Wait) -> bool:
-    """Tell whether members that are not in a collective cannot have done their part of it before.
+    """Return whether members outside a collective cannot have done their part already.
 
-    Native MPI does not say how many collectives a member has begun, so those in which members do
-    not wait for each other say nothing, unless there are only two of them.
+    Native MPI does not tell how many collectives a member has begun, so for those in which members
+    do not wait for each other nothing is known, unless there are only two members.
     """
     if wait.turn is not None:
         return True
@@ -168,7 +168,7 @@ def _is_same_turn(wait: Wait, other: Wait) -> bool:
 
 
 def runs_of(ranks: Iterable[str]) -> str:
-    """Return names of ranks, those of a cluster that follow each other as one.
+    """Return names of ranks, with consecutive ranks of a cluster as one range.
 
     >>> runs_of(["0:0:0", "0:0:1", "0:0:2", "0:1:0", "0:1:2"])
     '0:0:0-2, 0:1:0, 0:1:2'
@@ -184,7 +184,7 @@ def runs_of(ranks: Iterable[str]) -> str:
 
 
 def number_of(rank: str) -> tuple[int, ...]:
-    """Return what ranks are sorted by.
+    """Return the sort key of a rank.
 
     >>> number_of("0:1:12")
     (0, 1, 12)

@@ -1,4 +1,4 @@
-"""What is wrong with calls in which ranks wait for long, in sentences."""
+"""Explains in sentences what is wrong with calls in which ranks wait for long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW, INTERCEPTED = (
 )
 """Kinds of findings: ranks that wait for each other; for one that has ended; for a message that
 nobody can send; in different collectives; behind others that cannot go on; in one collective with
-data of different sizes; for one that goes on; and what interceptors did to messages meanwhile."""
+data of different sizes; for one that still runs; and what interceptors did to messages meanwhile.
+"""
 
 _NEVER = "these ranks wait and can never go on:"
 HEADINGS = {
@@ -33,7 +34,7 @@ HEADINGS = {
     SLOW: "these ranks have waited for long:",
     INTERCEPTED: "interceptors have held up or dropped messages:",
 }
-"""What is said before findings of a kind."""
+"""The heading of the findings of each kind."""
 
 _WAITING = ("wait", "waitall", "waitany", "waitsome")
 _MOST_NAMED = 6
@@ -41,9 +42,9 @@ _MOST_NAMED = 6
 
 @dataclass(frozen=True)
 class WaitFinding:
-    """One explanation: its kind, the ranks that it is about, the sentence, and what is behind it.
+    """One explanation: its kind, the ranks concerned, the sentence, and details.
 
-    That is what others do who go on, which is different each time that one looks.
+    Details are what other, running ranks do, which differs at each look.
     """
 
     kind: str
@@ -51,7 +52,7 @@ class WaitFinding:
     text: str
     besides: str = ""
     gone: tuple[str, ...] = ()
-    """Those that have ended and are waited for by the last of the ranks."""
+    """Those that have ended and that the last of the ranks waits for."""
 
     def __str__(self) -> str:
         return f"{self.text}{self.besides}"
@@ -64,7 +65,7 @@ def explain(
     *,
     limit: float = 0.0,
 ) -> list[WaitFinding]:
-    """Return why ranks wait: first those that can never go on, then calls longer than `limit`.
+    """Return why ranks wait: first those that are stuck, then calls longer than `limit`.
 
     >>> from runtime.waits.states import Part, RankState, Wait
     >>> states = {
@@ -85,9 +86,9 @@ def explain(
 
 
 def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
-    """Return those about ranks that wait for one of their own cluster that has ended.
+    """Return the findings on ranks that wait for an ended rank of their own cluster.
 
-    Between clusters the connections tell what has still to come from a rank that has ended.
+    Between clusters the connections tell what is still to come from a rank that has ended.
     """
     return [
         one
@@ -97,7 +98,7 @@ def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
 
 
 def stuck_in(findings: Iterable[WaitFinding]) -> set[str]:
-    """Return the ranks that can never go on."""
+    """Return the ranks that are stuck."""
     never = (CYCLE, ENDED, NOBODY, MISMATCH, BEHIND)
     return {rank for one in findings if one.kind in never for rank in one.ranks}
 
@@ -127,7 +128,7 @@ class _Explanation:
         yield from self._slow(limit)
 
     def _followed(self, rank: str) -> WaitFinding | None:
-        """Follow from a rank to the one it waits for, and so on, to the cause."""
+        """Follow from rank to rank by what each one waits for, to the cause."""
         picture = self._picture
         way: dict[str, str] = {}
         while rank not in way:
@@ -156,13 +157,13 @@ class _Explanation:
         return WaitFinding(CYCLE, tuple(circle), text)
 
     def _hindered(self, rank: str) -> tuple[Wait, Part]:
-        """Return the call in which a rank waits, and what cannot be done of it."""
+        """Return the call in which a rank waits, and the part of it that cannot complete."""
         wait = max(self._picture.states[rank].waits, key=lambda one: one.seconds)
         parts = (one for one in wait.parts if not self._picture.can_be_done(rank, wait, one))
         return wait, next(parts, wait.parts[0])
 
     def _blamed(self, rank: str, wait: Wait, part: Part) -> list[str]:
-        """Return for whom it waits, those first that have ended."""
+        """Return the ranks that it waits for, those first that have ended."""
         picture = self._picture
         if part.kind == COLLECTIVE:
             found = [
@@ -195,7 +196,7 @@ class _Explanation:
         return f"all others {'have ended or ' if gone else ''}wait themselves"
 
     def _hint(self, rank: str, part: Part) -> str:
-        """Return what was sent instead of what is waited for."""
+        """Return what was sent instead of the expected message."""
         if part.kind != RECEIVE:
             return ""
         there = [
@@ -220,7 +221,7 @@ class _Explanation:
             yield WaitFinding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
 
     def _of_different_sizes(self) -> Iterator[WaitFinding]:
-        """Yield one finding for each collective to which members give differently many bytes."""
+        """Yield one finding for each collective to which members contribute different sizes."""
         calls: dict[tuple[str, str, tuple[str, ...]], dict[int, list[str]]] = {}
         for rank, state in self._picture.states.items():
             for wait in state.waits:
@@ -234,7 +235,7 @@ class _Explanation:
                 yield WaitFinding(SIZES, tuple(ranks), f"{call} on {comm}: {given}")
 
     def _slow(self, limit: float) -> Iterator[WaitFinding]:
-        """Yield one finding for all that have long waited in the same call, and may go on."""
+        """Yield one finding for all that have waited long in the same call, and may complete."""
         picture = self._picture
         groups: dict[tuple[str, str], list[str]] = {}
         for rank in (
@@ -250,7 +251,7 @@ class _Explanation:
             yield WaitFinding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
 
     def _others_of(self, rank: str, wait: Wait) -> str:
-        """Return what those do who are waited for."""
+        """Return what the ranks do that are waited for."""
         others: list[str] = []
         for part in wait.parts:
             if part.kind == COLLECTIVE:
@@ -280,7 +281,7 @@ def _chain(way: Mapping[str, str]) -> str:
 
 
 def said(wait: Wait) -> str:
-    """Return a call in words.
+    """Describe a call in words.
 
     >>> said(Wait("Recv", (Part("receive", "0:0:1", 7),), where="ring.py:12"))
     'Recv from 0:0:1 tag 7 (ring.py:12)'

@@ -1,4 +1,4 @@
-"""What a rank tells of its calls, as values; `state_from` reads the plain data that travels."""
+"""What a rank reports of its calls, as values; `state_from` reads the plain data that travels."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import Any
 
 RECEIVE, SEND, COLLECTIVE, UNKNOWN = "receive", "send", "collective", "unknown"
-"""The kinds of parts of a call. What a request of native MPI is for nobody can tell."""
+"""The kinds of parts of a call. What a request of native MPI waits for is unknown."""
 
 Run = tuple[str, int, int]
-"""Some ranks of a cluster, one after the other: the cluster, the first and the last one."""
+"""Consecutive ranks of a cluster: the cluster, the first and the last rank."""
 
 
 @dataclass(frozen=True)
 class KnownCommunicator:
-    """A communicator as its members know it.
+    """A communicator as its members see it.
 
-    `id` is the same at all members, or empty where nobody knows; `members` are runs of ranks.
+    `id` is the same at all members, or empty if unknown; `members` are ranges of ranks.
 
     >>> KnownCommunicator("1f", "MPI_COMM_WORLD", (("0:0", 0, 1), ("0:1", 0, 0))).ranks
     ('0:0:0', '0:0:1', '0:1:0')
@@ -41,7 +41,7 @@ class KnownCommunicator:
         return self.name.removeprefix("MPI_") or "a communicator"
 
     def is_like(self, other: KnownCommunicator) -> bool:
-        """Tell whether the two may be the same, as far as that is known."""
+        """Return whether the two may be the same, as far as that is known."""
         if self.id or other.id:
             return self.id == other.id
         return not self.members or not other.members or self.members == other.members
@@ -49,7 +49,7 @@ class KnownCommunicator:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that a call waits for; without a `peer` it is any rank, without a `tag` any tag."""
+    """One thing that a call waits for; without a `peer` any rank, without a `tag` any tag."""
 
     kind: str
     peer: str = ""
@@ -57,18 +57,18 @@ class Part:
     is_tag_known: bool = True
 
     def fits(self, tag: int | None) -> bool:
-        """Tell whether a message with that tag may be meant; None stands for any."""
+        """Return whether a message with that tag may match; None stands for any."""
         return not self.is_tag_known or self.tag is None or tag is None or self.tag == tag
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A call in which a thread is.
+    """A call that blocks a thread.
 
-    It goes on when all of its `parts` are done, or `needs_all` is false and one of them is. The
-    number `serial` tells it from other calls of its rank, `turn` from other collectives of its
-    communicator. `seconds` is how long it has lasted at least, `size` how many bytes it gives to a
-    collective in which all members have to give equally many.
+    It returns when all of its `parts` are done, or one of them if `needs_all` is false. `serial`
+    distinguishes it from other calls of its rank, `turn` from other collectives of its
+    communicator. `seconds` is how long it has lasted at least, `size` how many bytes it contributes
+    to a collective in which all members have to contribute equally.
     """
 
     call: str
@@ -90,7 +90,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class UnreceivedMessage:
-    """A message that is there, and that nobody has asked for."""
+    """A message that has arrived and that no receive matches yet."""
 
     sender: str
     tag: int
@@ -111,8 +111,8 @@ class RecoveryState:
 class RankState:
     """What a rank was doing when it was asked.
 
-    `at` says where the program was if it waits for nobody. With `may_act` another thread than those
-    that wait may do something. `turns` tell how many collectives were begun on a communicator.
+    `at` is where the program was if it does not wait. `may_act` means that threads besides the
+    waiting ones may do something. `turns` counts the collectives begun on each communicator.
     """
 
     rank: str
@@ -131,7 +131,7 @@ class RankState:
 
 
 def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
-    """Return what a rank has told; raises ValueError, TypeError or KeyError for anything else."""
+    """Return the report of a rank from plain data; raises ValueError, TypeError or KeyError."""
     return RankState(
         rank,
         tuple(_wait_from(one) for one in told["waits"]),
@@ -176,10 +176,10 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
 
 
 def steady(before: Iterable[RankState], after: Iterable[RankState]) -> dict[str, RankState]:
-    """Return the later states with those calls alone in which the ranks were both times.
+    """Return the later states, with only those calls that the ranks were in both times.
 
-    Ranks are asked one after the other, and messages are under way meanwhile: what is gone a moment
-    later was no wait that has to be explained.
+    Ranks are asked one after the other, and messages are under way meanwhile: a wait that is gone a
+    moment later needs no explanation.
     """
     known = {one.rank: {wait.serial for wait in one.waits} for one in before}
     found = {}

@@ -1,4 +1,4 @@
-"""Arguments of definitions: how they are declared, passed, bound and put into the text.
+"""Arguments of definitions: how they are declared, passed, bound and substituted.
 
 A definition declares `arguments="a,b=5"`; it is called `Def(1,'q')` or `Def(a=>1)`; inside it
 `${a}` stands for the value. `'...'` and `"..."` keep commas, brackets and blanks together, and a
@@ -23,7 +23,7 @@ _QUOTES = "'\""
 
 
 class ArgumentSyntaxError(ValueError):
-    """A list of parameters or a call that cannot be read."""
+    """An invalid list of parameters, or an invalid call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class DefinitionCall:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentFault:
-    """One thing wrong with a call: a code, a message and a hint."""
+    """One error in a call: a code, a message and a hint."""
 
     code: str
     message: str
@@ -85,9 +85,9 @@ def parse_calls(text: str) -> tuple[DefinitionCall, ...]:
 def bind_arguments(
     parameters: Sequence[DefinitionParameter], call: DefinitionCall
 ) -> tuple[dict[str, str], list[ArgumentFault]]:
-    """Return the value of each parameter, and everything wrong with the call.
+    """Return the value of each parameter, and all errors of the call.
 
-    A parameter without a value keeps its `${name}`, which tells what hangs on it.
+    A parameter without a value keeps its `${name}`, which shows what depends on it.
     """
     names = [parameter.name for parameter in parameters]
     faults: list[ArgumentFault] = []
@@ -123,20 +123,20 @@ def placeholder(name: str) -> str:
 
 
 def substitute(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Put values in the place of `${name}`; also return the names that have no value."""
+    """Replace `${name}` by values; also return the names that have no value."""
     return _substitute(text, values, in_call=False)
 
 
 def substitute_call(text: str, values: Mapping[str, str]) -> tuple[str, list[str]]:
-    """Do as `substitute` in the text of a call, where a value may stand between quotes.
+    """Substitute in the text of a call, where a value may be between quotes.
 
-    There its own quotes are doubled, so that it never ends the text it was put into.
+    Its own quotes are doubled there, so that it does not end the text it is put into.
     """
     return _substitute(text, values, in_call=True)
 
 
 def length_of(text: str, values: Mapping[str, str]) -> int:
-    """Return about how long a text is once values are put into it, without doing it."""
+    """Return about how long a text becomes by substitution, without doing it."""
     used = _PLACEHOLDER.finditer(text)
     return len(text) + sum(len(values.get((one.group(2) or "").strip(), "")) for one in used)
 
@@ -223,7 +223,7 @@ def _declared(names: Sequence[str]) -> str:
 
 
 def _open_quote(text: str, quote: str = "") -> str:
-    """Return the quote that is still open behind a text, before which `quote` was open."""
+    """Return the quote that is still open after a text, before which `quote` was open."""
     for char in text:
         if quote:
             quote = "" if char == quote else quote
@@ -233,7 +233,7 @@ def _open_quote(text: str, quote: str = "") -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that stand in no quotes and no brackets."""
+    """Split at commas outside of quotes and brackets."""
     parts, start, depth, quote = [], 0, 0, ""
     for position, char in enumerate(text):
         if quote:

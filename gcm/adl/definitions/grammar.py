@@ -18,7 +18,7 @@ DOCUMENT_LIMITS = Limits(max_depth=MAX_DEPTH)
 
 
 class Occurs(StrEnum):
-    """How often a child element may stand in its parent."""
+    """How often a child element may occur in its parent."""
 
     ANY = "*"
     OPTIONAL = "?"
@@ -50,7 +50,7 @@ _BODY = {
     "coordinates": Occurs.ANY,
 }
 
-# Comments of these elements say nothing about the component, and are not kept.
+# Comments of these elements say nothing about the component, and are dropped.
 _COMMENTED = {"comment": Occurs.ANY}
 
 GRAMMAR: Mapping[str, Element] = {
@@ -88,19 +88,19 @@ GRAMMAR: Mapping[str, Element] = {
     ),
 }
 
-# An empty text says something only here; everywhere else it is a value that was forgotten.
-# Files of the Java implementation have an empty `desc` where they want the default membrane.
+# Only here an empty text has a meaning; elsewhere a value was forgotten. Files of the Java
+# implementation have an empty `desc` where they want the default membrane.
 _MAY_BE_EMPTY = frozenset(
     {("attribute", "value"), ("definition", "arguments"), ("controller", "desc")}
 )
 
 
 def conform(root: XmlNode, diagnostics: Diagnostics) -> XmlNode | None:
-    """Report every place where a document breaks the grammar, and return what is left of it.
+    """Report every violation of the grammar, and return the rest of the document.
 
-    Elements that are misplaced or lack a required attribute are left out of the result, and so are
-    unknown attributes, so that later steps need not look for them again. What is only misspelled
-    is taken for what it probably means, so that its absence is not reported too.
+    Elements that are misplaced or lack a required attribute, and unknown attributes, are left out
+    of the result, so that later steps need not check for them again. A misspelled name counts as
+    what it probably means, so that its absence is not reported too.
     """
     if root.tag != "definition":
         diagnostics.report(

@@ -1,4 +1,4 @@
-"""How much a document may stand for: definitions that use one another multiply what they hold."""
+"""Limits what a document may expand to: definitions that use one another multiply."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcm.records import dataclass
 
 
 class DefinitionAmount(StrEnum):
-    """What is counted."""
+    """The things that are counted."""
 
     COMPONENTS = "components"
     PARTS = "components, interfaces, bindings and attributes"
@@ -29,11 +29,11 @@ MOST = {
     DefinitionAmount.MERGED: 200_000,
     DefinitionAmount.TEXT: 4 * 1024 * 1024,
 }
-"""The most that one assembly may stand for. Nothing raises these limits."""
+"""The most that one assembly may expand to. These limits are fixed."""
 
 
 class TooLarge(Exception):
-    """An assembly that would stand for more than it may, and where that becomes clear."""
+    """An assembly that expands to more than is allowed, and where that becomes clear."""
 
     def __init__(self, amount: DefinitionAmount, count: int, location: Location) -> None:
         super().__init__(f"the assembly comes to {count:,} {amount}")
@@ -43,7 +43,7 @@ class TooLarge(Exception):
 
 @dataclass(slots=True)
 class Growth:
-    """What has been made of the definitions of one assembly so far."""
+    """Counts what the definitions of one assembly have expanded to."""
 
     used: Counter[DefinitionAmount] = field(default_factory=Counter)
 
@@ -55,9 +55,9 @@ class Growth:
 
 
 def check_size(root: ComponentNode) -> None:
-    """Raise TooLarge if a tree in which equal parts are one object stands for too much.
+    """Raise TooLarge if a tree in which equal parts are one object expands to too much.
 
-    The place is that of the innermost component that stands for too much alone.
+    The location is that of the innermost component that is too large by itself.
     """
     sizes: dict[int, Counter[DefinitionAmount]] = {}
     for amount in (DefinitionAmount.COMPONENTS, DefinitionAmount.PARTS):

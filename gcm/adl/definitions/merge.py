@@ -1,4 +1,4 @@
-"""How bodies are merged: of two that say the same thing, the later one wins."""
+"""Merges bodies of definitions: where two say the same thing, the later one wins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def merge_all(bodies: Iterable[Body]) -> Body:
-    """Merge from left to right; a body that stands alone is returned as it is."""
+    """Merge from left to right; a single body is returned as it is."""
     merged = EMPTY_BODY
     for body in bodies:
         merged = merge(merged, body)
@@ -31,8 +31,8 @@ def merge_all(bodies: Iterable[Body]) -> Body:
 def merge(earlier: Body, later: Body) -> Body:
     """Merge two bodies.
 
-    Components and interfaces are matched by name, attributes by name, bindings by client end;
-    what stands in both is merged in the place of the earlier one, what is new comes behind it.
+    Components and interfaces are matched by name, attributes by name, bindings by client end; what
+    is in both is merged at the position of the earlier one, what is new is appended.
     """
     if earlier is EMPTY_BODY:
         return later
@@ -101,8 +101,8 @@ def _interface(earlier: InterfaceNode, later: InterfaceNode) -> InterfaceNode:
 
 def _component(earlier: ComponentNode, later: ComponentNode) -> ComponentNode:
     if is_path(later.definition):
-        return later  # a component that exists elsewhere takes the place of this one
-    # The location goes with the reference, because a definition is searched from there.
+        return later  # a component that exists elsewhere replaces this one
+    # The location goes with the reference, because definitions are searched from there.
     origin = later if later.definition else earlier
     return replace(origin, body=merge(earlier.body, later.body))
 

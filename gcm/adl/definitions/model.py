@@ -12,7 +12,7 @@ NOWHERE = Location("", 0)
 
 @dataclass(frozen=True, slots=True)
 class CommentNode:
-    """`<comment>`: words for people."""
+    """`<comment>`: text for people."""
 
     text: str
     language: str = ""
@@ -132,7 +132,7 @@ class CoordinatesNode:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a definition and a component have in common: all that can be merged."""
+    """What definitions and components have in common: everything that can be merged."""
 
     comments: tuple[CommentNode, ...] = ()
     interfaces: tuple[InterfaceNode, ...] = ()

@@ -8,12 +8,12 @@ from gcm.adl.definitions.model import Body, ComponentNode
 
 
 def is_path(definition: str) -> bool:
-    """Tell whether a reference is a path to a component rather than names of definitions."""
+    """Return whether a reference is a path to a component rather than names of definitions."""
     return "/" in definition.partition("(")[0]
 
 
 def relative_to_parents(body: Body, depth: int = 0) -> Body:
-    """Make the paths of a definition independent of the place where the definition is used.
+    """Make the paths of a definition independent of where the definition is used.
 
     As written, a path starts at the definition's own component (`a/c`, `./a/c`), or with `/` at
     the root of the assembly. In the result it starts at the component that holds the reference.

@@ -1,4 +1,4 @@
-"""Names that are used twice where only one of the two could be kept."""
+"""Detects duplicate names where only one of the two could be kept."""
 
 from __future__ import annotations
 

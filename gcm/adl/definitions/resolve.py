@@ -47,13 +47,13 @@ class DefinitionDocument:
 
 
 INCOMPLETE = "?"
-"""What stands as the definition of a resolved component of which a part was not found."""
+"""Replaces the definition of a resolved component of which a part was not found."""
 
 
 class Resolver:
     """Resolves the definitions of one assembly, each (definition, arguments) only once.
 
-    All faults go to the diagnostics; what cannot be found is left out of the result.
+    All errors go to the diagnostics; what cannot be found is left out of the result.
     """
 
     def __init__(self, loader: Loader, diagnostics: Diagnostics) -> None:
@@ -69,10 +69,10 @@ class Resolver:
         self._depth = 0
         self._growth = Growth()
         self.missing: set[str] = set()
-        """The texts that stand where arguments have no value."""
+        """The placeholders for arguments without a value."""
 
     def document(self, source: Source) -> DefinitionDocument | None:
-        """Read a definition, or return it as it was read before."""
+        """Read a definition, or return it if it was read before."""
         if source.file not in self._documents:
             self._documents[source.file] = self._read(source)
         return self._documents[source.file]
@@ -115,7 +115,7 @@ class Resolver:
     # ------------------------------------------------------------------ references to definitions
 
     def _keys(self, text: str, location: Location) -> tuple[tuple[_Key, ...], bool]:
-        """Find the definitions that `extends` or `definition` lists, and tell if all are there."""
+        """Find the definitions that `extends` or `definition` lists; return whether all exist."""
         try:
             calls = parse_calls(text) if text else ()
         except ArgumentSyntaxError as error:
@@ -144,7 +144,7 @@ class Resolver:
         return self._misnamed(call, candidates[0], location)
 
     def _misnamed(self, call: DefinitionCall, source: Source, location: Location) -> _Key | None:
-        """Take the best file although its definition has another name, which is reported."""
+        """Use the best file although its definition has another name, which is reported."""
         document = self.document(source)
         assert document is not None, "it was just read"
         others = self._loader.candidates(call.name, location.file)[1:]
@@ -157,7 +157,7 @@ class Resolver:
         return self._key(source, document, call, location)
 
     def _looked_at(self, name: str, location: Location) -> str:
-        """List each file that may be a definition, and the name of what is in it."""
+        """List each file that may contain a definition, and the name of the one in it."""
         there = {one.file: one for one in self._loader.candidates(name, location.file)}
         lines = []
         for file in self._loader.looked_at(name, location.file):
@@ -221,7 +221,7 @@ class Resolver:
         bodies = [own]
         for key in keys:
             bodies.insert(-1, self._merge(key))
-            if len(keys) > 1:  # what stands alone is not copied
+            if len(keys) > 1:  # a single body is not copied
                 self._growth.add(DefinitionAmount.MERGED, 1 + len(bodies[-2].components), location)
         return merge_all(bodies)
 
@@ -230,7 +230,7 @@ class Resolver:
     def _expand(self, keys: tuple[_Key, ...], own: Body, location: Location) -> Body | None:
         """Merge definitions and a component's own body, then resolve the components in it.
 
-        There is nothing to return where that would not end.
+        Returns nothing where that would not end.
         """
         alone = own is EMPTY_BODY
         if alone and keys in self._expanded:
@@ -238,8 +238,8 @@ class Resolver:
         if self._depth >= MAX_DEPTH:
             self._too_deep(location, "components are nested")
             return None
-        # What a component adds to its definition may use that definition again; without end is
-        # only what adds the same inside itself.
+        # What a component adds to its definition may use that definition again; only adding the
+        # same inside itself is endless.
         if keys and (keys, own) in self._nesting:
             start = self._nesting.index((keys, own))
             chain = [nested[0] for nested, _ in self._nesting[start:]]
@@ -315,7 +315,7 @@ class Resolver:
     def _report_once(
         self, code: str, message: str, location: Location, hint: str, detail: str = ""
     ) -> None:
-        # A definition is used many times, its faults are told once.
+        # A definition is used many times, its errors are reported once.
         if (code + message, location) not in self._reported:
             self._reported.add((code + message, location))
             self._report(code, message, location, hint, detail)
@@ -331,7 +331,7 @@ def _size(node: XmlNode) -> int:
 
 
 def same_definition(asked: str, found: str) -> bool:
-    """Tell whether a definition named `found` may be loaded as `asked`.
+    """Return whether a definition named `found` may be loaded as `asked`.
 
     Two full dotted names must be equal; where one of them is short, the last parts must be.
     """

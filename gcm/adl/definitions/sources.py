@@ -15,7 +15,7 @@ _KNOWN_LIMIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document: the file it is known as, and its bytes if they need not be read from there."""
+    """A document: its file name, and its bytes if they need not be read from there."""
 
     file: str
     data: bytes | None = None
@@ -25,23 +25,23 @@ class Loader(Protocol):
     """Finds definitions by name."""
 
     def candidates(self, name: str, including: str) -> Sequence[Source]:
-        """Return what may be the definition of that name for the including file, the best first."""
+        """Return candidates for a definition named in the including file, the best first."""
         ...
 
     def looked_at(self, name: str, including: str) -> Sequence[str]:
-        """Return the files that would be the definition if they were there, the best first."""
+        """Return the files that would be the definition if they existed, the best first."""
         ...
 
     def known(self, including: str) -> Iterable[str]:
-        """Return names that can be found from there, for hints; it need not be all of them."""
+        """Return names that can be found from there, for hints; need not be complete."""
         ...
 
 
 class FileLoader:
     """Searches the including file's folder and the roots.
 
-    The definition `a.b.C` is the file `a/b/C.fractal` in one of them, or else `C.fractal`: a full
-    name is not taken by a file that only lies nearer. The including file's folder comes first.
+    The definition `a.b.C` is the file `a/b/C.fractal` in one of them, or else `C.fractal`: a nearer
+    file does not take precedence for a full name. The including file's folder comes first.
     """
 
     def __init__(self, roots: Sequence[str | os.PathLike[str]] = ()) -> None:
@@ -49,12 +49,12 @@ class FileLoader:
         self._found: dict[tuple[str, Path], Sequence[Source]] = {}
 
     def add_roots(self, roots: Iterable[str | os.PathLike[str]]) -> None:
-        """Search these folders too, after the ones that are searched already."""
+        """Search these folders too, after the others."""
         self._roots += map(Path, roots)
         self._found.clear()
 
     def candidates(self, name: str, including: str) -> Sequence[Source]:
-        """Return the files of that name that are there."""
+        """Return the existing files of that name."""
         key = name, Path(including).parent
         if key not in self._found:
             there = filter(_is_file, self._files(*key))
@@ -66,7 +66,7 @@ class FileLoader:
         return [str(path) for path in self._files(name, Path(including).parent)]
 
     def known(self, including: str) -> Iterable[str]:
-        """Return the names of the files that lie directly in a searched folder."""
+        """Return the names of the files directly in a searched folder."""
         names: list[str] = []
         for folder in (Path(including).parent, *self._roots):
             if folder.is_dir():
@@ -90,7 +90,7 @@ class FileLoader:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a name that is too long for any file
+    except OSError:  # the name is too long for any file
         return False
 
 

@@ -1,1 +1,1 @@
-"""What documents say of membranes: interceptors, controller files, circles of bindings."""
+"""Membranes in documents: interceptors, controller files, circular bindings."""

@@ -16,7 +16,7 @@ THIS = "this"
 
 
 def made_interceptor(component: Component, planned: InterceptorPlan) -> Interceptor:
-    """Return what shall intercept: a new object, a control interface, or a part of the membrane.
+    """Return an interceptor: a new object, a control interface, or a part of the membrane.
 
     Raises:
         InstantiationError: the class cannot be instantiated.

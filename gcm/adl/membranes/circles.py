@@ -1,4 +1,4 @@
-"""Finds bindings that lead from membrane to membrane only, and back to where they began."""
+"""Finds circular bindings that only lead from membrane to membrane."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gcm.adl.plan import BindingPlan
 
 _THIS = "this"
 _Node = tuple[Draft, str]
-"""A non-functional interface of a component: calls pass it and nothing serves them there."""
+"""A non-functional interface that calls pass through, without anything serving them there."""
 
 
 def report_circles(root: Draft, findings: Findings) -> None:
-    """Report each circle of bindings in which a call would never arrive at any component."""
+    """Report each cycle of bindings in which a call would never arrive at any component."""
     origins: dict[tuple[_Node, _Node], tuple[Draft, BindingPlan]] = {}
     for draft in root.walk():
         for binding in draft.membrane.bindings if draft.membrane else ():
@@ -34,7 +34,7 @@ def report_circles(root: Draft, findings: Findings) -> None:
 
 
 def _node(host: Draft, end: object) -> _Node | None:
-    """Return the interface of a membrane that an end is; None for one of a component in it."""
+    """Return the interface of a membrane that an end refers to, None for one of its components."""
     assert host.membrane is not None
     if not isinstance(end, tuple) or end[0] in host.membrane.children:
         return None

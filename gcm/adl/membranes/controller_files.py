@@ -9,8 +9,8 @@
   </controllers>
 </componentConfiguration>
 
-Controllers of that implementation are taken for those of the same name here; every other
-implementation is the dotted name of a controller class in Python.
+Controllers of that implementation mean those of the same name here; every other implementation is
+the dotted name of a controller class in Python.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _CHILDREN = {
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One controller of a file, as it is written there."""
+    """One controller of a file, as written there."""
 
     interface: str
     implementation: str
@@ -62,12 +62,12 @@ class Listed:
 
 
 def names_file(desc: str) -> bool:
-    """Tell whether `desc` of a `<controller>` is the name of a controller file."""
+    """Return whether `desc` of a `<controller>` is the name of a controller file."""
     return desc.endswith(SUFFIX)
 
 
 def is_default(desc: str) -> bool:
-    """Tell whether it is a file that comes with the Java implementation.
+    """Return whether it is a file that comes with the Java implementation.
 
     >>> is_default("/org/objectweb/proactive/core/component/config/default-composite-config.xml")
     True
@@ -76,7 +76,7 @@ def is_default(desc: str) -> bool:
 
 
 def candidates(desc: str, folders: Sequence[Path]) -> list[Path]:
-    """Return where a controller file may be: each folder as a root, and the first one itself."""
+    """Return where a controller file may be: below each folder, and directly in the first."""
     path = PurePosixPath(desc)
     inside = [folder / desc.lstrip("/") for folder in folders]
     beside = [folder / path.name for folder in folders[:1]]
@@ -87,7 +87,7 @@ def candidates(desc: str, folders: Sequence[Path]) -> list[Path]:
 class ControllerFiles:
     """Finds and reads controller files, each of them once.
 
-    `folders` are searched behind that of the document that names a file.
+    `folders` are searched after that of the document that names a file.
     """
 
     findings: Findings
@@ -147,7 +147,7 @@ class ControllerFiles:
             return None
 
     def _counterpart(self, one: Listed, path: str) -> str:
-        """Return the name of the controller here that is meant, or report that there is none."""
+        """Return the name of the corresponding controller here, or report that there is none."""
         name = controller_here(one.interface)
         if name:
             return name
@@ -186,7 +186,7 @@ class ControllerFiles:
 
 
 def controller_here(interface: str) -> str:
-    """Return the controller that is meant by an interface of the Java implementation, if any is.
+    """Return the controller that corresponds to an interface of the Java implementation, if any.
 
     >>> controller_here("org.etsi.uri.gcm.api.control.GCMLifeCycleController")
     'lifecycle'
@@ -197,7 +197,7 @@ def controller_here(interface: str) -> str:
 
 
 def read_controllers(file: str, diagnostics: Diagnostics) -> tuple[Listed, ...] | None:
-    """Return what a controller file lists; None if it has faults, which are all reported."""
+    """Return the controllers that a file lists; None if it has errors, which are all reported."""
     root = read_document(file, diagnostics=diagnostics)
     if root is None:
         return None
@@ -219,7 +219,7 @@ def read_controllers(file: str, diagnostics: Diagnostics) -> tuple[Listed, ...] 
 
 
 def _check(node: XmlNode, diagnostics: Diagnostics) -> None:
-    """Report elements and text that a controller file does not have."""
+    """Report elements and text that a controller file cannot have."""
     allowed = _CHILDREN[node.tag]
     if node.text and allowed:
         message = f"<{node.tag}> holds the text '{node.text[:40]}'"

@@ -1,4 +1,4 @@
-"""The interceptors of an interface: what `interceptors="..."` names, and whether it is one."""
+"""The interceptors of an interface: reads `interceptors="..."` and checks each."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Reading:
 
 
 def check_interceptors(draft: Draft, findings: Findings) -> tuple[InterceptorPlan, ...]:
-    """Report interceptors that are none; return them all, each with the name of its interface."""
+    """Report invalid interceptors; return all of them with the names of their interfaces."""
     if draft.is_reference:
         return draft.traits.interceptors
     checked = []

@@ -1,4 +1,4 @@
-"""Reads which membrane a component has: a ready-made one, that of a file, or one of its own."""
+"""Reads which membrane a component has: a predefined one, one from a file, or a description."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MembraneReader:
     files: ControllerFiles
 
     def read(self) -> tuple[MembraneKind, object]:
-        """Return the kind of the membrane, and its description where it is none of ours."""
+        """Return the kind of the membrane, and its description if it is not predefined."""
         kind, description = self._named()
         self._check_parametric(kind, description)
         return kind, description
@@ -73,7 +73,7 @@ class MembraneReader:
         return kind
 
     def _check_parametric(self, kind: MembraneKind, description: object) -> None:
-        """Report a composite whose own membrane cannot show the attributes that its content has."""
+        """Report a composite whose own membrane gives no access to its content's attributes."""
         content = self.node.body.content
         if content is None or kind is not MembraneKind.PARAMETRIC_COMPOSITE:
             return
@@ -86,7 +86,7 @@ class MembraneReader:
             self._report("content-in-composite", message, content.location, hint)
 
     def is_template(self, kind: MembraneKind) -> bool:
-        """Tell whether the component is to be a template; one that does not fit is reported."""
+        """Return whether the component is to be a template; an unsuitable one is reported."""
         template = self.node.body.template_controller
         if template is None:
             return False

@@ -1,4 +1,4 @@
-"""Porting: Python skeletons for the classes that documents name and that are not there."""
+"""Porting: Python skeletons for missing classes that documents name."""
 
 from gcm.adl.port.port import Ported, port_files
 

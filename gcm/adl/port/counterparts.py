@@ -1,4 +1,4 @@
-"""The signatures of Java that have a counterpart here."""
+"""The Java signatures that have a counterpart here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CONTROLLERS: dict[str, type[Any]] = {
 
 
 def counterpart(dotted: str) -> type[Any] | None:
-    """Return the signature that is meant here by one of Java, Fractal or GCM; None for others.
+    """Return the counterpart here of a signature of Java, Fractal or GCM; None for others.
 
     >>> counterpart("org.objectweb.fractal.api.control.NameController").__name__
     'NameController'
@@ -33,5 +33,5 @@ def counterpart(dotted: str) -> type[Any] | None:
 
 
 def public_name(known: type[Any]) -> str:
-    """Return the name of a counterpart as documents and imports have it."""
+    """Return the name of a counterpart for documents and imports."""
     return f"gcm.{known.__name__}"

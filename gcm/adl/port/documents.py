@@ -1,4 +1,4 @@
-"""Documents with the names of Python classes in the place of those of Java."""
+"""Replaces names of Java classes by those of Python classes in documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def renamed(
     contents: Mapping[str, str],
     around: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return a document that names other classes; all the rest of its text stays as it is.
+    """Return a document with other names of classes; the rest of its text is unchanged.
 
     Classes are also named by defaults of arguments and by values given to them. Those of `around`
     are interceptors and descriptions of membranes.
@@ -48,7 +48,7 @@ def renamed(
 
 
 def with_controllers(text: str, controllers: Mapping[str, str]) -> str:
-    """Return a controller file that names other classes."""
+    """Return a controller file with other names of classes."""
 
     def value(found: re.Match[str]) -> str:
         return f"{found[1]}{controllers.get(found[2], found[2])}{found[3]}"

@@ -1,4 +1,4 @@
-"""Modules of skeletons: written new, or completed with what they lack."""
+"""Modules of skeletons: new ones, or completed with what they lack."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def module_text(about: str, skeletons: Sequence[Skeleton]) -> str:
 
 
 def names_kept(text: str) -> dict[str, str]:
-    """Return what is a skeleton in a module, by the dotted name that it stands for.
+    """Return the skeletons in a module, by the dotted name that each stands for.
 
     That name is in the comment behind the name of the class, or behind what a membrane is made of.
 
     Raises:
-        SyntaxError: the module is no Python.
+        SyntaxError: the module is not valid Python.
     """
     ast.parse(text)
     return {dotted: name for name, dotted in reversed(_NAMED.findall(text))}
@@ -40,7 +40,7 @@ def lacking(text: str, skeletons: Iterable[Skeleton]) -> list[Skeleton]:
 
 
 def completed(text: str, skeletons: Sequence[Skeleton]) -> str:
-    """Return a module with further skeletons behind what it has."""
+    """Append further skeletons to a module."""
     imports = "".join(f"\n\n{one}" for one in _imports(skeletons, text))
     return text.rstrip() + imports + "".join(f"\n\n\n{one.text}" for one in skeletons) + "\n"
 

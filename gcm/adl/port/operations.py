@@ -1,4 +1,4 @@
-"""Operations of known classes as text that stands in another module."""
+"""Operations of known classes as text for another module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From documents whose classes are missing to skeletons, and documents that name these."""
+"""From documents with missing classes to skeletons, and documents that name these."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MEMBRANES = "What stands around the contents: controllers, interceptors and mem
 
 @dataclass(frozen=True, slots=True)
 class Ported:
-    """A file of the result: its text, and what is new in it; nothing where it stays as it is."""
+    """A file of the result: its text, and what is new in it; nothing where it is unchanged."""
 
     file: Path
     text: str
@@ -51,9 +51,9 @@ def port_files(
 ) -> list[Ported]:
     """Return the files of a Python package with a skeleton for each class that is missing.
 
-    Beside it come the documents, with the names of the new classes. What is in `output` already
-    stays: a module gets the classes that it lacks, a document is left as it is. Nothing is written.
-    Every fault is reported to `diagnostics`; with an error there are no files.
+    Beside it come the documents, with the names of the new classes. Existing files in `output` are
+    kept: a module gets the classes that it lacks, a document stays as it is. Nothing is written.
+    Every error is reported to `diagnostics`; then there are no files.
     """
     missing, wanted = MissingClasses(), Wanted()
     documents: dict[str, str] = {}

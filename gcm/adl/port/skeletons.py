@@ -229,7 +229,7 @@ def _common_type(values: Iterable[str]) -> str:
 
 
 def _type(value: str) -> str:
-    """Return the type that a value of an attribute most probably has."""
+    """Return the most probable type of a value of an attribute."""
     if re.fullmatch(r"[+-]?\d+", value.strip()):
         return "int"
     if value.strip().lower() in ("true", "false"):

@@ -1,4 +1,4 @@
-"""What documents tell about the classes that are missing: signatures and contents, as values."""
+"""What documents tell about missing classes: signatures and contents, as values."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Content:
 
 @dataclass(slots=True)
 class Wanted:
-    """All that is missing, by dotted name."""
+    """Everything that is missing, by dotted name."""
 
     signatures: dict[str, WantedSignature] = field(default_factory=dict)
     contents: dict[str, Content] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class Wanted:
             self._signature(offers).operations.update(operations_of(client.signature))
 
     def _is_below(self, lower: str, upper: str) -> bool:
-        """Tell whether a signature is, or shall be, a subtype of another."""
+        """Return whether a signature is, or is to be, a subtype of another."""
         known = self._signature(lower).bases
         return upper in known or any(self._is_below(one, upper) for one in known)
 
@@ -155,7 +155,7 @@ class Wanted:
         return self.signatures.setdefault(dotted, WantedSignature(dotted))
 
     def in_order(self) -> Iterator[WantedSignature]:
-        """Yield the signatures, each behind those that it is a subtype of."""
+        """Yield the signatures, each after its supertypes."""
         done: set[str] = set()
 
         def visit(one: WantedSignature) -> Iterator[WantedSignature]:

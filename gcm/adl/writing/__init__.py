@@ -1,4 +1,4 @@
-"""Writing: from live assemblies and from values to the words of a document."""
+"""Writing: from live assemblies and from values to ADL documents."""
 
 from gcm.adl.writing.describe import describe, export
 from gcm.adl.writing.export import write_definition

@@ -44,7 +44,7 @@ def export(component: Component) -> str:
     """Return the ADL document of a live assembly; loaded again, it makes the same one.
 
     Raises:
-        AdlError: something in the assembly has no words in the language, with everything listed.
+        AdlError: some of the assembly cannot be expressed in the language; all of that is listed.
     """
     return write_definition(describe(component))
 
@@ -56,7 +56,7 @@ def describe(component: Component) -> Definition:
     `component` itself is bound to lies outside the assembly and is left out too.
 
     Raises:
-        AdlError: something in the assembly has no words in the language, with everything listed.
+        AdlError: some of the assembly cannot be expressed in the language; all of that is listed.
     """
     description = _Description(component)
     definition = Definition(component.name, body=description.body(component))
@@ -102,7 +102,7 @@ class _Description:
         )
 
     def faults(self) -> list[str]:
-        """Return what has no words in the language, now that everything has been described."""
+        """Return what cannot be expressed, now that everything has been described."""
         for component in self._described:
             for client in component.bindables:
                 outside = component is self._root and not client.internal

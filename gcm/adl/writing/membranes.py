@@ -1,4 +1,4 @@
-"""The words for the assembly in a live membrane: its interfaces and its bindings."""
+"""Describes the assembly in a live membrane: its interfaces and its bindings."""
 
 from __future__ import annotations
 

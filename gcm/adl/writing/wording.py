@@ -1,4 +1,4 @@
-"""The words that the language has for one live component, and what it has no words for."""
+"""Describes one live component in the language, and reports what the language cannot express."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MISSING = object()
 
 
 class Words:
-    """Finds the words, and collects in `faults` a sentence for whatever has none."""
+    """Describes components, and collects in `faults` what cannot be expressed."""
 
     def __init__(self) -> None:
         self.faults: dict[str, None] = {}
@@ -33,7 +33,7 @@ class Words:
         self._declared: dict[type[Any], Mapping[str, InterfaceType]] = {}
 
     def fault(self, component: Component, what: str) -> None:
-        """Note something that has no words; the same thing once."""
+        """Record something that cannot be expressed, once."""
         self.faults[f"{component.path}: {what}"] = None
 
     def class_name(self, component: Component, known: type[Any]) -> str:
@@ -102,7 +102,7 @@ class Words:
         return f"{name}{TEMPLATE_SUFFIX}"
 
     def check_membrane(self, component: Component) -> None:
-        """Note the controllers that came and went since the component was made."""
+        """Record controllers that were added or removed since the component was made."""
         if component.is_elsewhere:  # its own membrane is out of reach here
             return
         described = {controller.name for controller in component.membrane.description.controllers}

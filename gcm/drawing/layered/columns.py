@@ -54,7 +54,7 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size], *, in_bands: bool = Tr
 
 
 def _is_chain(columns: list[list[int]], sizes: Sequence[Size]) -> bool:
-    """Tell whether a row is so low that it can be broken into bands for few crossings."""
+    """Return whether a row is so low that breaking it into bands costs few crossings."""
     height = max(
         sum(sizes[box].height + 2 * metrics.BOX_MARGIN for box in column) for column in columns
     )

@@ -1,4 +1,4 @@
-"""Orders without a pattern that are the same every time: pictures know no chance."""
+"""Deterministic shuffling: the same picture must always come out the same."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def improve(board: Board) -> None:
 
 
 def _sift(board: Board, number: int) -> bool:
-    """Move the items of one column; tell whether that saved anything."""
+    """Move the items of one column; return whether that saved any crossings."""
     column = board.columns[number]
     beside = [channel for channel in (number - 1, number) if 0 <= channel < len(board.channels)]
     moved = False

@@ -1,1 +1,1 @@
-"""Multicast and gathercast interfaces: one call that meets several components."""
+"""Multicast and gathercast interfaces: one call that involves several components."""

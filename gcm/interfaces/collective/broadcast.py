@@ -1,7 +1,7 @@
 """The loop of a multicast that gives every server the same arguments, written out for speed.
 
-Each call in it costs what a plain one costs: to pack the arguments and unpack them again for each
-server would cost as much once more.
+Each call in it costs as much as a plain one: packing and unpacking the arguments for each server
+would double that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def broadcast_port(
     ports: Sequence[Port],
     fail: Callable[[list[Any], dict[int, BaseException]], None],
 ) -> Port:
-    """Return a port that calls all `ports` and returns what becomes of their results.
+    """Return a port that calls all `ports` and returns the reduced results.
 
     If some of them raise, `fail` is called with all results and failures, to report them.
     """
@@ -95,7 +95,7 @@ def _joined(
     failures: dict[int, BaseException],
     handed: Sequence[Handed],
 ) -> Outcome:
-    """Return the outcome of all calls: those made here, then those that were handed on."""
+    """Return the outcome of all calls: those made here, then those handed to another thread."""
     for future in handed:
         more, failed = future.result()
         failures.update((len(results) + n, error) for n, error in failed.items())
@@ -104,7 +104,7 @@ def _joined(
 
 
 def _again(loop: Port, frame: FrameType, left: list[Any]) -> GoOn:
-    """Tell how to call `loop` for what is left, with the arguments it has in `frame`."""
+    """Return how to call `loop` for the remaining items, with the arguments it has in `frame`."""
     code, known = frame.f_code, frame.f_locals
     given, named = code.co_argcount, code.co_argcount + code.co_kwonlyargcount
     args = [known[name] for name in code.co_varnames[1:given]]

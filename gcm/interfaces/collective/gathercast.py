@@ -1,4 +1,4 @@
-"""Gathercast: calls of many clients become one call of the server, and its result their results."""
+"""Gathercast: calls of many clients become one call of the server, which answers all of them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Port = Callable[..., Any]
 
 
 def one_by_one(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Let an operation of a gathercast interface be served for each client by itself.
+    """Serve an operation of a gathercast interface for each client by itself.
 
-    So one interface can gather some kinds of messages and let others straight through.
+    So one interface can gather some kinds of messages and pass others straight through.
     """
     put_mark(operation, "one_by_one", True, "one_by_one")
     return operation
@@ -39,21 +39,21 @@ def one_by_one(operation: Callable[..., Any]) -> Callable[..., Any]:
 class Gathering:
     """The rounds of all operations of one gathercast interface.
 
-    `wait_for_all` and `timeout` (in seconds, from the first call of a round) hold for rounds that
-    begin after they were set.
+    `wait_for_all` and `timeout` (in seconds, from the first call of a round) apply to rounds that
+    begin later.
     """
 
     def __init__(self, server: ServerInterface) -> None:
         self._server = server
         self._operations: dict[str, _Gathered] = {}
         self._clients: list[ClientInterface] = []
-        # Clients may be bound by several threads: each is in every operation's rounds, once.
+        # Several threads may bind clients; each client is added to every operation's rounds once.
         self._binding = threading.Lock()
         self.wait_for_all = True
         self.timeout: float | None = None
 
     def admit(self, client: ClientInterface) -> None:
-        """Wait for `client` too, from now on."""
+        """Wait for `client` from now on."""
         with self._binding:
             self._clients.append(client)
             for gathered in self._operations.values():
@@ -67,7 +67,7 @@ class Gathering:
                 gathered.forget(client)
 
     def configure(self, *, wait_for_all: bool, timeout: float | None) -> None:
-        """Set when rounds fire and expire.
+        """Set whether rounds wait for all clients, and their timeout.
 
         Raises:
             IllegalLifeCycleError: calls are waiting in a round.
@@ -91,7 +91,7 @@ class Gathering:
         self._server.wire()
 
     def abandon(self, why: str) -> None:
-        """Refuse every call that waits in a round."""
+        """Refuse all calls that wait in a round."""
         for gathered in self._operations.values():
             gathered.abandon(why)
 
@@ -168,7 +168,7 @@ class Ticket(Future[Any]):
         self.set_running_or_notify_cancel()
 
     def result(self, timeout: float | None = None) -> Any:
-        """Wait for the result; a block is put together by its receiver, not by its sender."""
+        """Wait for the result; a block is assembled by its receiver, not by its sender."""
         result = super().result(timeout)
         if not isinstance(result, UnassembledBlock):
             return result
@@ -179,7 +179,7 @@ class Ticket(Future[Any]):
 
 
 class _Gathered:
-    """One operation: carries out what its round machine says."""
+    """One operation: carries out the effects of its `Rounds`."""
 
     def __init__(
         self, server: ServerInterface, operation: Operation, rounds: Rounds[ClientInterface]
@@ -244,7 +244,7 @@ class _Gathered:
         return ticket
 
     def give_up(self, ticket: Ticket) -> None:
-        """Refuse the calls of open rounds, because who was to make another one never will."""
+        """Refuse the calls of open rounds whose missing call will never come."""
         if ticket in self._open:
             self.abandon("another call of the round will not come: its multicast was interrupted")
 
@@ -262,7 +262,7 @@ class _Gathered:
             )
 
     def _settle(self, effects: Sequence[Effect[ClientInterface]]) -> None:
-        """Note that the one who carries out `effects` answers their callers, and nobody else."""
+        """Record that the thread that carries out `effects` answers their callers."""
         for effect in effects:
             for entry in effect.entries:
                 self._open.pop(entry.ticket, None)
@@ -294,7 +294,7 @@ class _Gathered:
             try:
                 calls = [entry.arguments for entry in entries]
                 results = self._share.part(done.result(), calls)
-            except Exception as refused:  # a strange result must not leave the callers waiting
+            except Exception as refused:  # an unexpected result must not leave the callers waiting
                 if isinstance(refused, GcmError):
                     refused.component = self._server.owner.path
                     refused.interface = self._server.name
@@ -322,7 +322,7 @@ class _Gathered:
         return self._server.gathering.timeout if self._server.gathering else None
 
     def _set_timer(self) -> None:
-        """Have the clock looked at when the oldest round expires; the lock is held."""
+        """Set the timer for the oldest round; the lock is held."""
         deadline = self._rounds.deadline
         if deadline == self._set_for:
             return
@@ -344,7 +344,7 @@ class _Gathered:
             entry.client.owner
             for effect in effects
             for entry in effect.entries
-            if hasattr(entry.client, "owner")  # else it is in another process
+            if hasattr(entry.client, "owner")  # otherwise it is in another process
         ]
         if all(owner.membrane.admits_calls for owner in waiting):
             self._carry_out(effects)
@@ -358,5 +358,5 @@ def _fail(entries: Sequence[RoundEntry[ClientInterface]], error: BaseException) 
 
 
 def _nowhere(*_: Any, **__: Any) -> Any:
-    """Be the target until the interface is wired."""
+    """The target until the interface is wired."""
     raise AssertionError("a gathered operation is wired before anybody can call it")

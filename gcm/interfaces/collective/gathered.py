@@ -15,7 +15,7 @@ Arguments = tuple[Sequence[Any], Mapping[str, Any]]
 def gather_arguments(
     operation: Operation, calls: Sequence[Arguments]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Make the arguments of one call out of those of several, given as (args, kwargs) pairs.
+    """Merge the arguments of several calls, given as (args, kwargs) pairs, into those of one call.
 
     Each parameter gets the list of what the calls gave, in their order. Where some calls leave a
     parameter out, its default in the interface stands in; where all do, it stays out. Raises
@@ -57,7 +57,7 @@ def gather_arguments(
 def _refuse_unknown_defaults(
     operation: Operation, bound: Sequence[BoundArguments], given: set[str]
 ) -> None:
-    """Refuse a parameter that some callers leave out where only the server knows its default."""
+    """Refuse a parameter that some callers leave out if only the server knows its default."""
     for name in operation.python.parameters:
         if name in given and any(one.arguments[name] is ... for one in bound):
             raise GcmError(

@@ -1,7 +1,7 @@
 """The rounds of a gathercast operation: which calls of which clients become one call, and when.
 
-A machine without clock, thread or lock: calls, the passing of time and changes of bindings go in,
-effects come out, and the owner carries them out.
+A state machine without clock, thread or lock: calls, times and changes of bindings go in, effects
+come out, and the owner carries them out.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ Client = TypeVar("Client", bound=Hashable)
 class RoundEntry(Generic[Client]):
     """One call of one client in a round.
 
-    `arguments` and `ticket` are whatever the owner handed in; the ticket is meant for finding the
-    caller again.
+    `arguments` and `ticket` belong to the owner; the ticket identifies the caller.
     """
 
     client: Client
@@ -34,14 +33,14 @@ class RoundEntry(Generic[Client]):
 
 @dataclass(frozen=True, slots=True)
 class Fire(Generic[Client]):
-    """Make one call of these, which are in binding order, and give each its part of the result."""
+    """Make one call from these, in binding order, and give each its part of the result."""
 
     entries: tuple[RoundEntry[Client], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Expire(Generic[Client]):
-    """Tell these callers that the round ran out of time, because `missing` did not call."""
+    """Tell these callers that the round timed out, because `missing` did not call."""
 
     entries: tuple[RoundEntry[Client], ...]
     missing: tuple[Client, ...]
@@ -120,14 +119,14 @@ class Rounds(Generic[Client]):
         return self._pending[0].opened + self._timeout
 
     def admit(self, client: Client) -> None:
-        """Bind a client, last in binding order; ValueError if it is bound already."""
+        """Bind a client, last in binding order; raises ValueError if it is bound already."""
         if client in self._ranks:
             raise ValueError(f"{client} is bound already")
         self._ranks[client] = self._next_rank
         self._next_rank += 1
 
     def forget(self, client: Client) -> list[Effect[Client]]:
-        """Unbind a client and fire the rounds that waited for nobody else.
+        """Unbind a client and fire the rounds that waited only for it.
 
         Raises ValueError for a client that is not bound.
         """
@@ -139,7 +138,7 @@ class Rounds(Generic[Client]):
     def arrive(
         self, client: Client, arguments: Any, now: float, *, ticket: Any = None
     ) -> list[Effect[Client]]:
-        """Take a call of a client. Raises GcmError for one that is not bound."""
+        """Add a call of a client. Raises GcmError for one that is not bound."""
         if client not in self._ranks:
             raise GcmError(
                 f"'{client}' called a gathercast interface that it is not bound to",
@@ -153,7 +152,7 @@ class Rounds(Generic[Client]):
         return effects + self._complete()
 
     def expire(self, now: float) -> list[Effect[Client]]:
-        """Give up the rounds whose time has run out."""
+        """Expire the rounds whose timeout has passed."""
         effects: list[Effect[Client]] = []
         while (deadline := self.deadline) is not None and deadline <= now:
             late = self._pending.popleft()
@@ -162,7 +161,7 @@ class Rounds(Generic[Client]):
         return effects
 
     def _open_round(self, client: Client, now: float) -> _Round[Client]:
-        """Return the oldest round without a call of the client, a new one if need be."""
+        """Return the oldest round without a call of the client, a new one if necessary."""
         for pending in self._pending:
             if client not in pending.entries:
                 return pending
@@ -179,9 +178,9 @@ class Rounds(Generic[Client]):
 
 
 def scatter_results(operation: str, result: Any, count: int) -> Sequence[Any]:
-    """Part the result of a gathered call into one result for each of `count` callers, by index.
+    """Split the result of a gathered call into one result for each of `count` callers, by index.
 
-    None gives None to everybody. Raises GcmError for anything else that has not one element per
+    None gives None to every caller. Raises GcmError for anything else without one element per
     caller.
     """
     if result is None:

@@ -1,4 +1,4 @@
-"""Multicast: one call of a client becomes calls of many servers, and their results one result."""
+"""Multicast: one call of a client becomes calls of many servers, with one combined result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Port = Callable[..., Any]
 def dispatcher(
     client: ClientInterface, operation: str, members: Iterable[tuple[str, Stub]]
 ) -> Port:
-    """Return the port that spreads calls of `operation` over the bound servers.
+    """Return the port that distributes calls of `operation` over the bound servers.
 
     Calls to active objects and to other processes are sent off first and run in parallel; the
     passive components of this process work one after the other in the caller's thread, which is
@@ -72,18 +72,18 @@ class _Cast:
         return f"{self._client}.{self._operation}"
 
     def fail(self, results: list[Any], failures: dict[int, BaseException]) -> None:
-        """Report the failures of a broadcast."""
+        """Raise the failures of a broadcast."""
         self._fail([ServerCall(n, (), {}) for n in range(len(results))], results, failures)
 
     def spread(self, *args: Any, **kwargs: Any) -> Any:
-        """Work out who gets what, send it all off, and wait for everybody."""
+        """Distribute the arguments, make all calls, and wait for them."""
         calls, futures = self.send(args, kwargs)
         return self.outcome(calls, futures)
 
     def send(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[ServerCall], dict[int, Future[Any]]]:
-        """Send everything off; return the calls and their futures, by the number of the call."""
+        """Make all calls; return them and their futures, by the number of the call."""
         calls = self._calls(args, kwargs)
         asynchronous = {n: is_asynchronous(self._ports[c.server]) for n, c in enumerate(calls)}
         futures = {
@@ -95,7 +95,7 @@ class _Cast:
         return calls, futures | self._call_here(here)
 
     def outcome(self, calls: Sequence[ServerCall], futures: Mapping[int, Future[Any]]) -> Any:
-        """Wait for everybody and return what becomes of their results."""
+        """Wait for all calls and return the reduced results."""
         results: list[Any] = [None] * len(calls)
         failures: dict[int, BaseException] = {}
         for n, future in futures.items():
@@ -145,7 +145,7 @@ class _Cast:
         results: Sequence[Any],
         failures: dict[int, BaseException],
     ) -> None:
-        """Raise one error that names every failed server and carries what did arrive."""
+        """Raise one error that names every failed server and has the results of the others."""
         lines = "; ".join(
             f"{self._paths[calls[n].server]}: {type(error).__name__}: {error}"
             for n, error in sorted(failures.items())
@@ -164,7 +164,7 @@ class _Cast:
 
 
 class _AsynchronousCast:
-    """A multicast whose servers all work on their own, so that nobody has to wait for it."""
+    """A multicast whose servers all work asynchronously, so that the caller need not wait."""
 
     __slots__ = ("_cast",)
 
@@ -172,11 +172,11 @@ class _AsynchronousCast:
         self._cast = cast
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Send it all off and wait for everybody."""
+        """Make all calls and wait for them."""
         return self._cast.spread(*args, **kwargs)
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Send it all off and return the future of what becomes of the results."""
+        """Make all calls and return the future of the reduced results."""
         try:
             calls, futures = self._cast.send(*assembled(args, kwargs))
         except Exception as error:  # as where the servers work in the caller's thread
@@ -188,7 +188,7 @@ class _AsynchronousCast:
 
 
 def _sent(port: Port, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Future[Any]:
-    """Send one call off; what cannot even be sent fails like what was sent, beside the others."""
+    """Make one call; one that cannot even be sent fails like the others, in its future."""
     try:
         return submit_to(port, args, kwargs)
     except Exception as error:
@@ -200,5 +200,5 @@ def _sent(port: Port, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Futur
 def _error_of(future: Future[Any]) -> BaseException | None:
     try:
         return future.exception()
-    except CancelledError as error:  # somebody cancelled the request at the server
+    except CancelledError as error:  # the request was cancelled at the server
         return error

@@ -1,4 +1,4 @@
-"""How the arguments of gathered calls become those of one call, and its result theirs."""
+"""Combines the arguments of gathered calls into those of one call, and splits its result."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Sharing(Protocol):
-    """One way of making one call of several."""
+    """A rule for making one call of several."""
 
     def join(self, calls: Sequence[Call]) -> Call:
         """Return the arguments of the one call."""
         ...
 
     def part(self, result: Any, calls: Sequence[Call]) -> Sequence[Any]:
-        """Return what each caller gets of the result."""
+        """Return the part of the result for each caller."""
         ...
 
 
@@ -51,7 +51,7 @@ class ListSharing:
 
 
 class MemberSharing:
-    """The rule of M x N: the members' blocks make one array, everything else is common to them."""
+    """The rule of M x N: blocks of members form one array, all else has one common value."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation

@@ -1,1 +1,1 @@
-"""How values are shared out among several components, and what comes back is put together."""
+"""Policies of collective calls: distribution of arguments, reduction of results."""

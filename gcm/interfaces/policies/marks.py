@@ -1,4 +1,4 @@
-"""Where the decorators of interfaces leave their marks on operations and on interface classes."""
+"""Where decorators store their marks on operations and on interface classes."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ def get_mark(target: object, key: str) -> Any:
 
 
 def is_one_by_one(interface: type[Any], operation: str) -> bool:
-    """Tell whether a gathercast interface serves `operation` for each client by itself."""
+    """Return whether a gathercast interface serves `operation` for each client separately."""
     return bool(get_mark(getattr(interface, operation), "one_by_one"))

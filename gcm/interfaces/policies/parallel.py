@@ -1,8 +1,8 @@
-"""M x N: arrays that lie in blocks at the members of one parallel component and go to another's.
+"""M x N: arrays that are distributed over the members of one parallel component and go to another.
 
-The members of the calling component give their blocks; nothing is copied until a member of the
-called component takes its own, and then each byte moves once, from the block where it lies into
-the block where it is wanted. No whole array ever exists in between.
+The members of the calling component pass their blocks; nothing is copied until a member of the
+called component takes its own, and then each byte moves once, from block to block. The whole array
+never exists.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class BlockArray:
 
 
 class UnassembledBlock:
-    """The block of one member before it is put together; copying it makes the array."""
+    """The block of one member before it is assembled; copying it makes the array."""
 
     __slots__ = ("_length", "_parts", "_transfers")
 
@@ -112,27 +112,27 @@ class UnassembledBlock:
 
     def assembled(self) -> Any:
         """Return the array, each byte moved once from the block where it lies."""
-        import numpy as np  # only who exchanges arrays needs it
+        import numpy as np  # imported only where arrays are exchanged
 
         first = self._parts[0]
         array = np.empty((self._length, *first.shape[1:]), first.dtype)
         rows = self._rows()
         for part in rows:
-            if hasattr(part, "ask"):  # they are in other processes, and come all at once
+            if hasattr(part, "ask"):  # they are in other processes, and are fetched all at once
                 part.ask()
         for transfer, part in zip(self._transfers, rows, strict=True):
             array[transfer.target_slice] = part
         return array
 
     def blocks(self) -> BlockArray:
-        """Return the rows as the blocks that they come from, not put together."""
+        """Return the rows as the blocks that they come from, not assembled."""
         return BlockArray(self._rows() or [self._parts[0][:0]])
 
     def _rows(self) -> list[Any]:
         return [self._parts[one.source][one.source_slice] for one in self._transfers]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Return the array: what crosses by value into another member is its own."""
+        """Return the array: what is passed by value to another member is its own."""
         del memo
         return self.assembled()
 
@@ -151,7 +151,7 @@ def assembled(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, di
 
 
 def common_value(values: Sequence[Any], label: str) -> Any:
-    """Return the value that all members passed for a parameter that is no block.
+    """Return the value that all members passed for a parameter that is not a block.
 
     Raises:
         GcmError: they passed different numbers or texts.

@@ -1,4 +1,4 @@
-"""What a multicast call gives back: how the results of the servers become one.
+"""Reductions: how the results of the servers of a multicast call become one.
 
 A reduction can be given at three levels; the return annotation beats the operation, which beats
 the interface. Without one, the caller gets the list of the results in the order of the calls:
@@ -27,9 +27,9 @@ Marked = TypeVar("Marked")
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """One way of making one result of many; use the ready values and `reduce_by`.
+    """A way of making one result of many; use the predefined values and `reduce_by`.
 
-    `keeps_type` says that the outcome is one of the results, so that its type is theirs.
+    `keeps_type` says that the outcome is one of the results and has their type.
     """
 
     name: str
@@ -60,7 +60,7 @@ def reduce_by(function: Callable[[Sequence[Any]], Any]) -> Reduction:
 
 
 def reduce_with(reduction: Reduction) -> Callable[[Marked], Marked]:
-    """Say how the results of an operation, or of all operations of an interface, are reduced.
+    """Set how the results of an operation, or of all operations of an interface, are reduced.
 
     Raises IllegalTypeError when put on anything but a function or a class.
     """
@@ -73,7 +73,7 @@ def reduce_with(reduction: Reduction) -> Callable[[Marked], Marked]:
 
 
 def reduction_mark(target: object) -> Reduction | None:
-    """Return what `@reduce_with` said of a function or class, or None."""
+    """Return the reduction set by `@reduce_with` on a function or class, or None."""
     mark = get_mark(target, "reduction")
     return mark if isinstance(mark, Reduction) else None
 
@@ -133,7 +133,7 @@ def _concat(results: Sequence[Any]) -> Any:
     _some("concat", results)
     head = results[0]
     if hasattr(head, "shape"):
-        import numpy  # only here: gcm works without numpy
+        import numpy  # imported here: gcm works without numpy
 
         return numpy.concatenate(results)
     if isinstance(head, str):

@@ -1,4 +1,4 @@
-"""How one argument of a multicast call is spread over the bound servers, and how one says so.
+"""How one argument of a multicast call is distributed over the bound servers, and how to say so.
 
 A mode can be given at three levels; the parameter beats the operation, which beats the interface:
 
@@ -34,7 +34,7 @@ Chooser = Callable[[Any, int], Iterable[tuple[int, Any]]]
 
 
 class Mode(StrEnum):
-    """The ways of spreading an argument."""
+    """The ways of distributing an argument."""
 
     BROADCAST = "broadcast"
     ONE_TO_ONE = "one_to_one"
@@ -46,7 +46,7 @@ class Mode(StrEnum):
 
 
 class ArgumentPlacement(NamedTuple):
-    """The parts of one argument and, for each, the position of the server that takes it."""
+    """The parts of one argument and, for each, the position of its server."""
 
     targets: Sequence[int]
     parts: Sequence[Any]
@@ -54,7 +54,7 @@ class ArgumentPlacement(NamedTuple):
 
 @dataclass(slots=True)
 class Spread:
-    """What the spreading of one call is based on: how many servers, whose turn, which dice."""
+    """The basis for distributing one call: number of servers, turn, random generator."""
 
     servers: int
     rng: Random
@@ -70,7 +70,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """One way of spreading an argument; use the ready values and `distribute_by` of this module."""
+    """A way of distributing an argument; use the predefined values and `distribute_by`."""
 
     mode: Mode
     chooser: Chooser | None = None
@@ -86,10 +86,10 @@ class Distribution:
         return self.mode in (Mode.ONE_TO_ONE, Mode.ROUND_ROBIN, Mode.RANDOM)
 
     def place(self, value: Any, spread: Spread, label: str) -> ArgumentPlacement:
-        """Spread an argument that is not taken whole.
+        """Distribute an argument that is not passed whole.
 
         `label` names the argument in errors. Raises DispatchError for a value that cannot be
-        spread in this way.
+        distributed in this way.
         """
         if self.mode is Mode.REDISTRIBUTE:
             blocks = value if isinstance(value, BlockArray) else BlockArray([value])
@@ -139,7 +139,7 @@ arrays: M members call with M blocks, N members are called with N blocks."""
 
 
 def distribute_by(chooser: Chooser) -> Distribution:
-    """Spread an argument by a function of one's own.
+    """Distribute an argument by a user-defined function.
 
     `chooser(value, servers)` gives pairs of the position of a server and what that server gets,
     one pair per call.
@@ -149,7 +149,7 @@ def distribute_by(chooser: Chooser) -> Distribution:
 
 @dataclass(frozen=True, slots=True)
 class DistributionMark:
-    """What `@distribute` said: a mode for all parameters and modes for some by name."""
+    """The arguments of `@distribute`: a mode for all parameters, and modes for some by name."""
 
     common: Distribution | None
     named: Mapping[str, Distribution]
@@ -158,7 +158,7 @@ class DistributionMark:
 def distribute(
     common: Distribution | None = None, /, **named: Distribution
 ) -> Callable[[Marked], Marked]:
-    """Say how the parameters of an operation, or of all operations of an interface, are spread.
+    """Set how the parameters of an operation, or of all those of an interface, are distributed.
 
     Above an operation: a mode for all its parameters, modes by the name of parameters, or both.
     Above an interface class: one mode. Raises IllegalTypeError when put on anything else.
@@ -178,7 +178,7 @@ def distribute(
 
 
 def distribution_mark(target: object) -> DistributionMark:
-    """Return what `@distribute` said of a function or class."""
+    """Return the modes set by `@distribute` on a function or class."""
     mark = get_mark(target, "distribution")
     return mark if isinstance(mark, DistributionMark) else DistributionMark(None, {})
 

@@ -1,4 +1,4 @@
-"""The life cycle of components: started, stopped without losing a request, ended."""
+"""The life cycle of components: starting, stopping without losing requests, terminating."""
 
 from gcm.membranes.lifecycle.controller import LifeCycleController
 from gcm.membranes.lifecycle.states import TRANSITIONS, State

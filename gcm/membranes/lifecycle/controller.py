@@ -84,11 +84,11 @@ class LifeCycleController(Controller):
         return self._state
 
     def is_started(self) -> bool:
-        """Tell whether the component takes functional calls."""
+        """Return whether the component accepts functional calls."""
         return self._state is State.STARTED
 
     def has_ended(self) -> bool:
-        """Tell whether the component is terminated."""
+        """Return whether the component is terminated."""
         return self._state is State.TERMINATED
 
     def start(self) -> None:
@@ -146,7 +146,7 @@ class LifeCycleController(Controller):
             )
         turn = Turn()
         if not _claim(falling, State.STARTED, State.STOPPING, turn):
-            self.stop()  # somebody else was faster: look again
+            self.stop()  # another thread was faster: look again
             return
         try:
             self._let_finish(falling)
@@ -159,7 +159,7 @@ class LifeCycleController(Controller):
     def terminate(self) -> None:
         """End the component and everything inside it for good; calls that wait are refused.
 
-        What is shared with a composite that goes on is spared.
+        Components shared with a composite that stays alive are not terminated.
 
         Raises:
             IllegalLifeCycleError: the component, or a part of it, is not stopped.
@@ -177,7 +177,7 @@ class LifeCycleController(Controller):
             )
         turn = Turn()
         if not _claim(ending, State.STOPPED, State.TERMINATED, turn):
-            self.terminate()  # somebody else was faster: look again
+            self.terminate()  # another thread was faster: look again
             return
         for part in ending:
             _life(part).settle(State.TERMINATED)
@@ -187,7 +187,7 @@ class LifeCycleController(Controller):
         raise_failures(tell(hooked(ending, "terminated"), "terminated"), "ended")
 
     def _let_finish(self, falling: frozenset[Component]) -> None:
-        """Close `falling`, wait until nothing runs inside, and be stopped; else go on."""
+        """Close `falling`, wait until nothing runs inside and stop; otherwise keep running."""
         for part in falling:
             _life(part)._stopped_by = threading.current_thread()
             _life(part).close(falling)
@@ -202,11 +202,11 @@ class LifeCycleController(Controller):
             _life(part).settle()
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
-        """Return the port that keeps a call back until the component takes calls."""
+        """Return the port that holds calls until the component accepts them."""
         return HeldPort(self, interface, stub, operation)
 
     def refuse_if_hopeless(self, interface: str, operation: str) -> None:
-        """Raise at once where waiting could only hang: nobody but the caller could start this."""
+        """Raise at once where waiting would be for ever: only the caller could start this."""
         if self._state is State.TERMINATED:
             raise self._refusal(interface, f"'{operation}' was called, but the component has ended")
         if self._state is not State.STOPPED:
@@ -225,7 +225,7 @@ class LifeCycleController(Controller):
             )
 
     def wait_until_open(self, interface: str, operation: str) -> None:
-        """Wait until the component takes calls; a call from inside what stops goes on at once.
+        """Wait until the component accepts calls; a call from inside what stops proceeds at once.
 
         Raises:
             IllegalLifeCycleError: nobody can start it any more, or nobody did in `hold_timeout`.
@@ -246,7 +246,7 @@ class LifeCycleController(Controller):
                     outside(self._condition.wait, rest)
 
     def not_started_again(self, interface: str, operation: str) -> IllegalLifeCycleError:
-        """Return what a call is refused with that has waited for `hold_timeout`."""
+        """Return the error for a call that has waited for `hold_timeout`."""
         return self._refusal(
             interface,
             f"'{operation}' waited {self.hold_timeout} s for the component to be started again",
@@ -267,7 +267,7 @@ class LifeCycleController(Controller):
         return True
 
     def _is_others(self) -> bool:
-        """Tell whether another thread has its turn with the component."""
+        """Return whether another thread is starting or stopping the component."""
         return self.turn is not None and not self.turn.is_mine()
 
     def _refusal(self, interface: str, what: str, cure: str = "") -> IllegalLifeCycleError:
@@ -290,25 +290,25 @@ class LifeCycleController(Controller):
 
     @property
     def _condition(self) -> threading.Condition:
-        """What waiting calls sleep on; made by the first of them."""
+        """The condition variable of waiting calls, made by the first of them."""
         with _CONDITIONS:
             if self._changed is None:
                 self._changed = threading.Condition()
             return self._changed
 
     def open(self) -> None:
-        """Let calls in."""
+        """Accept calls."""
         self._draining = frozenset()
         self._set(self._state, admits=True)
         if queue := queue_of(self.component):
             queue.resume()
 
     def arrive(self) -> None:
-        """Be started, now that everything that rises with the component is open."""
+        """Become started, now that everything that starts together is open."""
         self._set(State.STARTED, admits=True)
 
     def leave(self, turn: Turn) -> None:
-        """Note that `turn` is over."""
+        """Record that `turn` is over."""
         if self.turn is turn:
             self.turn = None
 
@@ -321,7 +321,7 @@ class LifeCycleController(Controller):
         self._set(State.STOPPING, admits=False)
 
     def settle(self, state: State = State.STOPPED) -> None:
-        """Be stopped or terminated; those who wait at the gate look again."""
+        """Become stopped or terminated; calls that wait at the gate look again."""
         self._draining = frozenset()
         if queue := queue_of(self.component):
             queue.allow(False)
@@ -363,7 +363,7 @@ def _life(component: Component) -> LifeCycleController:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a part was found at: its state, and whose turn it was."""
+    """The state in which a part was seen, and whose turn it was."""
 
     part: Component
     turn: Turn | None
@@ -383,7 +383,7 @@ class _Seen:
 
 
 def _look_at(parts: Collection[Component]) -> list[_Seen]:
-    """Look at each of `parts` once, so that all that is concluded fits together."""
+    """Look at each of `parts` once, so that all conclusions are consistent."""
     with _CLAIMS:  # the turn first: meanwhile turns can end, but none can begin
         return [_Seen(part, _life(part).turn, _life(part)._state) for part in parts]
 
@@ -400,7 +400,7 @@ def _faults(seen: _Seen) -> list[str]:
 
 
 def _claim(parts: Collection[Component], state: State, claimed: State, turn: Turn) -> bool:
-    """Let all of `parts` pass from `state` to `claimed`, or none if one is in another state."""
+    """Change all of `parts` from `state` to `claimed`, or none if one is in another state."""
     with _CLAIMS:
         if any(_life(part)._state is not state or _life(part)._is_others() for part in parts):
             return False

@@ -1,4 +1,4 @@
-"""Waits until nothing runs any more inside components that stop."""
+"""Waits until nothing runs any more inside components that are being stopped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def queue_of(component: Component) -> RequestQueueController | None:
 def wait_until_quiet(falling: frozenset[Component], timeout: float) -> list[str]:
     """Wait until nothing runs inside `falling`; return what still runs after `timeout` seconds.
 
-    Queues are served on as long as other components may need their answers.
+    Queues are served as long as other components may need their answers.
     """
     deadline = time.monotonic() + timeout
     queues = [queue for part in falling if (queue := queue_of(part))]
@@ -49,7 +49,7 @@ def _busy(
     found = visits(falling)
     running = [(visit.component, str(visit)) for visit in found if not visit.is_queued]
     seen = {visit.component for visit in found}
-    return running + [  # a request that is just being taken out of the queue or finished
+    return running + [  # a request that is just being dequeued or finished
         (queue.component, f"{queue.component.path} serves '{queue.serving}'")
         for queue in queues
         if queue.serving and queue.component not in seen

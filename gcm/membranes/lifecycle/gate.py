@@ -1,4 +1,4 @@
-"""The gate of a component: what a call runs into while the component takes no calls."""
+"""The gate of a component: where calls wait while the component is stopped."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class HeldPort:
-    """The port of one operation of a component that does not run: it keeps calls back."""
+    """The port of one operation of a component that does not run: it holds calls."""
 
     __slots__ = ("_interface", "_life", "_operation", "_stub")
 
@@ -25,10 +25,10 @@ class HeldPort:
         self._operation = operation
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Wait until the component runs, and go on to what serves the operation by then."""
+        """Wait until the component runs, then call the present port of the operation."""
         self._life.wait_until_open(self._interface.name, self._operation)
         return self.when_open()(*args, **kwargs)
 
     def when_open(self) -> Callable[..., Any]:
-        """Return the port that would stand here if the component ran, composed anew."""
+        """Return the port that would be here if the component ran, recomposed."""
         return self._interface.open_port(self._stub, self._operation)

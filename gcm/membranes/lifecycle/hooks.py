@@ -1,4 +1,4 @@
-"""Runs a hook of the controllers of many components: all of them, whatever some of them raise."""
+"""Runs a hook of the controllers of many components: all of them, even if some raise."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def hooked(parts: Iterable[Component], hook: str) -> list[Controller]:
 
 
 def tell(controllers: Iterable[Controller], hook: str) -> list[Exception]:
-    """Run a hook of all `controllers`, whatever some of them raise, and return the failures."""
+    """Run a hook of all `controllers`, even if some raise, and return the failures."""
     failures: list[Exception] = []
     for controller in controllers:
         try:
             getattr(controller, hook)()
-        except Exception as error:  # every other one must still be told
+        except Exception as error:  # all others must still be called
             failures.append(error)
     return failures
 
 
 def raise_failures(failures: Sequence[Exception], what: str) -> None:
-    """Raise the one failure as it is, several ones as a group."""
+    """Raise a single failure as it is, several as a group."""
     if len(failures) == 1:
         raise failures[0]
     if failures:

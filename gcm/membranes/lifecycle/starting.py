@@ -1,7 +1,7 @@
 """One start of a component and everything inside it, by one thread.
 
-Every part is told of its start before it takes calls, and servers before the clients that may call
-them. Where bindings go round in a circle somebody is called before its turn: then its turn is now.
+The start hooks of every part run before it accepts calls, and those of servers before those of
+their clients. In a cycle of bindings a part may be called before its turn: then its turn is now.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class Turn:
         self._over = threading.Event()
 
     def is_mine(self) -> bool:
-        """Tell whether it is the calling thread's."""
+        """Return whether it belongs to the calling thread."""
         return threading.get_ident() == self._thread
 
     def wait(self, timeout: float) -> bool:
-        """Wait until it is over, whatever came of it; False if it takes longer."""
+        """Wait until it is over, however it ended; return False on timeout."""
         return self._over.wait(timeout)
 
     def end(self, parts: Iterable[Component]) -> None:
-        """Let others have their turn with `parts`."""
+        """Let other threads have their turn with `parts`."""
         for part in parts:
             part.membrane.lifecycle.leave(self)
         self._over.set()
 
 
 class StartTurn(Turn):
-    """What rises together; `members` are its parts, inside out."""
+    """Components that start together; `members` are its parts, innermost first."""
 
     __slots__ = ("_begun", "_failed", "_members", "_told")
 
@@ -58,7 +58,7 @@ class StartTurn(Turn):
         self._failed: tuple[Component, BaseException] | None = None
 
     def run(self) -> None:
-        """Tell and open everything, the outermost component last.
+        """Run hooks and open everything, the outermost component last.
 
         Raises:
             IllegalLifeCycleError: a `started` hook failed; everything is stopped again.
@@ -82,7 +82,7 @@ class StartTurn(Turn):
             self.end(self._members)
 
     def bring_up(self, part: Component) -> None:
-        """Tell `part` of its start and let calls in, unless that was begun already."""
+        """Run the start hooks of `part` and accept calls, unless that was begun already."""
         if part in self._told:
             return
         self._told.add(part)
@@ -107,7 +107,7 @@ class StartTurn(Turn):
         ) from error
 
     def _take_back(self, error: BaseException) -> None:
-        """Stop what is open already, and tell those that had begun."""
+        """Close what is open already, and run the stop hooks of parts that had begun."""
         opened = frozenset(part for part in self._members if part.membrane.admits_calls)
         failures: list[Exception] = []
         for part in opened:

@@ -1,4 +1,4 @@
-"""The states of a component's life, and which actions each of them allows."""
+"""The states of a component's life cycle, and which actions each of them allows."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """The states of a component's life."""
+    """The states of a component's life cycle."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -36,4 +36,4 @@ CURES = {
     State.STOPPING: "Another thread is stopping it: wait until it is stopped",
     State.TERMINATED: "A terminated component never comes back: make a new one",
 }
-"""What to do about an action that a state refuses."""
+"""The cure for an action that a state refuses."""

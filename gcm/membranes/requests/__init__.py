@@ -1,1 +1,1 @@
-"""What is asked of an active object: requests, their queue, priorities, and when all are done."""
+"""Requests of active objects: their queue, priorities, and quiescence."""

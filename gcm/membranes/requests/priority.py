@@ -1,4 +1,4 @@
-"""The `priority` controller: which control calls pass which requests in a queue."""
+"""The `priority` controller: which control calls overtake which requests in a queue."""
 
 from __future__ import annotations
 

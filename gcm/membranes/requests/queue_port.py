@@ -40,7 +40,7 @@ class QueuePort:
             CopyError: an argument cannot be copied.
         """
         caller = current()
-        # A call from another process comes here last: who made it there may wait for it.
+        # A call from another process arrives here last: its caller may wait for it.
         arrives = isinstance(caller, LinkElsewhere) and caller.is_arriving
         return self._queued(args, kwargs, is_awaited=arrives)
 
@@ -58,7 +58,7 @@ class QueuePort:
             queue.component.membrane.lifecycle.bring_up()
         try:
             args, kwargs = by_value(args), by_value(kwargs) if kwargs else kwargs
-        except Exception as error:  # classes copy themselves as they like
+        except Exception as error:  # classes define their own copying
             what = f"an argument of '{self._operation}'"
             raise no_copy(what, error, queue.component.path, self._interface) from error
         request = Request(
@@ -73,10 +73,10 @@ class QueuePort:
         return _FUNCTIONAL
 
     def _is_for_oneself(self) -> bool:
-        """Tell whether the caller is in the `on_start` of this very component.
+        """Return whether the caller is in the `on_start` of this very component.
 
         Raises:
-            IllegalLifeCycleError: nothing is served, and waiting could only hang.
+            IllegalLifeCycleError: nothing is served, so waiting would never end.
         """
         lifecycle = self._queue.component.membrane.lifecycle
         if lifecycle.bring_up():

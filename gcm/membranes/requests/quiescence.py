@@ -1,8 +1,8 @@
-"""Who is inside a component now: found on the stacks of the threads, so that calls cost nothing.
+"""Finds the calls inside a component on the stacks of the threads, so that calls cost nothing.
 
-Counting calls in and out would more than double the price of a call. A call through a stub leaves
+Counting calls in and out would more than double the cost of a call. A call through a stub leaves
 the stub's frame on its thread's stack for as long as it runs, so a look at all stacks, taken only
-when a component stops, tells the same, and the file and line as well.
+when a component stops, gives the same information, with file and line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ATTEMPTS = 50
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """A call that is running inside a component, or is queued there in a half open round."""
+    """A call that runs inside a component, or waits there in an incomplete round."""
 
     component: Component
     operation: str
@@ -46,8 +46,9 @@ class Visit:
 def visits(members: Collection[Component]) -> list[Visit]:
     """Return the calls that are inside `members`, on any other thread.
 
-    A call that waits in a half open round of one of `members` is not running: who could complete
-    the round has to get in first. It is queued, and goes on where it is once they run again.
+    A call that waits in an incomplete round of one of `members` does not count as running: the
+    calls that complete the round have to get in first. It stays queued, and continues once they run
+    again.
     """
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     found: list[Visit] = []
@@ -65,17 +66,17 @@ def visits(members: Collection[Component]) -> list[Visit]:
 
 
 def is_inside(members: Collection[Component], frame: FrameType | None) -> bool:
-    """Tell whether what runs in `frame` runs inside `members`."""
+    """Return whether the code of `frame` runs inside `members`."""
     return any(owner in members for owner, _ in _entries(list(_chain(frame))))
 
 
 def comes_from_inside(members: Collection[Component], frame: FrameType | None) -> bool:
-    """Tell whether the call that `frame` holds at the gate of a component came from `members`."""
+    """Return whether the call that `frame` holds at a component's gate came from `members`."""
     return any(owner in members for owner, _ in _entries(list(_chain(frame)), waits=True))
 
 
 def _queued(stacks: Mapping[int, list[FrameType]], members: Collection[Component]) -> set[int]:
-    """Return the threads that wait for a half open round, or for an active object that does."""
+    """Return the threads that wait for an incomplete round, or for an active object that does."""
     awaited = {ident: _awaited(stack) for ident, stack in stacks.items()}
     queued: set[int] = set()
     stuck: set[Component] = set()  # active objects whose thread is one of `queued`

@@ -1,4 +1,4 @@
-"""Requests: calls on their way through the queue of an active object."""
+"""Requests: calls in the queue of an active object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Priority(IntEnum):
-    """Which request passes which: NF3 all, NF2 functional ones, the others wait their turn."""
+    """Which request overtakes which: NF3 all, NF2 functional ones, the others wait their turn."""
 
     FUNCTIONAL = 0
     NF1 = 1
@@ -32,7 +32,7 @@ _FUNCTIONAL = Priority.FUNCTIONAL  # found faster than through the enumeration
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One call on its way through the queue of an active object."""
+    """One call in the queue of an active object."""
 
     interface: str
     operation: str
@@ -41,7 +41,7 @@ class Request:
     priority: Priority = _FUNCTIONAL
     queue: RequestQueueController | None = None
     is_awaited: bool = False
-    """Whether who made it waits for it; see `call_chain`."""
+    """Whether its caller waits for it; see `call_chain`."""
     caller: Link | None = field(init=False)
     future: Future[Any] = field(init=False)
     refusal: GcmError | None = None
@@ -50,13 +50,13 @@ class Request:
     _number: str = ""
 
     def __post_init__(self) -> None:
-        """Make the future that the caller gets."""
+        """Make the future for the caller."""
         self.caller = current()
         self.future = RequestFuture(self)
 
     @property
     def number(self) -> str:
-        """What only this request is called, in all processes."""
+        """Its number, unique among all processes."""
         if not self._number:
             self._number = new_number()
         return self._number
@@ -72,7 +72,7 @@ class Request:
 
 
 class RequestFuture(Future[Any]):
-    """The result of a request: waiting for it ends also when nothing is served."""
+    """The result of a request; waiting also ends when nothing is served any more."""
 
     about: Request
 
@@ -102,11 +102,11 @@ class RequestFuture(Future[Any]):
 
 
 CIRCLE_SECONDS = 1.0
-"""How long an active object waits before it looks whether it waits for itself."""
+"""Seconds that an active object waits before it checks for a cycle."""
 
 
 def check_chain(request: Request) -> None:
-    """Refuse a call that can be served only after it is done.
+    """Refuse a call that could be served only after itself.
 
     Raises:
         CircularCallError: the component serves a request that waits for the call.
@@ -122,7 +122,7 @@ def check_chain(request: Request) -> None:
 
 
 def refuse_circle(waiting: Request, awaited: Request) -> None:
-    """Refuse a call if `waiting`, which is being served, waits for itself by waiting for it."""
+    """Refuse a call if `waiting`, which is being served, would wait for itself."""
     circle = [awaited]
     while (queue := circle[-1].queue) is not None and queue.serving is not waiting:
         onward = queue.serving.waits_for if queue.serving else None
@@ -148,7 +148,7 @@ def _circular(request: Request, chain: Sequence[str]) -> CircularCallError:
 
 
 def insert(waiting: deque[Request], request: Request) -> None:
-    """Queue `request` where its priority puts it.
+    """Queue `request` according to its priority.
 
     NF3 passes everything but earlier NF3; NF2 passes the functional requests at the end of the
     queue; NF1 and functional requests go to the end.

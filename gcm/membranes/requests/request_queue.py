@@ -1,7 +1,7 @@
 """The `request-queue` controller: makes a component an active object with a thread of its own.
 
 Requests wait in one queue and one thread serves them, so the content needs no locks. Arguments and
-results cross by value, as they would between processes.
+results are passed by value, as between processes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Policy", "Priority", "Request", "RequestQueueController", "insert"]
 _FUNCTIONAL = Priority.FUNCTIONAL  # found faster than through the enumeration
 
 Policy = Callable[[Sequence[Request]], int | None]
-"""Chooses from the waiting functional requests the index of the next one; None: serve none now."""
+"""Chooses the index of the next functional request; None: serve none now."""
 
 
 class RequestQueueController(Controller):
@@ -92,7 +92,7 @@ class RequestQueueController(Controller):
             return [str(request) for request in self._waiting]
 
     def set_policy(self, policy: Policy | None) -> None:
-        """Let `policy` choose the next functional request; None is first in, first out."""
+        """Make `policy` choose the next functional request; None is first in, first out."""
         with self._lock:
             self._policy = policy
             self._rouse()
@@ -106,7 +106,7 @@ class RequestQueueController(Controller):
         return len(refused)
 
     def wrap(self, interface: Interface, operation: str, proceed: Port) -> Port:
-        """Queue the calls that come in, but for the operations that are served at once."""
+        """Queue incoming calls, except for operations that are served at once."""
         if interface.type.is_client or self.component.serves_at_once(operation):
             return proceed
         return self.port(interface.name, operation, proceed)
@@ -114,14 +114,14 @@ class RequestQueueController(Controller):
     def port(self, interface: str, operation: str, proceed: Port) -> QueuePort:
         """Return the port that queues calls of a functional operation which `proceed` serves.
 
-        The newest `proceed` serves also the requests that were queued before it: what waits while
-        a component is reconfigured meets the component as it is then.
+        The newest `proceed` also serves requests that were queued earlier: they meet a reconfigured
+        component as it is then.
         """
         self._ports[interface, operation] = proceed
         return QueuePort(self, interface, operation)
 
     def wrap_control(self, controller: Controller, operation: str, proceed: Port) -> Port:
-        """Queue control calls by their priority, but for those about the queue itself.
+        """Queue control calls by their priority, except those on the queue itself.
 
         These would come too late in the queue.
         """
@@ -131,7 +131,7 @@ class RequestQueueController(Controller):
         return ControlPort(self, controller.name, operation)
 
     def terminated(self) -> None:
-        """Refuse what waits and let the thread end."""
+        """Refuse waiting requests and end the thread."""
         with self._lock:
             self._ended = True
             refused, self._waiting = list(self._waiting), deque()
@@ -139,7 +139,7 @@ class RequestQueueController(Controller):
         self.refuse(refused, "the component has ended while requests were waiting")
         thread = self._thread
         if thread is not None and thread is not threading.current_thread() and not self.serving:
-            thread.join()  # unless it waits in a round of somebody else, and ends after that
+            thread.join()  # unless it waits in a round of another component, and ends after that
 
     def resume(self) -> None:
         """Serve functional requests again."""
@@ -153,13 +153,13 @@ class RequestQueueController(Controller):
                 self._rouse()
 
     def is_own_thread(self) -> bool:
-        """Tell whether the caller runs on the thread that serves this queue."""
+        """Return whether the caller is the thread that serves this queue."""
         return threading.get_ident() == self._serving_thread
 
     def look_after(self, request: Request, begin: float) -> float:
-        """Refuse `request` if it has been held too long; return how long to wait for it yet.
+        """Refuse `request` if it was held too long; return how long to wait for it yet.
 
-        Its caller waits since `begin`. What is refused will not be served later.
+        Its caller has waited since `begin`. A refused request is not served later.
         """
         life = self.component.membrane.lifecycle
         if self.is_serving or request.priority is not _FUNCTIONAL:
@@ -176,17 +176,17 @@ class RequestQueueController(Controller):
         return life.hold_timeout
 
     def observe(self, observer: Callable[[Request, int], None] | None) -> None:
-        """Tell `observer` of every request that comes in and how many wait before it."""
+        """Call `observer` for every incoming request, with the number of those before it."""
         self._observer = observer
 
     def serve_now(
         self, interface: str, operation: str, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Serve a call that the component makes to itself: in the queue it would wait for ever."""
+        """Serve a call that the component makes to itself: queued it would wait for ever."""
         return self._ports[interface, operation](*args, **kwargs)
 
     def withdraw(self, request: Request) -> bool:
-        """Take a request out of the queue; return whether it still waited there."""
+        """Take a request out of the queue; return whether it was still there."""
         with self._lock:
             if request not in self._waiting:
                 return False
@@ -195,12 +195,12 @@ class RequestQueueController(Controller):
 
     @staticmethod
     def fail(request: Request, error: GcmError) -> None:
-        """Let the caller of a request that was taken out of the queue have an error."""
+        """Give an error to the caller of a request that was taken out of the queue."""
         if request.future.set_running_or_notify_cancel():
             request.future.set_exception(error)
 
     def enqueue(self, request: Request) -> None:
-        """Queue `request`; the serving thread is made by the first one."""
+        """Queue `request`; the first one starts the serving thread."""
         if self._observer is not None:
             self._observer(request, len(self._waiting))
         with self._lock:  # also while this is read: behind the end nobody would serve it
@@ -224,7 +224,7 @@ class RequestQueueController(Controller):
             self._thread.start()
 
     def _rouse(self) -> None:
-        """Let the serving thread look at the queue again; called with the lock held."""
+        """Make the serving thread look at the queue again; called with the lock held."""
         if self._idle:
             self._idle = False
             self._wake.release()
@@ -257,7 +257,7 @@ class RequestQueueController(Controller):
             else:
                 result = port(*request.args, **request.kwargs)
             result = self._copied(as_ours(result), request)
-        except BaseException as error:  # the caller gets it; the thread serves on
+        except BaseException as error:  # the caller gets it; the thread continues
             request.future.set_exception(error)
         else:
             request.future.set_result(result)
@@ -265,7 +265,7 @@ class RequestQueueController(Controller):
     def _copied(self, result: Any, request: Request) -> Any:
         try:
             return by_value(result)
-        except Exception as error:  # classes copy themselves as they like
+        except Exception as error:  # classes define their own copying
             what = f"the result of '{request.operation}'"
             raise no_copy(what, error, self.component.path, request.interface) from error
 
@@ -288,12 +288,12 @@ class RequestQueueController(Controller):
         return None
 
     def _chosen(self, policy: Policy) -> Request | None:
-        """Take out the functional request that `policy` wants; if it fails, the oldest is told."""
+        """Take out the request that `policy` chooses; if that fails, the oldest gets the error."""
         functional = [r for r in self._waiting if r.priority is _FUNCTIONAL]
         try:
             choice = policy(functional)
             chosen = None if choice is None else functional[choice]
-        except Exception as error:  # the thread has to live on, and somebody has to know
+        except Exception as error:  # the thread must not end, and a caller has to see the error
             chosen = functional[0]
             chosen.refusal = self._policy_failure(chosen, error)
         if chosen is not None:
@@ -312,7 +312,7 @@ class RequestQueueController(Controller):
         return failure
 
     def refuse(self, requests: Sequence[Request], why: str) -> None:
-        """Let the callers of `requests` have an error that says `why`."""
+        """Give the callers of `requests` an error that says `why`."""
         for request in requests:
             self.fail(
                 request,

@@ -1,1 +1,1 @@
-"""What is written on a command line: options, a machine in words, slips and completion."""
+"""The command line: options, a machine in words, likely mistakes and completion."""

@@ -1,4 +1,4 @@
-"""`gcm-deploy completion`: prints the script with which a shell completes the command."""
+"""`gcm-deploy completion`: prints the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _gcm_deploy_files() {{
 }}"""
     },
 }
-"""What stands first: a file, or a command of its own."""
+"""What comes first: a file, or a command."""
 
 _BEHIND = {
     "bash": "_gcm_deploy_more_files",
@@ -38,7 +38,7 @@ _gcm_deploy_more_files() {{
 }}"""
     },
 }
-"""What stands behind it: arguments, or what belongs to the command."""
+"""What follows: arguments, or what belongs to the command."""
 
 _DESCRIPTION = "Print the script with which a shell completes gcm-deploy."
 
@@ -49,7 +49,7 @@ examples:
 
 
 def print_completion(words: Sequence[str]) -> int:
-    """Write the script for the shell that is named."""
+    """Write the script for the named shell."""
     parser = command_parser("gcm-deploy completion", _DESCRIPTION, _EPILOG)
     add_shell(parser)
     write(completion_script(_deploy_parser(), parser.parse_args(words).shell) + "\n")
@@ -57,7 +57,7 @@ def print_completion(words: Sequence[str]) -> int:
 
 
 def _deploy_parser() -> CommandParser:
-    """Return the parser of the command with what it leaves to others, for shells."""
+    """Return the parser of the command including options that other parsers handle, for shells."""
     parser = build_parser()
     (first,) = parser._get_positional_actions()
     more = parser.add_argument("arguments", nargs="*")

@@ -1,4 +1,4 @@
-"""What a program on the command line is, and the descriptor that it makes with its machine."""
+"""Finds out what a program on the command line is, and makes a descriptor of it and its machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BEGINNING = 128
 
 @dataclass(frozen=True, slots=True)
 class OneLineDocument:
-    """A descriptor that is in no file, or not yet, and the folder where its paths begin."""
+    """A descriptor that is in no file, or not yet, and the folder its paths are relative to."""
 
     text: str
     folder: str
@@ -39,12 +39,12 @@ def document_of(
     variables: Sequence[str] = (),
     results: Sequence[str] = (),
 ) -> OneLineDocument:
-    """Return the descriptor in `folder` that a program and its machine make.
+    """Return the descriptor, relative to `folder`, for a program and its machine.
 
     `variables` are those of `-x`, `results` the sources of files to bring home.
 
     Raises:
-        UsageError: the program is none, or something cannot be written down.
+        UsageError: it is not a program, or something cannot be written in a descriptor.
     """
     assert one_line.machine is not None, "nothing runs nowhere"
     folder = os.path.abspath(folder)
@@ -84,10 +84,10 @@ def document_of(
 
 
 def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, str]:
-    """Return what the program is, and its full path or, without a file, its name.
+    """Return the kind of the program, and its full path or, without a file, its name.
 
     Raises:
-        UsageError: it is no program of ranks, but something known.
+        UsageError: it is not a program for ranks, but another known kind of file.
     """
     word = one_line.program
     if one_line.is_module:
@@ -115,12 +115,12 @@ def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, s
 
 
 def is_program(file: str) -> bool:
-    """Tell whether a file is a program, or is called like one."""
+    """Return whether a file is a program, or is named like one."""
     return _is_script(file) or (os.path.isfile(file) and os.access(file, os.X_OK))
 
 
 def _stays_here(machine: Machine | None) -> bool:
-    """Tell whether all clusters are on this machine; of a machine nobody knows yet it is not."""
+    """Return whether all clusters are on this machine; not if the machine is not known yet."""
     if machine is None or isinstance(machine, PeersArgument):
         return False
     if isinstance(machine, Emulation):
@@ -129,7 +129,7 @@ def _stays_here(machine: Machine | None) -> bool:
 
 
 def _check_exists(word: str, machine: Machine | None) -> None:
-    """Raise `UsageError` if there is no such file here, from where programs are copied."""
+    """Raise `UsageError` if there is no such file here, where programs are copied from."""
     if os.path.exists(word):
         return
     cure = _meant(word)
@@ -139,7 +139,7 @@ def _check_exists(word: str, machine: Machine | None) -> None:
 
 
 def _meant(word: str) -> str:
-    """Return which file beside the one that is not there may be meant, or nothing."""
+    """Return which file next to a missing one may be meant, or nothing."""
     folder = os.path.dirname(word)
     try:
         names = os.listdir(folder or ".")
@@ -150,7 +150,7 @@ def _meant(word: str) -> str:
 
 
 def _refuse(word: str) -> None:
-    """Raise `UsageError` for what is no program of ranks."""
+    """Raise `UsageError` for what is not a program for ranks."""
     tag = root_tag(word)
     if tag == "deployment":
         raise UsageError(
@@ -177,7 +177,7 @@ def _is_script(file: str) -> bool:
 
 
 def _relative(kind: ProgramKind, path: str, folder: str) -> str:
-    """Return a path as a descriptor in `folder` writes it, so that it is read as a path again."""
+    """Return a path relative to `folder`, written such that a descriptor reads it as a path."""
     short = os.path.relpath(path, folder)
     is_bare = kind is ProgramKind.EXECUTABLE and os.sep not in short
     return f"./{short}" if is_bare or short.startswith("~") else short

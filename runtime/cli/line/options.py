@@ -1,4 +1,4 @@
-"""What can be written behind `gcm-deploy`: its options and the help about them."""
+"""The options of `gcm-deploy` and their help."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DEFAULT_TIMEOUT = 60.0
 
 
 class Format(StrEnum):
-    """For whom something is written."""
+    """Output formats: for people or for programs."""
 
     TEXT = "text"
     JSON = "json"
@@ -74,7 +74,7 @@ class ProgressMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The command line, read: a descriptor, or in its place a program and its machine."""
+    """The parsed command line: a descriptor, or in its place a program and its machine."""
 
     descriptor: str
     one_line: OneLine | None
@@ -99,7 +99,7 @@ class Options:
 
 
 def read_options(words: Sequence[str]) -> Options:
-    """Return what the words of a command line mean; raises `SystemExit` for wrong ones."""
+    """Parse the words of a command line; raises `SystemExit` for wrong ones."""
     parser = build_parser()
     pieces = cut(words, parser)
     found = parser.parse_args(pieces.options)
@@ -115,7 +115,7 @@ def read_options(words: Sequence[str]) -> Options:
 def options_of(
     found: argparse.Namespace, one_line: OneLine | None, arguments: Sequence[str]
 ) -> Options:
-    """Return the options that a parser has found; those that it does not know are not given."""
+    """Return the options that a parser has found; those it does not know have their defaults."""
     said: dict[str, Any] = {
         "descriptor": "",
         "export_adl": "",
@@ -151,7 +151,7 @@ def options_of(
 def command_parser(
     prog: str, description: str, epilog: str, *, usage: str | None = None
 ) -> CommandParser:
-    """Return a parser of this command, or of one of those that stand as its first word."""
+    """Return a parser of this command, or of one of those that can be its first word."""
     parser = CommandParser(
         prog=prog,
         usage=usage,
@@ -165,7 +165,7 @@ def command_parser(
 
 
 def build_parser() -> CommandParser:
-    """Return the parser of what stands before the arguments of the program."""
+    """Return the parser of what precedes the arguments of the program."""
     parser = command_parser("gcm-deploy", _DESCRIPTION, _EPILOG, usage=_USAGE)
     parser.stray_hint = "arguments for the program of a descriptor stand behind '--'"
     parser.add_argument(
@@ -183,7 +183,7 @@ def build_parser() -> CommandParser:
 
 
 def add_variables(parser: argparse.ArgumentParser) -> None:
-    """Add the options that stand behind all others: variables of ranks, and the version."""
+    """Add the last options: variables of ranks, and the version."""
     parser.add_argument(
         "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[], type=_variable,
         help="give every rank this environment variable, by default with its value here; `*` stands"
@@ -225,7 +225,7 @@ def _add_instead(parser: argparse.ArgumentParser) -> None:
 
 
 def add_watching(parser: argparse.ArgumentParser) -> None:
-    """Add the options about what is shown, and for how long a run may start and last."""
+    """Add the options about output, and the time limits for starting and running."""
     group = parser.add_argument_group("output and progress")
     group.add_argument(
         "--tag-output", action="store_true",
@@ -277,7 +277,7 @@ def _variable(text: str) -> str:
 
 
 def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:
-    """Return `NAME[=VALUE]` once for each name: what is said last counts, as in a shell."""
+    """Return `NAME[=VALUE]` once for each name: the last one counts, as in a shell."""
     last: dict[str, str] = {}
     for one in reversed(variables):
         last.setdefault(one.partition("=")[0], one)

@@ -1,4 +1,4 @@
-"""The four questions of `gcm-deploy new`: texts, defaults, and what an answer is taken for."""
+"""The four questions of `gcm-deploy new`: texts, defaults, and how answers are parsed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHAPE, _EACH = "2x2x2", "4"
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What somebody wants to run, where, and which files shall come home.
+    """What to run, where, and which files to bring home.
 
     `hosts` is empty for an emulation, whose shape is in `machine` once it is known.
     """
@@ -38,10 +38,10 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question; `option` answers it on the command line, `meaning` is the help of that.
+    """One question; `option` answers it on the command line, `meaning` is that option's help.
 
-    `take` returns the answers with that to this question; it raises `ValueError` or `UsageError`
-    for one that cannot be meant.
+    `take` returns the answers including the one to this question; it raises `ValueError` or
+    `UsageError` for an invalid one.
     """
 
     option: str
@@ -83,7 +83,7 @@ def _take_results(text: str, so_far: Answers) -> Answers:
 
 
 def _only_program(_: Answers) -> str:
-    """Return the one Python file of this folder, or nothing where there are others."""
+    """Return the only Python file of this folder, or nothing if there are others."""
     programs = [name for name in os.listdir() if name.endswith(".py")]
     return shlex.quote(programs[0]) if len(programs) == 1 else ""
 

@@ -1,6 +1,6 @@
-"""What somebody meant who gave `gcm-deploy` a word of another command, or a file of another kind.
+"""Guesses what was meant by a word of another command, or a file of another kind.
 
-Looked at only when something is wrong already.
+Used only when something is wrong already.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _VERBS = {
 
 _WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits")
 MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
-"""What says where a program runs, and stands before it."""
+"""The options that say where a program runs, and precede it."""
 
 _OF_GCM = {"run", "check", "show", "draw"}
 
 
 def refuse_slip(words: Sequence[str]) -> None:
-    """Raise `UsageError` where the first word, which is no file, is like that of a command."""
+    """Raise `UsageError` where the first word is not a file, but like the name of a command."""
     verb, files = words[0], shlex.join(words[1:])
     if verb in _VERBS:
         raise UsageError(
@@ -58,7 +58,7 @@ def refuse_slip(words: Sequence[str]) -> None:
 
 
 def refuse_program(words: Sequence[str]) -> None:
-    """Raise `UsageError` where the first word is a program: nothing says where it shall run."""
+    """Raise `UsageError` where the first word is a program and nothing says where to run it."""
     program, *rest = words
     if is_program(program) and not any(one in MACHINE_OPTIONS for one in rest):
         line = shlex.join([program, *(rest[1:] if rest[:1] == ["--"] else rest)])
@@ -66,7 +66,7 @@ def refuse_program(words: Sequence[str]) -> None:
 
 
 def what_was_meant(options: Options) -> str:
-    """Return what to say of a file that is no descriptor but something known, or nothing."""
+    """Return what to say about a file of another known kind, or nothing."""
     file = options.descriptor
     quoted = shlex.quote(file)
     if root_tag(file) == "definition":

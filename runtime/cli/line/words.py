@@ -18,11 +18,11 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class OneLine:
-    """A program, which may be a module, and the machine to run it on, if that is known yet.
+    """A program, which may be a module, and the machine to run it on, if already known.
 
     `python` is that of the machine's hosts, `options` are the words before the program, `failures`
-    and what begins with `recovery` say what the loss of a rank means, `replicas` how many processes
-    each rank is, 0 if unsaid, and `restart` whether lost ones are started again.
+    and `recovery...` say what the loss of a rank means, `replicas` how many processes each rank
+    has, 0 if not given, and `restart` whether lost ones are started again.
     """
 
     program: str
@@ -39,7 +39,7 @@ class OneLine:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A command line in pieces; without a `program` the options hold a descriptor or a module."""
+    """The parts of a command line; without `program` the options hold a descriptor or a module."""
 
     options: Sequence[str]
     program: str
@@ -49,10 +49,10 @@ class Cut:
 def cut(words: Sequence[str], parser: CommandParser) -> Cut:
     """Cut a command line where the arguments of the program begin.
 
-    Where an option names the machine before anything that is no option, the first word that is
-    none is the program, and all behind it is the program's own, whatever it looks like; one `--`
-    may stand before it, and one behind. Else what is behind the first `--` are arguments: this is
-    cut by hand, because what argparse makes of `--` changes from one Python to the next.
+    If an option names the machine before the first word that is not an option, that word is the
+    program, and everything after it belongs to the program, whatever it looks like; one `--` may
+    precede it, and one may follow. Otherwise everything after the first `--` are arguments: this is
+    done by hand, because what argparse makes of `--` differs between versions of Python.
     """
     position = 0
     seen: set[str] = set()
@@ -136,7 +136,7 @@ def _add_recovery(group: argparse._ArgumentGroup) -> None:
 
 
 def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
-    """Return what options mean together; None where a descriptor is named.
+    """Return the program and machine that options mean; None where a descriptor is named.
 
     Raises:
         ValueError: they do not fit together.
@@ -155,7 +155,7 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
 
 
 def missing_machine(program: str) -> str:
-    """Return what to type where a program stands, and nothing says where it shall run.
+    """Return what to type to say where a program is to run.
 
     >>> print(missing_machine("a.py").splitlines()[1])
       gcm-deploy -n 4 a.py                    in one cluster of 4 ranks, on this machine
@@ -172,7 +172,7 @@ def missing_machine(program: str) -> str:
 
 
 def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str:
-    """Return what is wrong with the options together, or nothing."""
+    """Return what is wrong with the combination of options, or nothing."""
     if found.descriptor and (given or program):
         return f"-n, --emulate, -H and -m stand before the program, so before {found.descriptor}"
     if len(given) > 1:
@@ -216,7 +216,7 @@ def _replicas(text: str) -> int:
     return int(text)
 
 
-# What is heavy is imported when it is used, so that `gcm-deploy --help` need not load it.
+# Heavy modules are imported when they are used, so that `gcm-deploy --help` need not load them.
 def _shape(text: str) -> Emulation:
     from runtime.deployment.machine_argument import parse_emulation
 
@@ -230,7 +230,7 @@ def _hosts(text: str) -> tuple[HostArgument, ...]:
 
 
 def _told(parse: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Let argparse tell what is wrong with a value in the words of its parser."""
+    """Make argparse report the error of a value in the words of its parser."""
 
     def parsed(text: str) -> _T:
         try:

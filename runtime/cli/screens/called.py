@@ -1,4 +1,4 @@
-"""By which of its names this command was called, for what it says itself."""
+"""The name under which this command was called, for its own messages."""
 
 from __future__ import annotations
 

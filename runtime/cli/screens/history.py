@@ -1,4 +1,4 @@
-"""When each rank began and ended, from the changes of state as they are told."""
+"""When each rank began and ended, from changes of state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from runtime.deployment import DeploymentPlan, Level
 
 
 class History:
-    """Takes the changes of a run with their times."""
+    """Collects the changes of a run with their times."""
 
     def __init__(self, plan: DeploymentPlan) -> None:
         self.running_since: float | None = None
@@ -20,7 +20,7 @@ class History:
         self._ended: dict[str, float] = {}
 
     def note(self, path: str, state: str, now: float) -> None:
-        """Note a change of state."""
+        """Record a change of state."""
         rank = self._ranks.get(path)
         if rank is None:
             return
@@ -30,7 +30,7 @@ class History:
             self._ended.setdefault(rank, now)
 
     def seconds(self, rank: str) -> float | None:
-        """Return how long a rank has run; None when it never ran or was not seen to end."""
+        """Return how long a rank has run; None if it never ran or was not seen to end."""
         if self.running_since is None or rank not in self._ended:
             return None
         return self._ended[rank] - self.running_since

@@ -40,7 +40,7 @@ _STYLES = {
 }
 
 HIGHEST = 24
-"""The tree is to be looked at beside the output, not in its place."""
+"""The tree accompanies the output and does not replace it."""
 
 _LINE_UP = b"\x1b[A"
 _ERASE_BELOW = b"\r\x1b[J"
@@ -49,12 +49,12 @@ _ERASE_BELOW = b"\r\x1b[J"
 class LiveScreen:
     """A screen that redraws its tree a few times a second at most.
 
-    The old tree goes, the new lines come and the new tree follows in a single write, so that
-    nothing flickers however fast the lines come. They reach the terminal as the application wrote
-    them: `rich.live` would lay out each one anew, at many times the cost.
+    The old tree is erased, and new lines and the new tree follow in a single write, so that nothing
+    flickers however fast lines come. They reach the terminal as the application wrote them:
+    `rich.live` would lay out each one anew, at many times the cost.
 
-    `output` is where standard output goes when that is not this terminal too. A last line without
-    its end stays so there, unless it `ends_output`.
+    `output` is the destination of standard output when that is not this terminal too. An unfinished
+    last line stays so there, unless it `ends_output`.
     """
 
     pause = 0.08
@@ -92,7 +92,7 @@ class LiveScreen:
         self._replace(above + b"".join(map(self._rendered, lines)), len(lines))
 
     def close(self) -> None:
-        """Take the tree away; what was printed above it stays."""
+        """Erase the tree; what was printed above it stays."""
         try:
             self._replace(b"", 0)
             if self._output is not None and self._ends_output:
@@ -103,7 +103,7 @@ class LiveScreen:
                 self._files.close()
 
     def _replace(self, data: bytes, height: int) -> None:
-        """Write where the tree stood; the last `height` lines are the new tree."""
+        """Overwrite the tree; the last `height` lines are the new one."""
         erased = _LINE_UP * self._height + _ERASE_BELOW if self._height else b""
         self._terminal.write(erased + data)
         self._terminal.flush()
@@ -125,10 +125,10 @@ class LiveScreen:
             else:
                 above.append(self._above.output(item.rank, item.data))
         if self._output is not None and elsewhere:
-            for piece in elsewhere:  # what is small is gathered there
+            for piece in elsewhere:  # small pieces are gathered there
                 self._output.write(piece)
             self._output.flush()
-        above.append(self._above.end_line())  # the tree begins a line of its own
+        above.append(self._above.end_line())  # the tree begins on a new line
         return b"".join(above)
 
     def _drawn(self) -> list[Line]:

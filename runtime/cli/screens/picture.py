@@ -38,7 +38,7 @@ _USUAL_WORDS = len("starting MPI")
 
 @dataclass(frozen=True, slots=True)
 class StyledText:
-    """Some text; `style` is a state whose look it has, `title`, or empty."""
+    """A piece of text; `style` is the state whose look it has, `title`, or empty."""
 
     text: str
     style: str = ""
@@ -48,7 +48,7 @@ Line = tuple[StyledText, ...]
 
 
 def picture(tree: ProgressTree, seconds: float, *, width: int, height: int) -> list[Line]:
-    """Return at most `height` lines: everything where it fits, else what matters most.
+    """Return at most `height` lines: everything if it fits, else what matters most.
 
     First all clusters under their sites; where that is too much, sites with counts and only the
     clusters that failed; where even that is too much, as much of it as fits.

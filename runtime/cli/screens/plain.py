@@ -14,9 +14,9 @@ from runtime.launchers.base import OutputStream
 
 
 class PlainScreen:
-    """A screen for pipes, files and users who want no live tree; without `news` it tells none.
+    """A screen for pipes, files and users who want no live tree; without `news` it prints none.
 
-    A last line without its end stays so on standard output, unless `ends_lines`.
+    An unfinished last line stays so on standard output, unless `ends_lines`.
     """
 
     pause = 0.0
@@ -39,7 +39,7 @@ class PlainScreen:
         self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)
 
     def show(self, items: Sequence[Item]) -> None:
-        """Write the items in order, and let go of them at once."""
+        """Write the items in order, and release them at once."""
         keep(items, self._files)
         for stream, pieces in groupby(self._pieces(items), key=lambda pair: pair[0]):
             self._write(stream, (piece for _, piece in pieces))
@@ -56,7 +56,7 @@ class PlainScreen:
 
     def _write(self, stream: OutputStream, pieces: Iterable[bytes]) -> None:
         target = self._targets[stream]
-        for piece in pieces:  # what is small is gathered by the target
+        for piece in pieces:  # small pieces are gathered by the target
             target.write(piece)
         target.flush()
 

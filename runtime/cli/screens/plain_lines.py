@@ -1,4 +1,4 @@
-"""Tells the progress of a machine line by line, for logs and pipes."""
+"""Reports the progress of a machine line by line, for logs and pipes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from runtime.cli.screens.tree import (
 )
 
 MANY_CLUSTERS = 16
-"""With more clusters than this only sites, the whole and what fails are told about."""
+"""With more clusters than this only sites, the whole and failures are reported."""
 
 
 class PlainLines:
-    """Turns each change of state into a line, or into nothing where it says little."""
+    """Turns each change of state into a line, or into nothing if it says little."""
 
     def __init__(self, tree: ProgressTree) -> None:
         self._tree = tree
@@ -62,7 +62,7 @@ class PlainLines:
 
 
 def _told(cluster: ProgressPart) -> str:
-    """Return what is worth a line: not what only begins, nor what the next line says anyway."""
+    """Return what is worth a line: no mere beginnings, nothing that the next line says anyway."""
     match cluster.state, cluster.detail:
         case ("up", "front-end"):
             return cluster.words

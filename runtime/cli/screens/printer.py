@@ -11,19 +11,19 @@ from gcm.records import dataclass
 from runtime.launchers.base import OutputStream
 
 PLENTY = 1 << 20
-"""So many bytes of output are shown at once, however much longer a screen would like to gather."""
+"""The most bytes of output that are held back, however long a screen would like to gather."""
 
 
 def _nothing() -> None:
-    """Tell nobody."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankOutput:
     """Whole lines that a rank has written, or a piece of one; `taken` is called once it is shown.
 
-    The producer bounds how much of it is there at a time. What `is_detail` goes only to the
-    file of the rank.
+    The producer bounds how much is pending at a time. What `is_detail` goes only to the file of the
+    rank.
     """
 
     rank: str
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Something that gcm-deploy itself has to say."""
+    """A message of gcm-deploy itself."""
 
     text: str
 
@@ -53,7 +53,7 @@ Item = RankOutput | Change | Word
 
 
 class Screen(Protocol):
-    """What shows the items; all its methods are called from the printer's thread alone."""
+    """Shows the items; its methods are only called from the printer's thread."""
 
     @property
     def pause(self) -> float:
@@ -62,7 +62,7 @@ class Screen(Protocol):
 
     @property
     def patience(self) -> float | None:
-        """After how many seconds without items it wants to be called with none."""
+        """Seconds without items after which it wants to be called with none."""
         ...
 
     def show(self, items: Sequence[Item]) -> None:
@@ -70,15 +70,15 @@ class Screen(Protocol):
         ...
 
     def close(self) -> None:
-        """Show the last of it and leave the terminal as it was."""
+        """Show the last of it and restore the terminal."""
         ...
 
 
 class Printer:
     """Takes items from any thread and hands them to a screen from a thread of its own.
 
-    Nothing that was put is lost: `close` returns once all of it has been shown. What the screen
-    raises goes to `failed`, and from then on items are dropped.
+    Nothing that was put is lost: `close` returns once all of it has been shown. An error of the
+    screen goes to `failed`, and from then on items are dropped.
     """
 
     def __init__(self, screen: Screen, failed: Callable[[Exception], None]) -> None:
@@ -93,7 +93,7 @@ class Printer:
         self._thread.start()
 
     def put(self, item: Item) -> None:
-        """Show an item soon, without waiting; fit to be called from a signal handler."""
+        """Show an item soon, without blocking; may be called from a signal handler."""
         with self._changed:
             if not self._broken:
                 self._waiting.append(item)
@@ -103,7 +103,7 @@ class Printer:
         _let_go([item])
 
     def close(self) -> None:
-        """Return when everything has been shown and the screen is closed."""
+        """Wait until everything has been shown and the screen is closed."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -115,7 +115,7 @@ class Printer:
                 self._show_all()
             finally:
                 self._screen.close()
-        except Exception as error:  # a full disk, a reader that left: the run has to be told
+        except Exception as error:  # a full disk, or a reader that left: the run has to know
             self._give_up(error)
 
     def _show_all(self) -> None:
@@ -126,7 +126,7 @@ class Printer:
                 self._gather()
 
     def _next(self) -> list[Item] | None:
-        """Wait for items and take them all; None in the end, none when patience ends."""
+        """Wait for items and return all; None at the end, an empty list after `patience`."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._closing, self._screen.patience)
             if self._closing and not self._waiting:

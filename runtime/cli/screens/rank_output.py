@@ -1,4 +1,4 @@
-"""Where the output of ranks goes: to a stream they share, to a file of each rank, or both."""
+"""The output of ranks: to a shared stream, to a file of each rank, or both."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from runtime.cli.streams import OutputFailed
 from runtime.launchers.base import OutputStream
 
 MOST_OPEN = 128
-"""How many files are open at once, of which a system allows some hundreds."""
+"""How many files are open at once; systems allow some hundreds."""
 
 
 class RankFiles:
     """One file for each rank and stream below a folder, made when its first output comes.
 
-    All is handed to the system as it comes, so that the files can be followed. `close` them in the
-    end.
+    Output is written without buffering, so that the files can be followed. `close` them at the end.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -51,7 +50,7 @@ class RankFiles:
         self._open.clear()
 
     def _file(self, path: Path) -> FileIO:
-        """Return the file, open; what an earlier run has left in it is overwritten."""
+        """Return the open file; what an earlier run has left in it is overwritten."""
         file = self._open.pop(path, None)
         if file is None:
             file = path.open("ab" if path in self._begun else "wb", buffering=0)
@@ -65,7 +64,7 @@ class RankFiles:
 class SharedStream:
     """Makes one stream of the output of many, whose lines stay whole.
 
-    Where one has written a line without its end and another one goes on, a newline is put between.
+    A newline is inserted where another rank writes after an unfinished line.
 
     >>> stream = SharedStream(tags=True)
     >>> stream.output("0:0:1", b"one\\ntw"), stream.output("0:0:1", b"o\\nthree")
@@ -76,17 +75,17 @@ class SharedStream:
 
     def __init__(self, *, tags: bool) -> None:
         self._tags = tags
-        self._begun = ""  # by whom a line was begun that has not ended yet
+        self._begun = ""  # whose unfinished line is the last
 
     def output(self, rank: str, data: bytes) -> bytes:
-        """Return what to write for some output that is not empty."""
+        """Return what to write for some output of a rank, which is not empty."""
         goes_on = self._begun == rank
         before = b"" if goes_on else self.end_line()
         self._begun = "" if data.endswith(b"\n") else rank
         return before + (tagged(rank, data, goes_on=goes_on) if self._tags else data)
 
     def word(self, text: str) -> bytes:
-        """Return what to write for a line that is no rank's."""
+        """Return what to write for a line that is not from a rank."""
         return self.end_line() + encoded(text)
 
     def end_line(self) -> bytes:
@@ -96,7 +95,7 @@ class SharedStream:
 
 
 def tagged(rank: str, data: bytes, *, goes_on: bool = False) -> bytes:
-    """Return lines that begin with the rank they came from; the first one may have begun before.
+    """Return lines that begin with the rank they came from; the first one may be continued.
 
     >>> tagged("0:1:2", b"one\\ntwo\\n")
     b'[0:1:2] one\\n[0:1:2] two\\n'
@@ -107,7 +106,7 @@ def tagged(rank: str, data: bytes, *, goes_on: bool = False) -> bytes:
 
 
 def encoded(line: str) -> bytes:
-    """Return a line as bytes, with its newline; what UTF-8 cannot say becomes `?`."""
+    """Return a line as bytes, with its newline; what UTF-8 cannot encode becomes `?`."""
     return f"{line}\n".encode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""Shows the steps of a submission: a small tree on a terminal, else a line for each thing."""
+"""Shows the steps of a submission: a small tree on a terminal, a line for each elsewhere."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _STYLES = {
 
 
 Hears = Callable[[SubmissionStep], None]
-"""Is told of each step before it begins."""
+"""Called with each step before it begins."""
 
 
 class StepsScreen:
-    """What a person sees of the steps; on a terminal until the run has a tree of its own."""
+    """The display of the steps, on a terminal until the run has a tree of its own."""
 
     def __init__(self, *, is_live: bool, is_quiet: bool) -> None:
         self.steps = Steps(self._told)
@@ -73,9 +73,9 @@ class StepsScreen:
 
 
 class StepListener:
-    """Tells which step a run is in, as a part of the machine, and passes all on.
+    """Reports which step a run is in, as a part of the machine, and passes all events on.
 
-    All front-ends that are up are the end of the launch, ranks that run that of the handshake.
+    The launch ends when all front-ends are up, the handshake when ranks run.
     """
 
     def __init__(self, inner: RunListener, clusters: int, hears: Hears) -> None:

@@ -1,4 +1,4 @@
-"""What a run came to, as values: what ran where, how long, how it ended, what was sent."""
+"""The summary of a run, as values: what ran where, how long, how it ended, what was sent."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ClusterEnd:
 
     @property
     def failed(self) -> bool:
-        """Tell whether a rank is known to have failed."""
+        """Return whether a rank is known to have failed."""
         return any(rank.code for rank in self.ranks)
 
 
@@ -90,7 +90,7 @@ class Table:
 def summary_of(
     plan: DeploymentPlan, outcome: Outcome, seconds: Callable[[str], float | None]
 ) -> Summary:
-    """Return what a run came to; `seconds` tells how long a rank has run."""
+    """Return the summary of a run; `seconds` returns how long a rank has run."""
     reports = {report.rank: report for report in outcome.ranks}
     ranks: dict[str, list[RankRow]] = {}
     for placed in plan.placements():
@@ -117,7 +117,7 @@ def summary_of(
 
 
 def headline(summary: Summary) -> str:
-    """Return the whole in one sentence."""
+    """Return a summary in one sentence."""
     ranks = sum(len(cluster.ranks) for cluster in summary.clusters)
     what = f"{counted(ranks, 'rank')} in {counted(len(summary.clusters), 'cluster')}"
     if summary.components:
@@ -131,7 +131,7 @@ def headline(summary: Summary) -> str:
 
 
 def tables(summary: Summary) -> Iterator[Table]:
-    """Yield what ran where, and what was sent where anything was."""
+    """Yield what ran where, and what was sent if anything was."""
     if summary.startup is not None and summary.clusters:
         yield Table(
             ("cluster", "name", "runs on", "application", "ranks", "seconds", "exit codes"),
@@ -214,7 +214,7 @@ def _traffic_row(one: RouteTraffic) -> tuple[str, ...]:
 
 
 def _bounded(traffic: tuple[RouteTraffic, ...]) -> Iterator[RouteTraffic]:
-    """Yield the first ones, and the rest in one sum."""
+    """Yield the first ones, and the rest as one sum."""
     yield from traffic[:MOST_CLUSTERS]
     if rest := traffic[MOST_CLUSTERS:]:
         yield RouteTraffic(
@@ -226,7 +226,7 @@ def _bounded(traffic: tuple[RouteTraffic, ...]) -> Iterator[RouteTraffic]:
 
 
 def _codes(ranks: tuple[RankRow, ...]) -> str:
-    """Return the one code of all, or each code that is not 0 with those who ended with it."""
+    """Return the one exit code of all, or each code other than 0 with its ranks."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
         code = "stopped" if rank.code is None else rank.signal or str(rank.code)

@@ -1,4 +1,4 @@
-"""The states of all parts of a machine, as a person follows them: events in, states out."""
+"""The states of all parts of a machine, for display: events in, states out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _IN_WORDS = {
     (STARTING, "handshake"): "handshake",
     (UP, "handshake"): READY,
 }
-"""What the states of the steps of a cluster are called."""
+"""The names of the states of the steps of a cluster."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class ProgressPart:
 
     @property
     def words(self) -> str:
-        """Return its state as a person would say it."""
+        """Return its state in words."""
         if self.state not in OVER and self.ranks:
             if RUNNING in self.ranks:
                 return RUNNING
@@ -98,7 +98,7 @@ class ProgressTree:
         return tuple(self._clusters.values())
 
     def apply(self, path: str, state: str, detail: str = "") -> None:
-        """Note that the part at a path is in another state."""
+        """Record that the part at a path is in another state."""
         if path in self._ranks:
             cluster, rank = self._ranks[path]
             cluster.ranks[rank] = state
@@ -139,7 +139,7 @@ class ProgressTree:
 
 
 def _change(part: ProgressPart, state: str, detail: str) -> None:
-    # that its front-end has gone too says nothing new about a cluster that is over
+    # the end of its front-end is no news about a cluster that is over
     if state == ENDED and part.state in OVER:
         return
     part.state, part.detail = state, detail

@@ -1,4 +1,4 @@
-"""Between the engine and the screen: what the engine tells becomes items to print, in order."""
+"""Between the engine and the screen: events of the engine become items to print, in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from runtime.launchers.base import OutputStream
 from runtime.processes.launcher.listener import TRACEBACK
 
 GIVE_UP_SECONDS = 8.0
-"""How long a run that was told to end at once may take for it."""
+"""Seconds that a run may take to end after it was told to end at once."""
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -25,8 +25,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Watch:
     """The listener of a run.
 
-    Every rank's traceback is shown only with `all_tracebacks`, and what launchers of MPI say only
-    if they are not to be `quiet`; both are in the files of the ranks in any case.
+    Every rank's traceback is shown only with `all_tracebacks`, and the output of MPI's launchers
+    unless they are to be `quiet`; both are in the files of the ranks in any case.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Watch:
         self._quiet = quiet
 
     def state(self, path: str, state: str, detail: str = "") -> None:
-        """Show the change, and remember when it came."""
+        """Show the change, and record its time."""
         self._history.note(path, state, self._clock())
         self._put(Change(path, state, detail))
 
@@ -59,7 +59,7 @@ class Watch:
 
 
 class EndSignals:
-    """Signals that end a run: the first one in order, the second one at once.
+    """Handles signals that end a run: the first one in order, the second one at once.
 
     `press` tells the run. Should it not come to its end even then, `give_up` ends this process
     with a code, after some seconds or at the third signal; what it has started ends with it.
@@ -84,7 +84,7 @@ class EndSignals:
         self._last: threading.Timer | None = None
 
     def came(self, number: int, _frame: FrameType | None = None) -> None:
-        """Be told of a signal; fit to be a signal handler."""
+        """Handle a signal; suitable as a signal handler."""
         self._times += 1
         if self.code is None:
             self.code = 128 + number
@@ -100,11 +100,11 @@ class EndSignals:
 
     @contextmanager
     def awaited(self) -> Iterator[None]:
-        """Handle the signals inside the block; elsewhere than in the main thread nobody can."""
+        """Handle the signals inside the block, if this is the main thread."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        # what was ignored from the beginning stays so: that is how `nohup` lets a run go on
+        # what was ignored from the beginning stays so: that is how `nohup` works
         heard = [one for one in _ENDING if signal.getsignal(one) is not signal.SIG_IGN]
         before = {number: signal.signal(number, self.came) for number in heard}
         if self._explain is not None:
@@ -127,7 +127,7 @@ def _words(number: int, times: int) -> str:
 
 
 class LogLines(logging.Handler):
-    """Prints what is logged as words of gcm-deploy, so that it does not tear the live tree."""
+    """Prints log records as messages of gcm-deploy, so that they do not tear the live tree."""
 
     def __init__(self, put: Callable[[Item], None]) -> None:
         super().__init__(logging.WARNING)
@@ -140,7 +140,7 @@ class LogLines(logging.Handler):
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """Take part in logging inside the block."""
+        """Attach to logging inside the block."""
         root = logging.getLogger("runtime")
         root.addHandler(self)
         try:

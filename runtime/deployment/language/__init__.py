@@ -1,1 +1,1 @@
-"""The language of descriptors: one table, and what is made of it."""
+"""The descriptor language: one table, and what is generated from it."""

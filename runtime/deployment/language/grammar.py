@@ -38,12 +38,12 @@ class ValueKind(StrEnum):
     COMMAND = "command"
     """A program to start: its name or its path."""
     RAW = "raw"
-    """Text whose variables are not replaced where it stands but where it is used."""
+    """Text whose variables are replaced where it is used, not where it is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of an element, with what it means and what it is without being written."""
+    """One attribute of an element, with its meaning and its default."""
 
     name: str
     kind: ValueKind
@@ -56,7 +56,7 @@ class Attribute:
 
     @property
     def needs_text(self) -> bool:
-        """Tell whether it may not be blank; what is blank elsewhere means the same as left out."""
+        """Return whether it may not be blank; elsewhere blank means the same as left out."""
         if self.kind is ValueKind.COMMAND and self.default:
             return True
         return self.required or self.kind in (ValueKind.LIST, ValueKind.HOSTS)

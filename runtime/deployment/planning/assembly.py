@@ -22,8 +22,8 @@ class Level(StrEnum):
 class ExportedComponent:
     """One component and those below it.
 
-    `identifier` is what the component stands for: `0:1:2` a rank, `0:1` a cluster, `0` a site, and
-    nothing at all the grid.
+    `identifier` is what the component stands for: `0:1:2` a rank, `0:1` a cluster, `0` a site, ""
+    the grid.
     """
 
     name: str
@@ -46,8 +46,8 @@ RESERVED = frozenset(("clustering", "codes", "launcher"))
 def implied_assembly(grid: Grid) -> ExportedComponent:
     """Return the components of a machine, under the names that sites and clusters have.
 
-    A name that cannot be that of a component, or is that of another one, becomes a number behind
-    `site` or `cluster`; wrappers are called `wrapper0` and so on.
+    A name that is invalid for a component, or not unique, becomes `site` or `cluster` with a
+    number; wrappers are called `wrapper0` and so on.
     """
     names = _names([site.name for site in grid.sites], "site")
     sites = tuple(_site(grid, number, name) for number, name in enumerate(names))

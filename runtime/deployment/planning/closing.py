@@ -1,4 +1,4 @@
-"""The steps after the end of the application: what was made in copies comes home."""
+"""The steps after the end of the application: results in copies are brought home."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _fetches(deployment: Deployment) -> Iterator[Step]:
 
 
 def home_of(folder: str, destination: str, cluster: DeployedCluster) -> str:
-    """Return where the results of a cluster come to lie, below the program folder.
+    """Return where the results of a cluster are put, below the program folder.
 
     `{site}` and `{cluster}` give each a place of its own.
     """

@@ -1,4 +1,4 @@
-"""The command lines of a deployment: front-ends, ranks, nodes. The only place that spells them."""
+"""The command lines of a deployment: front-ends, ranks, nodes. The only module that spells them."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tupl
 def shared_front_end_command(python: str) -> tuple[str, ...]:
     """Return the command of the one process that becomes all front-ends of this machine.
 
-    Which those are follows on its standard input, like everything else.
+    The list of these follows on its standard input, like everything else.
     """
     return (python, "-m", FRONT_END_MODULE)
 
@@ -100,7 +100,7 @@ def ranks_environment(cluster: DeployedCluster, application: Application) -> Map
 
 
 def _own_environment(cluster: DeployedCluster, application: Application) -> dict[str, str]:
-    """Return what the program is given; on this machine it has all of the caller's anyway."""
+    """Return the program's variables; on this machine it has all of the caller's anyway."""
     travelling = {} if cluster.is_local else application.travelling
     return {**travelling, **application.environment}
 
@@ -109,7 +109,7 @@ def node_command(cluster: DeployedCluster, node: Node, *, library: str = "") -> 
     """Return the command with which the front-end starts the process of a node's components.
 
     `library` is where a node on another host finds this package, if it is not installed there.
-    What else the process has to know follows on its standard input.
+    Everything else follows on the standard input of the process.
     """
     command = (
         cluster.front_end.python, "-m", NODE_MODULE, "--node", f"{cluster.path}/{node.name}",

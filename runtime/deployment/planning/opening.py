@@ -1,4 +1,4 @@
-"""The steps from nothing to a running application, in the order that dependencies demand."""
+"""The steps up to a running application, in the order of their dependencies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _first_with(deployment: Deployment) -> dict[str, Position]:
 
 
 def _up_when(deployment: Deployment) -> dict[str, tuple[str, ...]]:
-    """Return the steps that have to be up before an application, process or assembly is."""
+    """Return the steps that have to be up before an application, process or assembly starts."""
     up = {
         application.name: tuple(
             f"handshake:{deployment.cluster(position).identifier}"

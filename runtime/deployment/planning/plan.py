@@ -29,8 +29,8 @@ class DeploymentPlan:
     """What a deployment will do, before anything is done.
 
     `steps` come in the order of their depth; those of one depth start in parallel. `closing` are
-    the steps after the end of the application. `programs` is what of the folder of an application
-    is copied, as far as somebody has looked.
+    the steps after the end of the application. `programs` is what is copied of the folder of an
+    application, if it was surveyed.
     """
 
     deployment: Deployment
@@ -41,7 +41,7 @@ class DeploymentPlan:
 
     @property
     def depth(self) -> int:
-        """Return how many steps follow each other at most; it does not grow with the clusters."""
+        """Return the longest chain of steps; it does not grow with the number of clusters."""
         return 1 + max((step.depth for step in self.steps), default=-1)
 
     @property

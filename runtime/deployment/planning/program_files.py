@@ -1,4 +1,4 @@
-"""What of a program folder is copied to clusters that work in a copy, and what is not."""
+"""Selects what of a program folder is copied to clusters that work in a copy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BUILT_IN = (
     "node_modules/",
     ".DS_Store",
 )
-"""What no program folder is copied with, unless its ignore file says otherwise (`!venv`)."""
+"""What is never copied of a program folder, unless its ignore file says otherwise (`!venv`)."""
 
 
 class EntryKind(StrEnum):
@@ -54,7 +54,7 @@ class FolderEntry:
 
     `path` is relative to the folder. A link leads to a file, a folder, or nothing (`leads_to` is
     empty); `target` is that place relative to the folder, empty where it is outside of it. `size`
-    is that of the file, or of the one a link leads to. `is_kept` says that it is never copied.
+    is that of the file, or of the target of a link. `is_kept` means that it is never copied.
     """
 
     path: str
@@ -68,7 +68,7 @@ class FolderEntry:
 
 @dataclass(frozen=True, slots=True)
 class ProgramFiles:
-    """What is copied: files with their sizes, folders, and links with where they lead.
+    """What is copied: files with their sizes, folders, and links with their targets.
 
     `ignored` is what was left out on purpose, `skipped` what cannot be copied and why.
     """
@@ -85,7 +85,7 @@ class ProgramFiles:
         return sum(size for _, size in self.files)
 
     def exceeds(self, limit: int) -> bool:
-        """Tell whether this is more than `limit` MB, or more files than go with that."""
+        """Return whether this is more than `limit` MB, or more files than go with that."""
         return self.size > limit * MB or len(self.files) > limit * FILES_FOR_EACH_MB
 
     def largest(self, most: int = 5) -> list[tuple[str, int]]:
@@ -150,7 +150,7 @@ def _is_below(link: FolderEntry, is_ignored: Callable[[str], bool]) -> bool:
 def kept_here(deployment: Deployment) -> Iterator[str]:
     """Yield the files and folders that are never copied, whatever an ignore file says.
 
-    Keys never leave this machine, results that have come home need not go out again, and no copy is
+    Keys never leave this machine, results that came home are not sent out again, and no copy is
     part of another one.
     """
     yield from (
@@ -180,7 +180,7 @@ def copies(deployment: Deployment) -> dict[str, list[DeployedCluster]]:
 
 
 def what_to_do(application: Application, files: ProgramFiles) -> str:
-    """Return how a program folder that is too large becomes small enough, with what is in it."""
+    """Return how to make a program folder small enough, given what is in it."""
     limit = max(-(-files.size // MB), -(-len(files.files) // FILES_FOR_EACH_MB))
     largest = ", ".join(f"{path} {readable(size)}" for path, size in files.largest())
     return (

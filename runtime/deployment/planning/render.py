@@ -1,4 +1,4 @@
-"""Shows a plan: as text for people, as plain values for programs."""
+"""Renders a plan: as text for people, as plain values for programs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
 
 
 def _named_classes(plan: DeploymentPlan, scope: tuple[int, ...], indent: str) -> Iterator[str]:
-    """Yield which controllers and interceptors a part of the machine is given."""
+    """Yield the controllers and interceptors of a part of the machine."""
     for one in plan.deployment.named_classes:
         if one.scope == scope:
             yield f"{indent}{_role(one)}: {one.name}"

@@ -1,4 +1,4 @@
-"""Which component of an assembly goes to which node."""
+"""Places the components of an assembly on nodes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def spread_components(root: ComponentPlan, deployment: Deployment) -> Mapping[st
     """Map the path of each component with a mapped virtual node to a node's `site/cluster/node`.
 
     The components of one virtual node are dealt out over its nodes in the order of the document:
-    with three nodes, the fourth component shares the node of the first. What is in a composite
-    and has no mapped virtual node of its own lives where the composite does.
+    with three nodes, the fourth component shares the node of the first. A component in a composite
+    without a mapped virtual node of its own is placed with the composite.
     """
     nodes = {
         one.name: [

@@ -11,7 +11,7 @@ from gcm.records import dataclass
 
 
 class StepKind(StrEnum):
-    """What a step does, and by that what it means for the step to be up."""
+    """What a step does, and what it means for the step to be up."""
 
     PROCESS = "process"
     """Start a helper process; up when it is ready as its descriptor says."""
@@ -32,7 +32,7 @@ class StepKind(StrEnum):
 
 
 EVERYTHING = "."
-"""The source of what comes home that means all that is new or changed."""
+"""The source of results that means everything new or changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class FileMove:
     """What to copy, from `source` to `destination`.
 
     Before the start that is a file or folder; afterwards all that the pattern `source` means comes
-    to its own path below the folder `destination`, and with `every` so many seconds in between.
+    to its own path below the folder `destination`, and with `every` repeatedly, after that many
+    seconds.
     """
 
     source: str
@@ -98,7 +99,7 @@ class Step:
 def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     """Return the steps with their depths, sorted by them; equal depths keep their order.
 
-    The depth is 0 for a step that depends on nothing, else one more than the deepest it depends on.
+    The depth of a step without dependencies is 0, else one more than the deepest of them.
     """
     by_name = {step.name: step for step in steps}
     depths: dict[str, int] = {}

@@ -1,1 +1,1 @@
-"""Reads descriptors: from elements to the model, with all faults at once."""
+"""Reads descriptors: from elements to the model, reporting all errors at once."""

@@ -20,7 +20,7 @@ from runtime.deployment.surroundings import Reading, distinct
 from runtime.web_address import is_web_address
 
 _RECOVERIES = ("shrink", "blank", "rebuild")
-"""Those after which a program goes on."""
+"""The failure modes in which a program continues."""
 
 
 def read_applications(

@@ -1,4 +1,4 @@
-"""Reads one cluster out of a descriptor: the way to it, its front-end, its MPI, its nodes."""
+"""Reads one cluster of a descriptor: the path to it, its front-end, its MPI, its nodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HOPS_OF_A_HIDDEN_MACHINE = 2
 
 @dataclass(frozen=True, slots=True)
 class Above:
-    """What stands above a cluster; `mixed` tells whether any cluster is on another machine."""
+    """What is above a cluster; `mixed` tells whether any cluster is on another machine."""
 
     grid: CheckedElement
     site: CheckedElement
@@ -74,7 +74,7 @@ def read_cluster(
 def _launcher(
     entry: CheckedElement, hops: tuple[SshHop, ...], reading: Reading
 ) -> NamedLauncher | None:
-    """Return the launcher that a cluster names, after reporting one beside hops."""
+    """Return the launcher that a cluster names, after reporting one that is combined with hops."""
     named = entry.only("launcher")
     if named is None:
         return None

@@ -30,7 +30,7 @@ def read_environment(entry: CheckedElement, reading: Reading) -> dict[str, str]:
 
 
 def _callers(entry: CheckedElement, reading: Reading) -> dict[str, str]:
-    """Return the caller's values of an <environment> element that has none of its own."""
+    """Return the caller's values for an <environment> element that has none of its own."""
     name = entry.text("name")
     found = matching(name, reading.surroundings.environment)
     if not found:

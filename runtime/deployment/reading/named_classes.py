@@ -1,4 +1,4 @@
-"""Reads which controllers and interceptors a descriptor names, and where they have an effect."""
+"""Reads which controllers and interceptors a descriptor names, and where they take effect."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CLUSTER = 2
 
 
 def read_named_classes(root: CheckedElement, reading: Reading) -> tuple[NamedClass, ...]:
-    """Return all that is named, in the order in which it is written in each place."""
+    """Return all named classes, in the order in which they are written in each place."""
     found = []
     for scope, entry in _places(root):
         for child in (*entry.each("controller"), *entry.each(INTERCEPTOR)):
@@ -26,7 +26,7 @@ def read_named_classes(root: CheckedElement, reading: Reading) -> tuple[NamedCla
             if not child.text("class") or (
                 child.type.name != INTERCEPTOR and not child.has("role")
             ):
-                continue  # that was reported
+                continue  # already reported
             if role == PLAN_CHOICE and len(scope) == _CLUSTER:
                 reading.fault(
                     "controller-level",
@@ -50,7 +50,7 @@ def _places(root: CheckedElement) -> Iterator[tuple[tuple[int, ...], CheckedElem
 
 
 def check_named_classes(deployment: Deployment, reading: Reading) -> None:
-    """Report classes that cannot be what they are named for, and warn of those without effect."""
+    """Report classes that do not fit their roles, and warn of those without effect."""
     _check_launchers(deployment, reading)
     if not deployment.named_classes:
         return

@@ -1,4 +1,4 @@
-"""Reads what is to be booked at peers, and makes the machine of those that are booked."""
+"""Reads what is to be booked at peers, and makes the machine of the booked ones."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from runtime.deployment.surroundings import Reading
 from runtime.topology import Node, Reachability
 
 NOT_BOOKED = "peer"
-"""Before any is booked, as many peers stand for all as each rank has replicas."""
+"""Before any is booked, there are as many placeholder peers as each rank has replicas."""
 
 
 def read_peers(root: CheckedElement, reading: Reading) -> PeersRequest | None:
-    """Return what is to be booked, or None where the machine is another one."""
+    """Return what is to be booked, or None where the machine does not consist of peers."""
     entry = root.only("peers")
     if entry is None:
         return None

@@ -1,4 +1,4 @@
-"""Reads the helper processes of a descriptor, and what has to be up before what."""
+"""Reads the helper processes of a descriptor, and the order in which things start."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _report_cycles(graph: dict[str, list[str]], root: CheckedElement, reading: R
 
 
 def _place_of(circle: list[str], root: CheckedElement) -> Location:
-    """Return the last sequence that orders two neighbours of the circle: the one that closed it."""
+    """Return the last sequence that orders two neighbours of a cycle: the one that closed it."""
     steps = set(pairwise(circle))
     place = root.location
     for sequence in root.each("dependent-sequence"):

@@ -1,4 +1,4 @@
-"""Reads which program an application is, and where: its kind, its file or module, its folder."""
+"""Reads the program of an application: its kind, its file or module, its folder."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def check_programs(deployment: Deployment, reading: Reading) -> None:
 
 
 def check_copies(deployment: Deployment, reading: Reading) -> None:
-    """Warn of copies for several machines that are made where only one of them may see them."""
+    """Warn of copies for several machines at a place that only one of them may see."""
     for cluster in deployment.clusters():
         hosts = {node.host for node in cluster.nodes if node.ranks}
         if len(hosts) == 1 or cluster.front_end.folder or not cluster.application:

@@ -1,4 +1,4 @@
-"""From an XML descriptor to the checked deployment, with every fault of the document at once."""
+"""From an XML descriptor to the checked deployment, reporting all errors at once."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def read_descriptor(
 ) -> Deployment | None:
     """Return what a descriptor says, or None when it has errors; those are in `diagnostics`.
 
-    `source` is a path or the document itself as bytes, `name` how messages call the latter.
-    Nothing is raised for bad input, and warnings do not keep a deployment from being returned.
+    `source` is a path or the document itself as bytes, `name` the name of the latter in messages.
+    Bad input raises nothing, and warnings do not keep a deployment from being returned.
     """
     errors_before = len(diagnostics.errors)
     root = read_document(
@@ -130,7 +130,7 @@ def _assigned(
                     hint="one cluster runs one application; describe two clusters on one machine",
                 )
             owner.setdefault(position, application.name)
-    # a fault in a mapping is no reason to complain about the clusters it meant
+    # an error in a mapping is no reason to complain about the clusters it meant
     complete = bool(applications) and all(one.clusters for one in applications)
     assigned = []
     for site in sites:

@@ -33,7 +33,7 @@ def check_replicas(deployment: Deployment, reading: Reading) -> None:
 
 
 def _obstacles(application: Application, deployment: Deployment) -> list[tuple[str, str]]:
-    """Return each reason why they cannot have any, wherever they are, and what to do."""
+    """Return every reason against replicas, wherever they are, and what to do."""
     found = []
     if application.comm_world is not CommWorld.GRID:
         found.append(

@@ -1,4 +1,4 @@
-"""Options of `ssh` in a descriptor: those that fit any connection, as settings of its client."""
+"""The options of `ssh` in a descriptor: those that fit any connection, as client settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FLAGS = {
     "-6": ("AddressFamily", "inet6"),
     "-C": ("Compression", "yes"),
 }
-# One `=`, which blanks may be around, or blanks alone, as `ssh` has it.
+# One `=`, possibly with blanks around it, or blanks alone, as in `ssh`.
 _SETTING = re.compile(
     r"([A-Za-z][A-Za-z0-9]*)(?:[ \t]*=[ \t]*|[ \t]+)([^\s=\x00-\x1f][^\x00-\x1f]*)"
 )
@@ -29,7 +29,7 @@ ALLOWED = (
     "RevokedHostKeys", "SendEnv", "ServerAliveCountMax", "ServerAliveInterval", "SetEnv",
     "TCPKeepAlive",
 )  # fmt: skip
-"""How a connection is made and kept: no program, no other way, nobody else at either end."""
+"""How a connection is made and kept: none that run a program or change either end."""
 
 _SAID_BY_ATTRIBUTE = {
     "certificatefile": "key",
@@ -45,7 +45,7 @@ _SAID_BY_ATTRIBUTE = {
 }
 _SAID_BY_HOPS = frozenset(("proxycommand", "proxyjump"))
 
-# Only to tell the reason: what is not allowed is refused in any case.
+# Only for the reason in messages: anything that is not allowed is refused.
 _REASONS = {
     "would run a program or load code": (
         "enablesshkeysign", "knownhostscommand", "localcommand", "permitlocalcommand",
@@ -84,16 +84,15 @@ _NEW_HOST_KEYS = {"yes": "refuse", "ask": "refuse", "accept-new": "accept"}
 def ssh_settings(
     options: Sequence[str], attributes: Collection[str] = tuple(_SAID_BY_ATTRIBUTE.values())
 ) -> tuple[tuple[str, str], ...]:
-    """Return names and values of the settings that options of `ssh` mean.
+    """Return the settings for options of `ssh`, as names and values.
 
-    `attributes` are those of the element that has the options; what one of them says is not said
-    by an option.
+    `attributes` are those of the element; an option may not repeat what an attribute says.
 
     >>> ssh_settings(["-4", "-o", "ConnectTimeout=3"])
     (('AddressFamily', 'inet'), ('ConnectTimeout', '3'))
 
     Raises:
-        ValueError: an option is not known here, is said otherwise, or is not for a descriptor.
+        ValueError: an option is unknown, set by an attribute, or not allowed in a descriptor.
     """
     found = []
     ahead = iter(options)
@@ -108,7 +107,7 @@ def ssh_settings(
 
 
 def _unknown(word: str, attributes: Collection[str]) -> str:
-    """Return why a word is not taken, and who says what it means if somebody else does."""
+    """Return why a word is refused, and what to use instead if there is something."""
     if word.startswith("-J"):
         return "-J is said by one <ssh> for each hop"
     attribute = _OTHER_FLAGS.get(word[:2], "")
@@ -133,7 +132,7 @@ def _setting(text: str, attributes: Collection[str]) -> tuple[str, str]:
 
 
 def _check_said(name: str, value: str, attributes: Collection[str]) -> None:
-    """Raise ValueError if an attribute says what a setting says, or if nobody may say it."""
+    """Raise ValueError if a setting has an attribute of its own, or is not allowed."""
     attribute = _SAID_BY_ATTRIBUTE[name.lower()]
     is_strict = name.lower() == "stricthostkeychecking"
     if attribute in attributes:

@@ -23,8 +23,8 @@ _FOR_EDITORS = frozenset({"xmlns:xsi", "xsi:noNamespaceSchemaLocation"})
 class CheckedElement:
     """One element of a checked document: attributes hold only values that fit their kinds.
 
-    `children` are those of each element type, in order. `incomplete` tells that something of it was
-    faulty and left out, so that what is missing may have been meant to be there.
+    `children` are those of each element type, in order. `incomplete` means that faulty parts were
+    left out, so what is missing may have been intended.
     """
 
     type: ElementType
@@ -34,7 +34,7 @@ class CheckedElement:
     incomplete: bool = False
 
     def has(self, name: str) -> bool:
-        """Tell whether an attribute was written, with a value that fits."""
+        """Return whether an attribute was written with a valid value."""
         return name in self.attributes
 
     def text(self, name: str) -> str:
@@ -141,7 +141,7 @@ class _Checking:
         return accepted
 
     def _has_room(self, attribute: Attribute, value: str, node: XmlNode) -> bool:
-        """Tell whether the names of a list are not too many, with those of lists before it."""
+        """Return whether the names of a list, with those of lists before it, are not too many."""
         if attribute.kind not in (ValueKind.LIST, ValueKind.HOSTS):
             return True
         count = list_size(attribute.kind, value)
@@ -198,8 +198,8 @@ def check_structure(
 ) -> CheckedElement | None:
     """Return the checked form of a document; None when it has another root.
 
-    Reports unknown, missing and repeated elements and attributes, and values that do not fit
-    their kind. What was faulty is left out of the result, so that later checks can go on.
+    Reports unknown, missing and repeated elements and attributes, and values that do not fit their
+    kind. Faulty parts are left out of the result, so that later checks can continue.
     """
     if root.tag != grammar.root:
         diagnostics.report(

@@ -18,7 +18,7 @@ from runtime.web_address import WebAddress, is_web_address
 _WORK = "the work folder"
 _HOME = "the program folder"
 _GLOB = re.compile(r"[*?\[]")
-# Patterns of everything, which do not ask for what is ignored, as `__pycache__`.
+# Patterns of everything, which do not include ignored files such as `__pycache__`.
 _EVERYTHING_TOO = frozenset(("**", "**/*", "**/**"))
 
 
@@ -102,7 +102,7 @@ def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTr
 
 
 def _destination(written: str, location: Location, reading: Reading) -> str:
-    """Return the folder that results come to, and report one that is none of the program's."""
+    """Return the folder for results, and report one outside of the program folder."""
     plain = written.replace("{site}", "site").replace("{cluster}", "cluster")
     _stay_inside(plain, "destination", _HOME, location, reading)
     if "{" in plain or "}" in plain:
@@ -128,7 +128,7 @@ def _stay_inside(path: str, what: str, where: str, location: Location, reading: 
 
 
 def check_results(deployment: Deployment, reading: Reading) -> None:
-    """Report results that could not be put where they shall come to lie."""
+    """Report results that could not be put where they are meant to go."""
     outgoing = [one for one in deployment.transfers if one.direction is Direction.OUT]
     located = {(one.source, one.every): one.location for one in reversed(outgoing)}
     told = set[str]()

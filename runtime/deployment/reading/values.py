@@ -22,14 +22,14 @@ from runtime.machine_words import is_command, is_host, is_user
 
 _NAME = re.compile(NAME_PATTERN)
 _QUOTES = re.compile(r"""["'\\]""")
-_BLANKS = re.compile("[ \t\r\n]+")  # those of a shell, where `str.split` knows more
+_BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
 _DURATION = re.compile(DURATION_PATTERN)
 
 
 @dataclass(frozen=True, slots=True)
 class ValueFault:
-    """What is wrong with a value: what to say behind its attribute, and what to do."""
+    """The error in a value: the text to add to the name of its attribute, and the cure."""
 
     code: str
     message: str
@@ -59,14 +59,14 @@ _WORDS: Mapping[ValueKind, tuple[Callable[[str], bool], ValueFault]] = {
         ),
     ),
 }
-"""The kinds that are one word, with what tells whether a word is one."""
+"""The kinds that are one word, each with its test."""
 
 
 _LONGEST_SHOWN = 80
 
 
 def shown(text: str) -> str:
-    """Return a text as a message has it: on one line, and not longer than somebody reads.
+    """Return a text for a message: on one line, and shortened.
 
     >>> shown("gate\\nUser x")
     'gate\\\\nUser x'
@@ -89,7 +89,7 @@ def split_words(text: str) -> tuple[str, ...]:
 
 
 def value_fault(attribute: Attribute, value: str, element: ElementType) -> ValueFault | None:
-    """Return what is wrong with the value of an attribute of an element, or None."""
+    """Return the error in the value of an attribute, or None."""
     if not value.strip() and attribute.needs_text:
         return ValueFault("empty-attribute", "is empty", attribute.meaning)
     match attribute.kind:
@@ -178,5 +178,5 @@ def _list_fault(kind: ValueKind, value: str) -> ValueFault | None:
 
 
 def list_size(kind: ValueKind, value: str) -> int:
-    """Return how many names a list of a kind stands for; raises HostListError."""
+    """Return how many names a list has; raises HostListError."""
     return measure_hosts(value) if kind is ValueKind.HOSTS else measure_names(value)[0]

@@ -1,4 +1,4 @@
-"""Collectives: calls of communicators, their plans, and what a communicator keeps for them.
+"""Collectives: the calls of communicators, their plans, and the state communicators keep for them.
 
-Modules of plans are imported when a program makes its first collective over several clusters.
+The modules of plans are imported with a program's first collective over several clusters.
 """

@@ -1,4 +1,4 @@
-"""Which plan serves, for programs that want to know."""
+"""Tells programs which plan a collective would use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from runtime.mpi.progress.collective_mailbox import LITTLE
 
 
 def plan_of(comm: MPI.Comm, operation: str, size: int | None = None) -> str:
-    """Return the plan of an operation such as "Bcast" on so many bytes; nobody is asked but here.
+    """Return the plan of an operation such as "Bcast" for a size in bytes; does not communicate.
 
     It is "native" for communicators within a cluster, and empty between two groups. Reductions are
-    taken for such whose operation is predefined.
+    assumed to have a predefined operation.
 
     Raises:
-        GridError: the operation has one plan only.
+        GridError: the operation has only one plan.
     """
     members = getattr(comm, "_members", None)
     if operation not in PLANS:

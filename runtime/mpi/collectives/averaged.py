@@ -1,4 +1,4 @@
-"""`MPI.AVG` on communicators that native MPI serves: it sums, the mean is taken here."""
+"""`MPI.AVG` on communicators that native MPI serves: it sums, and the mean is computed here."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from runtime.mpi.values.specs import Spec
 
 @dataclass(frozen=True, slots=True)
 class Summing:
-    """What native MPI has to do, and what to do with the sums."""
+    """The native reduction to make, and what to do with its sums."""
 
     comm: MPI.Comm
     name: str
-    """Of the blocking call."""
+    """The name of the blocking call."""
     arguments: tuple[Any, ...]
     finish: Callable[[], None] = lambda: None
 
     def run(self) -> None:
-        """Do it now."""
+        """Make the blocking call."""
         self._call(self.name)(*self.arguments)
         self.finish()
 
     def begin(self) -> MPI.Request:
-        """Return the request for it."""
+        """Begin it and return its request."""
         return request_for(getattr(self.comm, "_members", None), self.operation())
 
     def operation(self) -> Operation:
-        """Begin it."""
+        """Begin it and return its operation."""
         request: MPI.Request = self._call(f"I{self.name.lower()}")(*self.arguments)
         return _Taking(request, self.finish, f"{self.name} with MPI.AVG")
 
@@ -47,7 +47,7 @@ class Summing:
 
 
 class _Taking(NativeOperation):
-    """A request of native MPI for sums; the means are taken once it is done."""
+    """A native request for sums; the means are computed once it is done."""
 
     __slots__ = ("_take",)
 
@@ -56,16 +56,16 @@ class _Taking(NativeOperation):
         self._take = take
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Take the means."""
+        """Compute the means."""
         if error is None:
             self._take()
         super().finish(error)
 
 
 def mean(comm: MPI.Comm, name: str, how: str, *args: Any) -> Any:
-    """Take the mean in the reduction `name`, with the arguments that it was given.
+    """Compute the mean with the reduction `name` and its arguments.
 
-    `how` says whether it is run, begun or prepared, or has a result, which is an object.
+    `how` says whether it is run, begun or prepared, or returns its result as an object.
     """
     if how == "result":
         return _mean_of_objects(comm, name, *args)
@@ -74,7 +74,7 @@ def mean(comm: MPI.Comm, name: str, how: str, *args: Any) -> Any:
         return summing.run()
     if how == "begin":
         return summing.begin()
-    members = getattr(comm, "_members", None)  # faults were raised; it begins anew when started
+    members = getattr(comm, "_members", None)  # errors were raised; it begins anew when started
     return persistent_request(members, lambda: _SUMMING[name](comm, *args).operation())
 
 
@@ -89,7 +89,7 @@ def _mean_of_objects(comm: Any, name: str, sendobj: Any, op: MPI.Op, *root: Any)
 
 
 def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0) -> Summing:
-    """Give the root the mean of everybody's values."""
+    """Give the root the mean of all values."""
     del op
     root = integer(root)
     inter = comm.Is_inter()
@@ -116,14 +116,14 @@ def reduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op, root: int = 0
 
 
 def allreduce(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
-    """Give everybody the mean of everybody's values."""
+    """Give all members the mean of all values."""
     del op
     received = read(recvbuf, readonly=False, blocks=0)
     return _means(comm, _sent(comm, sendbuf, received), lambda means: put_elements(received, means))
 
 
 def reduce_scatter_block(comm: MPI.Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
-    """Give everybody an equal block of the means of everybody's values."""
+    """Give every member an equal block of the means of all values."""
     del op
     size, rank = comm.Get_size(), comm.Get_rank()
     in_place = not comm.Is_inter() and is_in_place(sendbuf)
@@ -140,7 +140,7 @@ def reduce_scatter(
     recvcounts: Sequence[int] | None = None,
     op: MPI.Op = MPI.SUM,
 ) -> Summing:
-    """Give everybody a block of the means of everybody's values."""
+    """Give every member a block of the means of all values."""
     del op
     received = read(recvbuf, readonly=False, blocks=0)
     sent = _sent(comm, sendbuf, received)
@@ -156,13 +156,13 @@ def reduce_scatter(
 
 
 def scan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
-    """Give everybody the mean of the values of the ranks up to its own."""
+    """Give every member the mean of the values of the ranks up to its own."""
     del op
     return _scanned(comm, sendbuf, recvbuf, "Scan", comm.Get_rank() + 1)
 
 
 def exscan(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op) -> Summing:
-    """Give everybody the mean of the values of the ranks before its own."""
+    """Give every member the mean of the values of the ranks before its own."""
     del op
     return _scanned(comm, sendbuf, recvbuf, "Exscan", comm.Get_rank())
 
@@ -189,7 +189,7 @@ def _sent(comm: MPI.Comm, sendbuf: Any, received: Spec) -> Spec:
 
 
 def _averaging(comm: MPI.Comm, sent: Spec) -> tuple[Averaging, int]:
-    """Return how means are computed here, and of how many values."""
+    """Return how means are computed in this process, and of how many values."""
     size = comm.Get_size()
     if isinstance(comm, MPI.Intercomm):
         there = comm.Get_remote_size()

@@ -1,8 +1,8 @@
-"""The collectives of communicators, made from a table: each blocking, begun, and persistent.
+"""The collectives of communicators, made from a table: blocking, nonblocking, and persistent.
 
-Where native MPI serves a communicator, a call is mpi4py's own, but for `MPI.AVG`. On one over
-several clusters it reads its arguments into a plan, and lets that be run, begun or prepared. Plans
-take the arguments of mpi4py's blocking calls, by name and by place.
+Where native MPI serves a communicator, a call is mpi4py's own, but for `MPI.AVG`. Over several
+clusters a call turns its arguments into a plan, which is run, begun or prepared. Plans take the
+arguments of mpi4py's blocking calls, by keyword and by position.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from runtime.later import Later
 from runtime.mpi.collectives.reductions import Average
 from runtime.mpi.values.handles import named_like
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
@@ -47,7 +47,7 @@ class NeighbourCollectives(MPI.Topocomm):
     __slots__ = ()
 
 
-# One function for each list of arguments: to pass on whatever comes would take longer.
+# One function for each list of arguments: `*args` would be slower.
 
 
 def _nothing(native: _Call, enter: _Call) -> _Call:
@@ -161,7 +161,7 @@ def _object_reduced_rooted(native: _Call, enter: _Call) -> _Call:
 
 
 class _Collective:
-    """A row of the table: a call of mpi4py's, its arguments, and what plans it over clusters."""
+    """A row of the table: an mpi4py call, its arguments, and its planner for several clusters."""
 
     __slots__ = ("fixed", "name", "plan", "plans", "takes")
 
@@ -209,7 +209,7 @@ _WITH_BUFFERS = {
         _Collective("Neighbor_alltoallw", _buffers, _neighbours, "neighbour_alltoallw"),
     ),
 }
-"""Each is three calls: `Bcast`, `Ibcast` and `Bcast_init`."""
+"""Each stands for three calls: `Bcast`, `Ibcast` and `Bcast_init`."""
 
 _WITH_OBJECTS = {
     Collectives: (
@@ -230,14 +230,14 @@ _WITH_OBJECTS = {
         _Collective("neighbor_alltoall", _object, _objects, "neighbour_alltoall"),
     ),
 }
-"""Each returns what it has received."""
+"""Each returns the received object."""
 
 
 _AT_ONCE = ("run", "result")
 
 
 def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
-    """Give a class the call `name`, which carries a collective out as `how` says."""
+    """Add the call `name` to a class; `how` says how it carries a collective out."""
     native = getattr(kind, name)
     plans, plan, fixed = one.plans, one.plan, one.fixed
 
@@ -267,7 +267,7 @@ def _add(kind: type[MPI.Comm], name: str, one: _Collective, how: str) -> None:
 
 
 def _with_hints(native: _Call, call: _Call) -> _Call:
-    """Return a call that takes hints besides, which concern native MPI alone."""
+    """Return a call that also takes hints, which concern native MPI only."""
 
     def with_hints(self: Any, *args: Any, info: MPI.Info = MPI.INFO_NULL, **kwargs: Any) -> Any:
         *args_, last = args or (None,)

@@ -1,8 +1,8 @@
-"""Large data inside a cluster on one machine: from member to member, with a wake-up for each step.
+"""Large data within a cluster on one host: from member to member, with a wake-up for each step.
 
-Native MPI moves a large message between two processes of a machine in one step, for which it has
-to be asked once, while its collectives on large data take dozens of steps, whose ends nobody can
-foresee: a call that waits for those has to ask again and again.
+Native MPI moves a large message between two processes of a host in one step, for which it has to be
+polled once. Its collectives on large data take dozens of steps at unpredictable times, and a call
+that waits for them has to poll again and again.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ if TYPE_CHECKING:
 
 
 class Direct:
-    """The messages of one collective inside a cluster; all members post them in the same order.
+    """The messages of one collective within a cluster; all members post them in the same order.
 
-    To wait for them, `look` first. Others are woken as seldom as possible: all that is
-    posted before the next look is announced at once, and who sends hears when nothing more is
-    expected from it.
+    Call `look` before waiting for them. Wake-ups are kept few: everything posted before the next
+    look is announced at once, and a sender is told when nothing more is expected from it.
     """
 
     __slots__ = ("_across", "_folding", "_inner", "_messages", "_near", "_questions", "_to_ring",
@@ -54,9 +53,9 @@ class Direct:
         return bool(self._messages)
 
     def look(self) -> None:
-        """Ask native MPI for all messages, the more often the longer nothing comes of it.
+        """Poll native MPI for all messages, more often the longer nothing arrives.
 
-        Each question lets one message in, and those of a program that came before are first.
+        Each poll lets one message in, and earlier messages of a program come first.
         """
         messages = self._messages
         if messages:
@@ -77,7 +76,7 @@ class Direct:
             self._to_ring.clear()
 
     def spread(self, data: memoryview, root: int) -> Sequence[Operation]:
-        """Give the root's data to all: they can read it at the same time."""
+        """Broadcast the root's data: all members can read it at the same time."""
         near = self._near
         if near.position != root:
             return (self._receive(data, root, self._across, "a native bcast"),)
@@ -94,7 +93,7 @@ class Direct:
     def gather_at_all(
         self, mine: memoryview | None, into: Blocks, what: str
     ) -> Sequence[Operation]:
-        """Collect one block of each at each; None for `mine` says that it is in place."""
+        """Gather one block of each member at all of them; None for `mine` means in place."""
         to, own = self._near.others(), into[self._near.position]
         data = own if mine is None else mine
         if mine is not None and not self._keep(mine, own):
@@ -104,9 +103,9 @@ class Direct:
 
     @staticmethod
     def _keep(mine: memoryview, room: memoryview) -> bool:
-        """Copy what I send myself, for which native MPI takes long; False if it does not fit.
+        """Copy what this process sends to itself, slow in native MPI; False if it does not fit.
 
-        Then native MPI gets it, and raises its error.
+        In that case native MPI gets it, and raises its error.
         """
         if len(mine) > len(room):
             return False
@@ -116,7 +115,7 @@ class Direct:
     def fold(
         self, reduction: ElementReduction, mine: memoryview, into: memoryview | None, root: int
     ) -> Sequence[Operation]:
-        """Reduce to the root along a binomial tree; `into` takes the result there."""
+        """Reduce to the root along a binomial tree; there `into` receives the result."""
         near = self._near
         place = near.place(root)
         up = near.at(parent(place), root) if place else None
@@ -144,9 +143,9 @@ class Direct:
         arriving: Sequence[tuple[memoryview, Operation]],
         up: int | None,
     ) -> Generator[Sequence[Operation], None, None]:
-        """Fold my value and those that arrive, in their order; send it on, if to anybody.
+        """Fold the own value and those that arrive, in order; send the result on, if to anybody.
 
-        The first one arrives where the result belongs, unless my own value lies there.
+        The first one is received where the result belongs, unless the own value is there.
         """
         before, total = self._folding, mine
         for room, receive in arriving:
@@ -179,7 +178,7 @@ class Direct:
 
 
 class _Message(NativeOperation):
-    """A message whose other end wakes this one; `Direct.look` asks for it."""
+    """A message whose other end wakes this one; `Direct.look` polls for it."""
 
     __slots__ = ("_near", "is_large", "source_asked")
 
@@ -189,9 +188,9 @@ class _Message(NativeOperation):
         super().__init__(request, None, what)
         self._near = near
         self.source_asked = source
-        """From whom it is received, if it is."""
+        """Its sender, if it is received."""
         self.is_large = size >= LARGE
-        """Whether who sends it waits until it is received."""
+        """Whether its sender waits until it is received."""
 
     @property
     def urgency(self) -> int:
@@ -199,20 +198,20 @@ class _Message(NativeOperation):
         return NOTIFIED if self._near.all_ring else POLLED
 
     def test(self) -> bool:
-        """Tell whether it was done at the last look."""
+        """Return whether it was done at the last look."""
         return self.done
 
     def ask(self) -> bool:
-        """Ask native MPI."""
+        """Poll native MPI."""
         return super().test()
 
 
 class _Folding(Task):
-    """A reduction to a member, which goes on whenever it is asked whether it is done."""
+    """A reduction to one member, which makes progress whenever it is tested."""
 
     __slots__ = ()
 
     def test(self) -> bool:
-        """Go on as far as possible."""
+        """Make as much progress as possible."""
         self.advance()
         return self.done

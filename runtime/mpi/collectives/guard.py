@@ -1,4 +1,4 @@
-"""How a collective ends when it cannot be done: at every member, and not only next to the cause."""
+"""Ends a collective that cannot complete: at every member, and not only next to the cause."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 NO_TURN = 0
-"""The number of what is no collective call: they begin with 1."""
+"""The number for everything but collective calls, which are counted from 1."""
 
 
 class GivenUp(Exception):
-    """What a function of the program raised in the middle of a collective; others wait for it."""
+    """An exception raised by a function of the program during a collective; others wait for it."""
 
     def __init__(self, why: Exception) -> None:
         super().__init__(str(why))
@@ -29,12 +29,12 @@ class GivenUp(Exception):
 
 
 class Attendance:
-    """Knows the leaders of the other clusters, without which a call cannot be done.
+    """Watches the leaders of the other clusters, without which a call cannot complete.
 
-    A member may wait for one that lives, and that has given up since it waited for one that is
-    lost: inside a cluster native MPI would not tell. So everybody looks after all leaders. When
-    another member of a cluster is lost, its native MPI ends the leader too. What members say of
-    losses comes from `mismatches`.
+    A member may wait for a live one that has given up because it waited for a lost one: within a
+    cluster native MPI would not tell. So every member watches all leaders. When another member of a
+    cluster is lost, its native MPI ends the leader too. `mismatches` reports what members tell each
+    other of losses.
     """
 
     def __init__(self, leaders: Sequence[int], mismatches: MismatchDetector) -> None:
@@ -43,15 +43,15 @@ class Attendance:
         self._abandoned: list[Operation | Direct] = []
 
     def problem(self, _turn: int) -> Exception | None:
-        """Return the error that says that all is revoked, or names a leader that is lost."""
+        """Return the error for a revoked communicator or a lost leader, or None."""
         return self.mismatches.revoked or self.mismatches.lost(self.leaders)
 
     def abandon(self, operations: Sequence[Operation]) -> None:
-        """Keep what native MPI may still write to; nobody waits for it any more."""
+        """Keep memory that native MPI may still write to; nobody waits for it any more."""
         self._abandoned += [one for one in operations if not one.done]
 
     def takes_long(self, turn: int) -> None:
-        """Record that a wait takes long; that of a call that is only attended says nothing."""
+        """Record that a wait takes long; for a watched native call this means nothing."""
 
     def attended(self, *operations: Operation) -> Operation:
         """Return one operation for several, which fails when a leader is lost."""
@@ -59,10 +59,10 @@ class Attendance:
 
 
 class CollectiveGuard(Attendance):
-    """Ends a collective also when members make calls that do not fit, as `mismatches` tells.
+    """Ends a collective also when members make mismatched calls, as `mismatches` detects.
 
-    Calls without messages to other clusters, such as `Dup`, are only attended: they may be what
-    goes on when collectives do not fit any more.
+    Calls without messages to other clusters, such as `Dup`, are only watched: they may be what a
+    program calls after collectives have been mismatched.
     """
 
     def steps(
@@ -70,7 +70,7 @@ class CollectiveGuard(Attendance):
     ) -> Generator[Any, None, Any]:
         """Carry a collective out when its turn has come, and tell others if it fails here.
 
-        `inner` looks for a `problem` whenever it waits.
+        `inner` checks for a `problem` whenever it waits.
         """
         problem = self.mismatches.problem(turn) or self.mismatches.revoked
         if problem is not None:
@@ -96,7 +96,7 @@ class CollectiveGuard(Attendance):
     ) -> Generator[Operation, None, Any]:
         """Carry an algorithm out, and end it when a leader is lost.
 
-        What MPI refuses, such as a message that is too long, is raised at the end: others of this
+        Errors of MPI, such as a truncated message, are raised at the end: other members of this
         cluster wait for native calls that are still to come.
         """
         refused: MPI.Exception | None = None
@@ -111,7 +111,7 @@ class CollectiveGuard(Attendance):
                 except MPI.Exception as error:
                     refused = refused or error
                     waits = next(steps)
-                except BaseException as error:  # thrown in by the driver of this
+                except BaseException as error:  # thrown in by the driver of this generator
                     waits = steps.throw(error)
                 else:
                     waits = next(steps)
@@ -128,15 +128,15 @@ class CollectiveGuard(Attendance):
         self.mismatches.ask(turn, self.leaders)
 
     def problem(self, turn: int) -> Exception | None:
-        """Return why a call cannot be done: calls do not fit, or a leader is lost.
+        """Return why a call cannot complete: mismatched calls, or a lost leader.
 
-        Who finds that calls do not fit may end for that reason.
+        The process that detects a mismatch may end for that reason.
         """
         return self.mismatches.problem(turn) or super().problem(turn)
 
 
 class Settled(Operation):
-    """What is done when all others have refused the calls before that this process has refused."""
+    """Done when all others have refused the earlier calls that this process has refused."""
 
     __slots__ = ("_guard", "_turn")
 
@@ -145,7 +145,7 @@ class Settled(Operation):
         self._guard, self._turn = guard, turn
 
     def test(self) -> bool:
-        """Look what others have said."""
+        """Check what others have said."""
         if not self.done:
             problem = self._guard.problem(self._turn)
             if problem is not None or self._guard.mismatches.is_settled(self._turn):
@@ -153,18 +153,18 @@ class Settled(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return "what other ranks say of a call that this one refused"
 
     def awaited(self) -> Sequence[int]:
-        """Return without whom it cannot be done."""
+        """Return the ranks without which it cannot complete."""
         return self._guard.leaders
 
 
 class Guarded(Operation):
-    """Several operations of a call that are done when all of them are, or fail as they cannot be.
+    """Several operations of a call: done when all are, and failed when they cannot complete.
 
-    Another call may go on at the same time, so it knows the number of its own.
+    Another call may be in progress at the same time, so it keeps the number of its own.
     """
 
     __slots__ = ("_guard", "_left", "_parts", "_port", "_turn")
@@ -186,7 +186,7 @@ class Guarded(Operation):
         return most_urgent(self._left)
 
     def test(self) -> bool:
-        """Look after all."""
+        """Test all of them."""
         if self.done:
             return True
         if self._port is not None:
@@ -199,7 +199,7 @@ class Guarded(Operation):
                 if error is None:
                     error = one.error
             if isinstance(error, ProcessGone):
-                error = self._guard.problem(self._turn) or error  # it may have said why it ends
+                error = self._guard.problem(self._turn) or error  # it may have reported why it ends
             self.finish(error)
         elif (problem := self._guard.problem(self._turn)) is not None:
             self._guard.abandon(left)
@@ -211,10 +211,10 @@ class Guarded(Operation):
         self._guard.takes_long(self._turn)
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return ", ".join(one.describe() for one in self._left if not one.done)
 
     def awaited(self) -> Sequence[int]:
-        """Return without whom it cannot be done."""
+        """Return the ranks without which it cannot complete."""
         missing = [index for one in self._parts if not one.done for index in one.awaited()]
         return sorted({*missing, *self._guard.leaders})

@@ -1,4 +1,4 @@
-"""A block that comes in pieces, as one operation."""
+"""A block that is received in pieces, as one operation."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class InPieces(Operation):
-    """Done when the last piece has come, which is known by being shorter than the others.
+    """Done when the last piece has arrived, which is shorter than the others.
 
-    The sender may have more or less to send than there is room for. Then a piece of another size
-    comes, which fails; but nothing is left of the block that a later call would meet, and nothing
-    is waited for that nobody sends.
+    The sender may have more or less data than there is room for. Then a piece of another size
+    arrives, which fails; but no part of the block is left for a later call to meet, and no piece is
+    awaited that is never sent.
     """
 
     __slots__ = ("_failed", "_has_ended", "_left", "_receive", "_size")
@@ -29,7 +29,7 @@ class InPieces(Operation):
         size: int,
         receive: Callable[[Landing | None], Operation],
     ) -> None:
-        """Let `receive` ask for pieces of `size` bytes, and for a shorter one, where they land."""
+        """Let `receive` post pieces of `size` bytes, and of a shorter one, where they land."""
         super().__init__()
         self._size = size
         self._receive = receive
@@ -42,9 +42,9 @@ class InPieces(Operation):
         self.test()
 
     def comes(self, size: int) -> None:
-        """Record that a piece of some size begins to come.
+        """Record that a piece of some size begins to arrive.
 
-        Behind the last one nothing is asked for, at once: the sender's next call may come next.
+        Behind the last one nothing is posted, at once: the sender's next call may come next.
         """
         if size < self._size:
             self._has_ended = True
@@ -52,7 +52,7 @@ class InPieces(Operation):
                 one.cancel()
 
     def test(self) -> bool:
-        """Look which pieces have come."""
+        """Test the pieces."""
         left = self._left
         while not self.done and left[0].test():
             piece = left[0]
@@ -63,12 +63,12 @@ class InPieces(Operation):
                 if self._has_ended:
                     self.finish(self._failed)
                 else:
-                    left.append(self._receive(None))  # it is more than there is room for
-            left.popleft()  # with the memory of the program, to which it leads
+                    left.append(self._receive(None))  # more data than there is room for
+            left.popleft()  # frees the program's memory, which it refers to
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return ", ".join(one.describe() for one in self._next)
 
     def awaited(self) -> Sequence[int]:

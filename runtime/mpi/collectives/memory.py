@@ -1,4 +1,4 @@
-"""The program's memory as blocks of bytes: in place where they lie there, else copied."""
+"""The program's memory as blocks of bytes: in place where it is contiguous, copied otherwise."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from runtime.mpi.values.specs import Spec, Vector, is_dense
 
 
 def is_in_place(message: Any) -> bool:
-    """Tell whether data is in place; None says so too, as in mpi4py."""
+    """Return whether a buffer argument means in place; None does so too, as in mpi4py."""
     return message is None or message is MPI.IN_PLACE
 
 
 def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
-    """Read a message specification; that of a device's array may lack its datatype."""
+    """Read a message specification; one of a device array may lack its datatype."""
     found = specs.plain(message, readonly=readonly) if blocks < 2 else None
     return found or specs.read(_typed(message), readonly=readonly, blocks=blocks)
 
 
 def read_vector(message: Any, blocks: int, *, readonly: bool) -> Vector:
-    """Read one for several processes; that of a device's array may lack its datatype."""
+    """Read a specification for several processes; one of a device array may lack its datatype."""
     return specs.read_vector(_typed(message), blocks, readonly=readonly)
 
 
@@ -60,7 +60,7 @@ def _kind_of(array: Any) -> MPI.Datatype:
 
 
 def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:
-    """Return one specification for each of `count` processes; a plain one holds equal blocks."""
+    """Return one specification for each of `count` processes; a plain one means equal blocks."""
     if isinstance(spec, Vector):
         return spec.parts
     stride = spec.count * spec.datatype.extent
@@ -71,12 +71,12 @@ def parts_of(spec: Spec | Vector, count: int) -> list[Spec]:
 
 
 def own_parts(vector: Vector) -> list[Spec]:
-    """Return the parts of a vector whose displacements are in bytes, from MPI.BOTTOM perhaps."""
+    """Return the parts of a vector with displacements in bytes, possibly from MPI.BOTTOM."""
     return [_grounded(part) for part in vector.parts]
 
 
 def _grounded(part: Spec) -> Spec:
-    """Return a part at an absolute address as one in the memory there."""
+    """Return a part at an absolute address as one relative to the memory there."""
     if not part.offset or not (part.buffer is None or part.buffer is MPI.BOTTOM):
         return part
     size = part.count * part.datatype.extent
@@ -86,7 +86,7 @@ def _grounded(part: Spec) -> Spec:
 
 
 def _lie_in_memory(parts: Sequence[Spec]) -> bool:
-    """Tell whether all blocks lie in one memory as they travel."""
+    """Return whether all blocks are contiguous in one memory."""
     memory = parts[0].memory if parts else None
     return memory is not None and all(
         not part.nbytes
@@ -100,7 +100,7 @@ def _lie_in_memory(parts: Sequence[Spec]) -> bool:
 
 
 def outgoing(parts: Sequence[Spec]) -> Blocks:
-    """Return the blocks to be sent."""
+    """Return the blocks to send."""
     sizes = [part.nbytes for part in parts]
     if _lie_in_memory(parts):
         return Blocks(parts[0].memory, [part.offset for part in parts], sizes)
@@ -115,37 +115,37 @@ def copied(parts: Sequence[Spec]) -> Blocks:
 
 @dataclass(frozen=True, slots=True)
 class BlockLanding:
-    """Where blocks arrive: the program's memory, or room for what is to be unpacked into it."""
+    """Where blocks are received: the program's memory, or a buffer to be unpacked into it."""
 
     blocks: Blocks
     parts: Sequence[Spec] | None
 
     @classmethod
     def of(cls, parts: Sequence[Spec]) -> BlockLanding:
-        """Return where the blocks that the specifications describe can arrive."""
+        """Return where the blocks that the specifications describe can be received."""
         sizes = [part.nbytes for part in parts]
         if _lie_in_memory(parts):
             return cls(Blocks(parts[0].memory, [part.offset for part in parts], sizes), None)
         return cls(Blocks.in_a_row(sizes), parts)
 
     def unpack(self, but: int = -1) -> None:
-        """Put what arrived where it belongs, except one block, that is there already."""
+        """Put what was received where it belongs, except one block that is there already."""
         for which, part in enumerate(self.parts or ()):
             if which != but:
                 part.unpack(self.blocks[which])
 
 
 def fitted(block: memoryview, size: int) -> memoryview:
-    """Return a block with the size of the room for it: cut, or with zeros behind it."""
+    """Return a block with the size of its room: truncated, or padded with zeros."""
     if len(block) >= size:
         return block[:size]
     return memoryview(bytes(block) + bytes(size - len(block)))
 
 
 def is_aliased(sent: Spec, received: Spec) -> bool:
-    """Tell whether what is to be sent begins where data is to arrive; MPI forbids that."""
+    """Return whether send and receive buffers begin at the same place; MPI forbids that."""
     if sent is received or not (len(sent.memory) and len(received.memory)):
-        return False  # in place, or at addresses of their own, behind MPI.BOTTOM
+        return False  # in place, or at absolute addresses with MPI.BOTTOM
     return _address(sent) == _address(received) and bool(sent.nbytes and received.nbytes)
 
 
@@ -154,9 +154,9 @@ def _address(spec: Spec) -> int:
 
 
 def elements(spec: Spec) -> memoryview:
-    """Return the elements of a reduction one after another, with the gaps of their datatype.
+    """Return the contiguous elements of a reduction, including the gaps of their datatype.
 
-    It is the program's memory where the datatype has no gaps, else a copy.
+    It is the program's memory where the datatype has no gaps, a copy otherwise.
     """
     if spec.is_plain:
         return spec.memory

@@ -1,11 +1,12 @@
-"""Whether the collectives of a communicator fit together at all its members.
+"""Detects mismatched collectives of a communicator.
 
-All count their calls, also those that they refuse, and every message says the number and the kind
-of its collective. So nothing more has to be sent while all is well and nobody waits for long. Who
-refuses a call tells the others, who would wait for it, and makes no other one before it knows that
-they have refused it too: native MPI would take what it sends for the call that it did not make. Who
-finds that calls do not fit tells the others, too. Who learns of a loss tells its cluster: native
-MPI does not, and members that talk to no other cluster learn late.
+All members count their calls, including those that they refuse, and every message has the number
+and the kind of its collective. So nothing more has to be sent while all is well and nobody waits
+for long. A member that refuses a call tells the others, which would wait for it, and makes no other
+call before it knows that they have refused it too: native MPI would match what it sends with the
+call that it did not make. A member that detects a mismatch tells the others, too. A member that
+learns of a loss tells its cluster: native MPI does not, and members that talk to no other cluster
+would learn late.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ KINDS = (
     *("neighbor_allgather", "neighbor_alltoall", "Dup"),
     *(kind_of(name, plan) for name, plans in PLANS.items() for plan in plans if plan not in USUAL),
 )
-"""The names of all kinds of collectives; those with other names are of the first kind. One with a
-plan that is not the usual one is a kind of its own, so that ranks with different plans notice."""
+"""The names of all kinds of collectives; other names count as the first kind. A call with an
+unusual plan is a kind of its own, so that ranks with different plans notice.
+"""
 
 _PLAN = re.compile(r" by \w+")
 _SIZE = re.compile(r" with \d+ bytes| \(little data\)")
@@ -46,22 +48,23 @@ _TURNS = TAGS >> _KIND_BITS
 _MANY_TURNS = 1 << 20
 
 _REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
-"""Tags of words: the sender refuses a call that others may refuse too; nothing fits any more; a
-process is lost; the sender has waited for long, in this call."""
+"""Tags of notices: the sender refuses a call that others may refuse too; calls are mismatched; a
+process is lost; the sender has waited for long, in this call.
+"""
 
 _REMEMBERED = 1024
-"""So many calls back it is known which ones they were."""
+"""The number of past calls that are remembered."""
 
 _NAMED = 256
-"""So many names of calls are not made anew each time."""
+"""The number of cached names of calls."""
 
 _WORDS = struct.Struct("<q")
 _MOST = 4096
-"""So many bytes are sent of what is said: it comes in one piece."""
+"""The most bytes of a notice that are sent, so that it needs one message only."""
 
 
 class MismatchDetector:
-    """What one member knows of that; `members` are all that take part."""
+    """The state of one member; `members` are all that take part."""
 
     def __init__(self, members: CommunicatorMembers) -> None:
         self._members = members
@@ -69,22 +72,22 @@ class MismatchDetector:
         self._box = self._engine.collective_box(members)
         self._count = 0
         self._refused: dict[int, str] = {}
-        """What this process said of the calls that it refuses, until all others do."""
+        """The notices of this process on calls that it refuses, until all others do."""
         self._heard: dict[int, dict[int, str]] = {}
-        """What others said, by the number of the call and the rank."""
+        """The notices of others, by the number of the call and the rank."""
         self._calls: dict[int, str] = {}
         """The last calls of this process."""
         self._asked: list[tuple[int, int, str]] = []
-        """Who waits in which calls, which this process has not made yet: rank, number, call."""
+        """Who waits in calls that this process has not made yet: rank, number, call."""
         self._has_asked = 0
-        """The last call of which others were told."""
+        """The last call that was announced to others."""
         self._trouble: tuple[int, str] | None = None
-        """The first call that cannot be done, and why."""
+        """The first call that cannot complete, and why."""
         self._lost: dict[int, ProcessGone] = {}
 
     @property
     def count(self) -> int:
-        """How many calls this process has begun."""
+        """The number of calls that this process has begun."""
         return self._count
 
     def go_on(self, count: int) -> None:
@@ -106,7 +109,7 @@ class MismatchDetector:
         return turn
 
     def refuse(self, kind: str, why: BaseException | str) -> None:
-        """Count a call that this process does not make, and tell the others of it."""
+        """Count a call that this process refuses, and tell the others."""
         with self._engine.lock:
             turn = self._counted(kind)
             text = self._refused[turn] = self._said("refused", turn, kind, why)
@@ -118,10 +121,10 @@ class MismatchDetector:
         self._break(turn, self._said("gave up", turn, kind, why))
 
     def ask(self, turn: int, leaders: Sequence[int]) -> None:
-        """Tell others which call this process waits in, and has for long; once for each call.
+        """Tell others which call this process has waited in for long; once for each call.
 
-        Members tell the first one of their cluster, who tells them and the `leaders` of others: two
-        that are in different calls may have nothing to say to each other otherwise.
+        Members tell the first one of their cluster, which tells them and the `leaders` of others:
+        otherwise two members in different calls may have nothing to say to each other.
         """
         call = self._calls.get(turn)
         if turn == self._has_asked or call is None:
@@ -141,7 +144,7 @@ class MismatchDetector:
 
     @property
     def is_troubled(self) -> bool:
-        """Whether there may be a reason why a call cannot be done."""
+        """Whether a call may be unable to complete."""
         is_revoked = self._members.recovery.is_closed
         known = self._trouble is not None or self._lost or self._heard
         return bool(is_revoked or known or self._engine.losses.gone) or self._box.has_news
@@ -152,7 +155,7 @@ class MismatchDetector:
         return not (self._refused or self.is_troubled)
 
     def problem(self, turn: int) -> OutOfStep | None:
-        """Return why a call cannot be done any more, or None; with the engine's lock held."""
+        """Return why a call cannot complete any more, or None; with the engine's lock held."""
         if self._box.has_news or self._heard:
             self.listen()
         if self._trouble is None or turn < self._trouble[0]:
@@ -165,7 +168,7 @@ class MismatchDetector:
         )
 
     def is_settled(self, turn: int) -> bool:
-        """Tell whether the others have refused all calls before a turn that this process has."""
+        """Return whether others have refused all earlier calls that this process has refused."""
         return not self._refused or min(self._refused) > turn
 
     @property
@@ -174,7 +177,7 @@ class MismatchDetector:
         return self._members.recovery.error
 
     def lost(self, indexes: Sequence[int]) -> Exception | None:
-        """Return the error that names one of some processes if this one knows that it is lost."""
+        """Return the error that names a lost one of some processes, or None."""
         if self._box.has_news:
             self.listen()
         if not (self._lost or self._engine.losses.gone):
@@ -191,7 +194,7 @@ class MismatchDetector:
         return None
 
     def listen(self) -> None:
-        """Take note of what was said."""
+        """Take note of a notice."""
         for rank, tag, said in self._box.words():
             (number,) = _WORDS.unpack_from(said)
             text = said[_WORDS.size :].decode(errors="replace")
@@ -219,7 +222,7 @@ class MismatchDetector:
             self._part(*stray)
 
     def _answer(self) -> None:
-        """Find out whether those who wait are in the same calls as this process was."""
+        """Check whether those that wait are in the same calls as this process was."""
         asked, self._asked = self._asked, []
         for rank, turn, theirs in asked:
             mine = self._calls.get(turn, theirs)
@@ -230,7 +233,8 @@ class MismatchDetector:
                 text = f"{here} while {self._name(rank)} waits for it in {theirs}"
                 self._break(turn, text + _differently(mine, theirs))
             elif turn < self._count and rank not in self._members.near:
-                # who is behind this call asks nobody about it, so others of this cluster are asked
+                # ranks that are behind this call ask nobody about it, so others of this cluster are
+                # asked
                 self._tell(_WAITS, turn, theirs, self._cluster())
 
     def _part(self, rank: int, came: int, wanted: int) -> None:
@@ -241,7 +245,7 @@ class MismatchDetector:
         text = f"{who[0]} is in {theirs} while {who[1]} waits for it in {mine}"
         if turn == other:
             text += _differently(mine, theirs)
-        if mine == theirs:  # little data takes another way
+        if mine == theirs:  # little data is sent in another way
             text = f"{who[0]} and {who[1]} give data of different sizes in {mine}"
             text += ", or their plan-choices answer differently"
         self._break(min(turn, other), text)
@@ -250,15 +254,15 @@ class MismatchDetector:
         self._tell(_BROKEN, *self._know(turn, text))
 
     def _know(self, turn: int, text: str) -> tuple[int, str]:
-        """Keep the first trouble, and return it."""
+        """Keep the first problem, and return it."""
         if self._trouble is None or turn < self._trouble[0]:
             self._trouble = turn, text
         return self._trouble
 
     def _tell(self, tag: int, number: int, text: str, ranks: Sequence[int] | None = None) -> None:
-        """Say something about a call or a process to other members, to all if none is given.
+        """Send a notice on a call or a process to other members, to all if none is given.
 
-        Those of this cluster are told in the same way: native MPI has them wait for this process.
+        Those of this cluster are told in the same way: in native MPI they wait for this process.
         """
         words = _WORDS.pack(number) + text.encode(errors="backslashreplace")[:_MOST]
         for rank in range(self._members.size) if ranks is None else ranks:
@@ -273,9 +277,9 @@ class MismatchDetector:
         return f"rank {rank} ({self._engine.name_of(self._members.group[rank])})"
 
     def _turn_of(self, tag: int) -> int:
-        """Return the number of the call that a tag is of.
+        """Return the number of the call with a tag.
 
-        Tags come again, so it is the nearest one to the present.
+        Tags repeat, so it is the one nearest to the current number.
         """
         turns = _MANY_TURNS if tag >= BRIEF else _TURNS
         half, turn = turns // 2, (tag % BRIEF) >> _KIND_BITS
@@ -284,7 +288,7 @@ class MismatchDetector:
 
 @lru_cache(_NAMED)
 def call_of(kind: str, root: int | None, size: int | None, *, is_little: bool = False) -> str:
-    """Return how a call is named, so that calls with one name fit; little data takes another way.
+    """Return the name of a call; calls with equal names match. Little data has another name.
 
     >>> call_of("Barrier", None, None), call_of("Bcast", 3, 8, is_little=True)
     ('Barrier', 'Bcast of rank 3 with 8 bytes (little data)')
@@ -307,9 +311,9 @@ def tag_of(kind: str, turn: int) -> int:
 
 
 def brief_tag_of(kind: str, turn: int) -> int:
-    """Return the tag of the messages of a call that are all kept by their tags, and in no order.
+    """Return the tag of the messages of a brief call, which are matched by tag and not by order.
 
-    It comes again after more calls than a sender can be ahead.
+    It repeats after more calls than a sender can be ahead.
 
     >>> brief_tag_of("Barrier", 1) - BRIEF, brief_tag_of("Barrier", 513) % TAGS
     (65, 65)
@@ -318,7 +322,7 @@ def brief_tag_of(kind: str, turn: int) -> int:
 
 
 def tags_inside(tag: int) -> tuple[int, int]:
-    """Return two more tags of the same call, for messages inside a cluster; no kind has them.
+    """Return two more tags of the same call, for messages within a cluster; no kind uses them.
 
     >>> tags_inside(65)
     (126, 127)
@@ -328,7 +332,7 @@ def tags_inside(tag: int) -> tuple[int, int]:
 
 
 def _differently(one: str, other: str) -> str:
-    """Return what to add where two calls differ in nothing but their plans.
+    """Return what to add to an error if two calls differ in their plans or sizes only.
 
     >>> _differently("Bcast by chain (call 1)", "Bcast by flat (call 1)")
     '. The plan-choice has to answer alike at all ranks'

@@ -1,4 +1,4 @@
-"""What exchanges with neighbours do with their arguments."""
+"""Plans of collectives among neighbours, from their arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def neighbours(call: CollectiveCall) -> tuple[list[int], list[int], list[int]]:
-    """Return sources, destinations, and the order in which the sources' messages are received.
+    """Return sources, destinations, and the order in which to receive from the sources.
 
     The order matters where two members are neighbours more than once.
     """
@@ -39,7 +39,7 @@ def neighbours(call: CollectiveCall) -> tuple[list[int], list[int], list[int]]:
 def neighbour_allgather(
     call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, vector: bool
 ) -> CollectivePlan[None]:
-    """Plan to get one block of every neighbour."""
+    """Plan to receive one block from every neighbour."""
     sources, destinations, _ = neighbours(call)
     sent = read(sendbuf, readonly=True, blocks=0)
     received = _parts(recvbuf, len(sources), vector, readonly=False)

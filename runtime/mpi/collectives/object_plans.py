@@ -1,4 +1,4 @@
-"""What collectives on objects do: pickles travel, values are combined in rank order."""
+"""Plans of collectives on objects: pickles are sent, values are combined in rank order."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _loads(blob: Blob) -> Any:
 
 
 def _pickles(objects: Any, count: int) -> list[Blob]:
-    """Return the pickles of `count` objects; None stands for as many of it."""
+    """Return the pickles of `count` objects; None stands for `count` times None."""
     items = [None] * count if objects is None else list(objects)
     if len(items) != count:
         raise ValueError(f"expecting {count} items, got {len(items)}")
@@ -223,7 +223,7 @@ def scan(
 
 @planned("neighbor_allgather")
 def neighbour_allgather(call: CollectiveCall, sendobj: Any) -> CollectivePlan[list[Any]]:
-    """Plan to get one object of every neighbour."""
+    """Plan to receive one object from every neighbour."""
     destinations = neighbours(call)[1]
     return _exchange(call, "neighbor_allgather", [MPI.pickle.dumps(sendobj)] * len(destinations))
 

@@ -1,4 +1,4 @@
-"""What collectives that move data do with their arguments, for one group and for two."""
+"""Plans of collectives that move data, from their arguments, for one group and for two."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def barrier(call: CollectiveCall) -> CollectivePlan[None]:
 
 
 def root_there(root: int) -> int | None:
-    """Return the rank of the root in the other group, None when it is me."""
+    """Return the root's rank in the other group, None when this process is the root."""
     return None if root == MPI.ROOT else root
 
 
@@ -223,7 +223,7 @@ def allgather(
         own = None if mine is None else fitted(mine, landing.blocks.sizes[call.rank])
         yield from allgather_blocks(call.layout, port, own, landing.blocks)
         if mine and own is not None and len(mine) > len(own):
-            raise MPI.Exception(MPI.ERR_TRUNCATE)  # not before: the others wait for this block
+            raise MPI.Exception(MPI.ERR_TRUNCATE)  # not earlier: the others wait for this block
         landing.unpack(but=call.rank if in_place else -1)
 
     size = None if vector else _size_of_block(call, sent, parts)

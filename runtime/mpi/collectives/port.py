@@ -1,4 +1,4 @@
-"""The port of collectives to this machine: the engine's messages, native calls inside a cluster."""
+"""The port of collectives to this machine: the engine's messages, native calls within a cluster."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class NativePort:
-    """What one collective on a communicator uses; see `runtime.collectives.port`."""
+    """The operations that one collective on a communicator uses; see `runtime.collectives.port`."""
 
     __slots__ = (
         "_engine",
@@ -49,11 +49,11 @@ class NativePort:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
         self.direct = Direct(members.inner, tag, near)
-        """Large data inside the cluster."""
+        """Large data within the cluster."""
         self._going_on: list[Operation] = []
 
     def look(self) -> None:
-        """Let all go on that takes several messages, whatever the collective waits for now."""
+        """Let multi-message operations make progress, whatever the collective waits for now."""
         self.direct.look()
         if self._going_on:
             self._going_on = [one for one in self._going_on if not one.test()]
@@ -64,7 +64,7 @@ class NativePort:
         return self._engine.send(self._members, rank, self._tag, views, inner=True)
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
-        """Send to each rank its block, one after the other where a line would hold no more."""
+        """Send each rank its block, one after the other where a line would hold no more."""
         trips = partial(self._engine.round_trip, self._members)
         turns = TakingTurns(SendTurns(blocks, members, self.send, trips, time.monotonic))
         self._going_on.append(turns)
@@ -75,7 +75,7 @@ class NativePort:
         return self._receive(rank, Exactly(into))
 
     def receive_pieces(self, rank: int, into: Sequence[memoryview], size: int) -> Operation:
-        """Receive messages of `size` bytes each and a shorter one, which is the last."""
+        """Receive messages of `size` bytes each, and a shorter, last one."""
         block = InPieces(into, size, partial(self._receive, rank))
         self._going_on.append(block)
         return block
@@ -88,11 +88,11 @@ class NativePort:
         return self._receive(rank, None)
 
     def barrier(self) -> Sequence[Operation]:
-        """Wait until all members of my cluster are here."""
+        """Wait until all members of this cluster are here."""
         return (self._engine.native(self._inner.Ibarrier(), "a native barrier"),)
 
     def bcast(self, data: memoryview, root: int) -> Sequence[Operation]:
-        """Give the root's data to all members of my cluster."""
+        """Broadcast the root's data to all members of this cluster."""
         if self._near.is_direct(len(data)):
             return self.direct.spread(data, root)
         request = self._inner.Ibcast([data, MPI.BYTE], root)
@@ -104,7 +104,7 @@ class NativePort:
         self._reduction.combine(left, right)
 
     def reduce(self, mine: memoryview, into: memoryview | None, root: int) -> Sequence[Operation]:
-        """Reduce to the root; there `into` takes the result and may be `mine` itself."""
+        """Reduce to the root; there `into` receives the result and may be `mine` itself."""
         reduction = self._reduction
         assert reduction is not None
         if self._near.folds_directly(len(mine)) and (reduction.commutative or not root):
@@ -121,7 +121,7 @@ class NativePort:
     def gather(
         self, mine: memoryview | None, into: Blocks | None, root: int
     ) -> Sequence[Operation]:
-        """Collect one block of each; None for `mine` says that the root's is in place."""
+        """Gather one block of each; None for `mine` means that the root's is in place."""
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Igatherv(own, None if into is None else _spec(into), root)
         size = 0 if into is None else into.total
@@ -130,14 +130,14 @@ class NativePort:
     def scatter(
         self, blocks: Blocks | None, mine: memoryview | None, root: int
     ) -> Sequence[Operation]:
-        """Hand one block to each; None for `mine` leaves the root's own where it is."""
+        """Scatter one block to each; None for `mine` leaves the root's own where it is."""
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Iscatterv(None if blocks is None else _spec(blocks), own, root)
         size = 0 if mine is None else len(mine)
         return (self._near.hand_out(request, "a native scatter", root, size),)
 
     def allgather(self, mine: memoryview | None, into: Blocks) -> Sequence[Operation]:
-        """Collect one block of each at each; None for `mine` says that it is in place."""
+        """Gather one block of each at all; None for `mine` means in place."""
         if self._near.is_small and self._near.is_direct(max(into.sizes)):
             return self.direct.gather_at_all(mine, into, "a native allgather")
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]

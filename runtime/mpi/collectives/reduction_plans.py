@@ -1,4 +1,4 @@
-"""What reductions do with their arguments, for one group and for two."""
+"""Plans of reductions, from their arguments, for one group and for two."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """An operation on data of one datatype: what is reduced, and how a result becomes that data."""
+    """An operation on data of one datatype: what is reduced, and how results are written back."""
 
     reduction: ElementReduction
     width: int
-    """Bytes in what is reduced for each element."""
+    """Bytes that are reduced for each element."""
     averaging: Averaging | None = None
 
     def taken(self, spec: Spec) -> memoryview:
@@ -59,27 +59,27 @@ class Work:
         return values if self.averaging is None else self.averaging.encoded(values)
 
     def room(self, spec: Spec) -> memoryview:
-        """Return where the result is to be computed: in the program's memory if that can be."""
+        """Return where to compute the result: in the program's memory if possible."""
         if self.averaging is None and spec.view is not None:
             return elements(spec)
         return memoryview(bytearray(spec.count * self.width))
 
     def give(self, spec: Spec, result: memoryview, members: int) -> None:
-        """Put a result, computed in `room` or elsewhere, into the program's memory."""
+        """Copy a result, computed in `room` or elsewhere, to the program's memory."""
         if self.averaging is not None:
             result = self.averaging.decoded(result, members)
         put_elements(spec, result)
 
     def keeps_order(self, call: CollectiveCall) -> bool:
-        """Tell whether the ranks have to be followed one by one, since they do not lie in order."""
+        """Return whether values must be folded in rank order: ranks are not in index order."""
         return not self.reduction.commutative and not call.layout.in_order
 
     def size(self, spec: Spec) -> int:
-        """Return the bytes that are reduced."""
+        """Return the number of bytes to reduce."""
         return spec.count * self.width
 
     def is_brief(self, call: CollectiveCall, spec: Spec) -> bool:
-        """Tell whether it can take the short way; all members have to give alike what decides."""
+        """Return whether the brief algorithm can be used; the same at all members."""
         return (
             self.size(spec) <= LITTLE
             and self.reduction.is_predefined
@@ -89,7 +89,7 @@ class Work:
 
 
 def work_on(call: CollectiveCall, op: MPI.Op, spec: Spec) -> Work:
-    """Return what an operation is on this data; raises MPI's errors."""
+    """Return the operation on this data; raises MPI's errors."""
     check_kind(op, MPI.Op, "op")
     if isinstance(op, Average):
         members = call.members.size + (call.size if call.is_inter else 0)
@@ -115,7 +115,7 @@ def _check_alike(sent: Spec, received: Spec) -> None:
 
 
 def _send_and_receive(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> tuple[Spec, Spec]:
-    """Read the arguments of a reduction whose result everybody gets."""
+    """Read the arguments of a reduction with its result at all members."""
     received = read(recvbuf, readonly=False, blocks=0)
     if not call.is_inter and is_in_place(sendbuf):
         return received, received
@@ -127,7 +127,7 @@ def _send_and_receive(call: CollectiveCall, sendbuf: Any, recvbuf: Any) -> tuple
 def _sent_to_root(
     call: CollectiveCall, sendbuf: Any, recvbuf: Any, *, at_root: bool
 ) -> tuple[Spec, Spec | None]:
-    """Read the arguments of a reduction whose result the root gets."""
+    """Read the arguments of a reduction with its result at the root."""
     received = read(recvbuf, readonly=False, blocks=0) if at_root else None
     if received is not None and (call.is_inter or is_in_place(sendbuf)):
         return received, received

@@ -1,4 +1,4 @@
-"""Operations of reductions on memory: MPI's own, those of programs, and `MPI.AVG`."""
+"""Reduction operations on memory: MPI's own, user-defined ones, and `MPI.AVG`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Self, TypeAlias
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from runtime.collectives.parcels import Blob
 else:
-    np = Later("numpy")  # only means of buffers need it
+    np = Later("numpy")  # imported for means of buffers only
 
 Operator: TypeAlias = "Callable[[Any, Any], Any]"
 
@@ -30,8 +30,8 @@ class Average(MPI.Op):
     Integers are averaged exactly, whatever their sum: no intermediate result can overflow, and the
     mean is rounded towards zero, as C divides. Objects are added and divided as Python does.
 
-    The mean of means is not the mean, so it is no operation that MPI itself could know: it works
-    in the collectives of communicators made by this package, not in those of plain mpi4py, nor in
+    The mean of means is not the mean, so this cannot be an operation of MPI itself: it works in the
+    collectives of communicators made by this package, not in those of plain mpi4py, nor in
     `Reduce_local`.
     """
 
@@ -44,7 +44,7 @@ class Average(MPI.Op):
         return (x + y) / 2
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Let it be pickled."""
+        """Support pickling."""
         return _average, ()
 
     def __repr__(self) -> str:
@@ -60,9 +60,10 @@ AVG = Average()
 
 
 class ElementReduction:
-    """An operation on elements of one datatype that lie in memory one after the other.
+    """An operation on contiguous elements of one datatype.
 
-    `grain` are the bytes from one element to the next; it `is_predefined` if both are MPI's own.
+    `grain` are the bytes from one element to the next; it `is_predefined` if operation and datatype
+    are MPI's own.
     """
 
     __slots__ = ("commutative", "datatype", "grain", "is_predefined", "op")
@@ -83,7 +84,7 @@ class ElementReduction:
         self.commutative = commutative
 
     def spec(self, memory: memoryview) -> list[object]:
-        """Return the elements in memory as mpi4py wants them."""
+        """Return elements in memory as a message specification of mpi4py."""
         return [memory, len(memory) // self.grain, self.datatype]
 
     def combine(self, left: memoryview, right: memoryview) -> None:
@@ -96,14 +97,14 @@ class ElementReduction:
         left = bytearray(blobs[0])
         for blob in blobs[1:]:
             right = bytearray(blob)
-            # mpi4py compares the two counts, and trusts in each of them
+            # mpi4py compares the two counts, and trusts both of them
             combine([left, len(left) // grain, datatype], [right, len(right) // grain, datatype])
             left = right
         return memoryview(left)
 
 
 def reduction(op: MPI.Op, datatype: MPI.Datatype) -> ElementReduction:
-    """Return what an operation does on a datatype; raises MPI's error if it is not defined."""
+    """Return the reduction for an operation and a datatype; raises MPI's error if undefined."""
     handle = datatype.handle
     if op.is_predefined and datatype.is_predefined:
         return _predefined(op.handle, handle)
@@ -112,7 +113,7 @@ def reduction(op: MPI.Op, datatype: MPI.Datatype) -> ElementReduction:
 
 @cache
 def _predefined(op_handle: int, type_handle: int) -> ElementReduction:
-    """Try the operation once, so that what is not defined fails at every member alike."""
+    """Try the operation once, so that an undefined one fails at every member alike."""
     op, datatype = MPI.Op.fromhandle(op_handle), MPI.Datatype.fromhandle(type_handle)
     extent = datatype.extent
     tried = [bytearray(extent), 1, datatype]
@@ -121,10 +122,10 @@ def _predefined(op_handle: int, type_handle: int) -> ElementReduction:
 
 
 class Averaging:
-    """How the mean of elements of one datatype is computed: as sums of others.
+    """How the mean of elements of one datatype is computed: by sums of other elements.
 
-    An integer v of n members is kept as two of 64 bits, v // n and v % n: their sums cannot
-    overflow. Integers of up to 32 bits are summed as 64 bits, so that half as much crosses.
+    An integer v of n members is encoded as two 64-bit integers, v // n and v % n, whose sums cannot
+    overflow. Integers of up to 32 bits are summed as 64 bits, so that half as much is sent.
     """
 
     def __init__(self, datatype: MPI.Datatype, members: int) -> None:
@@ -154,7 +155,7 @@ class Averaging:
 
     @property
     def width(self) -> int:
-        """Return the bytes that a value becomes."""
+        """Return the encoded size of a value in bytes."""
         return self.reduction.grain * (2 if self._split else 1)
 
     def decoded(self, sums: memoryview, count: int) -> memoryview:

@@ -1,7 +1,7 @@
-"""Who wakes whom in native calls inside a cluster, so that nobody has to ask native MPI often.
+"""Who wakes whom in native calls within a cluster, so that native MPI is seldom polled.
 
-Waiters for data are woken by the member that native MPI gets it from. Native MPI may choose other
-ways than those that are expected here; then a member is woken in vain, or asks a little later.
+Members that wait for data are woken by the member that native MPI gets it from. Native MPI may use
+other algorithms than those expected here; then a member is woken in vain, or polls a little later.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ if TYPE_CHECKING:
     from runtime.wire.wake_ups import WakeUps
 
 LARGE = 8 * 1024
-"""From so many bytes on native MPI goes other ways than along a binomial tree, and in many steps,
-that no wake-up announces; on one machine members send large data to each other then."""
+"""The size in bytes from which native MPI does not use a binomial tree, but many steps that no
+wake-up announces; on one host members then send large data directly.
+"""
 
 FEW = 8
-"""Up to so many members exchange data by messages between every two of them."""
+"""Up to this many members exchange data by messages between every two of them."""
 
 FEWEST = 3
-"""Up to so many members reduce data by messages: each of the others sends to the root. More of them
-would pass on what they have reduced, piece by piece, for which native MPI is faster."""
+"""Up to this many members reduce data by messages: each of the others sends to the root. More of
+them would pass on partial results piece by piece, which native MPI does faster.
+"""
 
 
 class Neighbours:
     """The members of a communicator in one cluster, by their indexes in rank order.
 
-    Where native MPI `copies_at_once` any of them can have a large message in one step.
+    Where native MPI `copies_at_once` any of them can read a large message in one step.
     """
 
     def __init__(
@@ -49,20 +51,20 @@ class Neighbours:
         self._copies_at_once = copies_at_once
 
     def __len__(self) -> int:
-        """Return the number of them."""
+        """Return the number of members."""
         return len(self._indexes)
 
     def is_direct(self, size: int) -> bool:
-        """Tell whether data of that size goes from member to member; all of them agree."""
+        """Return whether data of that size is sent directly; all members agree."""
         return self._copies_at_once and size >= LARGE
 
     def folds_directly(self, size: int) -> bool:
-        """Tell whether values of that size are reduced by messages; all of them agree."""
+        """Return whether values of that size are reduced by messages; all members agree."""
         return len(self._indexes) <= FEWEST and self.is_direct(size)
 
     @property
     def is_small(self) -> bool:
-        """Whether all of them exchange messages, whatever their sizes; all of them agree."""
+        """Whether members exchange messages whatever their sizes; all members agree."""
         return self._copies_at_once and len(self._indexes) <= FEW
 
     def others(self) -> list[int]:
@@ -70,11 +72,11 @@ class Neighbours:
         return [one for one in range(len(self._indexes)) if one != self.position]
 
     def place(self, root: int) -> int:
-        """Return my place in a binomial tree."""
+        """Return this process's place in a binomial tree."""
         return (self.position - root) % len(self._indexes)
 
     def at(self, place: int, root: int) -> int:
-        """Return who is at a place of a binomial tree."""
+        """Return the member at a place of a binomial tree."""
         return (place + root) % len(self._indexes)
 
     def wake(self, position: int) -> None:
@@ -83,7 +85,7 @@ class Neighbours:
             self._wake_ups.wake(self._indexes[position])
 
     def spread(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
-        """Return the step in which the root's data goes to everybody."""
+        """Return the step in which the root's data is sent to all."""
         place, count = self.place(root), len(self._indexes)
         passed_on = children(place, count)
         if place == 0:
@@ -91,7 +93,7 @@ class Neighbours:
         return self._step(request, what, lambda: self._wake(passed_on, root), woken=size < LARGE)
 
     def fold(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
-        """Return the step in which everybody's values are reduced to the root."""
+        """Return the step in which all values are reduced to the root."""
         place, woken = self.place(root), size < LARGE
         if place == 0:
             return self._step(request, what, woken=woken)
@@ -101,7 +103,7 @@ class Neighbours:
         return self._step(request, what, lambda: self._wake(up, root), woken=woken)
 
     def collect(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
-        """Return the step in which everybody sends something to the root; all of it is `size`."""
+        """Return the step in which all send something to the root, `size` bytes in total."""
         woken = self._copies_at_once or size < LARGE
         if self.position != root:
             return self._sent(request, what, (0,), root, woken=self._copies_at_once)
@@ -109,7 +111,7 @@ class Neighbours:
         return self._step(request, what, wake, woken=woken, messages=len(self._below()))
 
     def hand_out(self, request: MPI.Request, what: str, root: int, size: int) -> Operation:
-        """Return the step in which the root sends something to each; here `size` arrives."""
+        """Return the step in which the root sends something to each; `size` bytes arrive here."""
         woken = self._copies_at_once or size < LARGE
         if self.position == root:
             return self._sent(request, what, self._below(), root, woken=self._copies_at_once)
@@ -130,7 +132,7 @@ class Neighbours:
         *,
         woken: bool = False,
     ) -> Operation:
-        """Return the step of one who only sends: native MPI may do that when it is asked."""
+        """Return the step of a mere sender: native MPI may need a poll to do it."""
         step = self._step(request, what, woken=woken)
         step.test()
         self._wake(places, root)
@@ -154,7 +156,7 @@ class Neighbours:
 
 
 def children(place: int, count: int) -> list[int]:
-    """Return to whom a place in a binomial tree passes on, the farthest one first.
+    """Return the children of a place in a binomial tree, the farthest one first.
 
     >>> children(0, 6), children(4, 6), children(3, 6)
     ([4, 2, 1], [5], [])
@@ -168,7 +170,7 @@ def children(place: int, count: int) -> list[int]:
 
 
 def parent(place: int) -> int:
-    """Return from whom a place in a binomial tree gets its data; place 0 is the root.
+    """Return the parent of a place in a binomial tree; place 0 is the root.
 
     >>> parent(5), parent(6)
     (4, 4)

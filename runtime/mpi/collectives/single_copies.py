@@ -1,4 +1,4 @@
-"""Whether native MPI takes a large message out of another process of this machine in one step."""
+"""Whether native MPI reads large messages directly from another process of this host."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _NO = ("0", "no", "false", "off")
 
 @cache
 def may_read_each_other(scope: Path = _SCOPE) -> bool:
-    """Tell whether processes of a user may read each other's memory, and MPICH was not told not to.
+    """Return whether processes of a user may read each other's memory, and MPICH may use that.
 
-    Without that large messages go through shared memory in many steps.
+    Otherwise large messages go through shared memory in many steps.
     """
     if os.environ.get("MPIR_CVAR_CH4_CMA_ENABLE", "1").lower() in _NO:
         return False

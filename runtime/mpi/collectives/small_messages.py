@@ -1,8 +1,8 @@
-"""How collectives on little data are carried out: by our own messages alone.
+"""Collectives on little data, carried out by this package's own messages alone.
 
-Native MPI wakes nobody, so inside a cluster every native step costs a wake-up besides, and what
-there is to do for several steps at a time takes a processor that has just woken up far longer than
-the messages themselves.
+Native MPI wakes nobody, so within a cluster every native step also costs a wake-up, and for a
+processor that has just woken up, several steps at a time take far longer than the messages
+themselves.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Task
 
 MOST_MEMBERS = 8
-"""Up to so many members of a cluster talk to their leader one by one."""
+"""Up to this many members of a cluster send to their leader one by one."""
 
 _TRIES = 3
-"""How often a program can be interrupted in a row without a call being forgotten."""
+"""How often a program can be interrupted in a row without losing a call."""
 
 
 class SmallMessages:
-    """Carries the brief collectives of a communicator out."""
+    """Carries out the brief collectives of a communicator."""
 
     __slots__ = ("box", "engine", "guard", "members", "tree")
 
@@ -43,14 +43,14 @@ class SmallMessages:
         self.tree = MemberTree(layout)
 
     def begin(self, call: SmallMessageCall, turn: int) -> Task:
-        """Carry one out as a task, or what is left of it; twice is once."""
+        """Carry one out, or the rest of it, as a task; calling it twice has no effect."""
         steps = self._steps(call, turn)
         return self.engine.start(self.members, steps, call.kind, has_begun=call.has_begun)
 
     def _steps(self, call: SmallMessageCall, turn: int) -> Generator[Operation, None, None]:
         try:
             yield from self.guard.steps(self._waits(call, turn), turn, call.kind)
-        except (Exception, KeyboardInterrupt):  # not when it is collected, in whatever thread
+        except (Exception, KeyboardInterrupt):  # not by the garbage collector in any thread
             call.drop()
             raise
 
@@ -60,9 +60,9 @@ class SmallMessages:
             yield Guarded(self.guard, call.unsent, turn)
 
     def carry_out(self, call: SmallMessageCall, turn: int) -> Operation:
-        """Carry one out here and now, as long as nothing else goes on; return it, done.
+        """Carry one out here and now, if nothing else is in progress; return it, done.
 
-        Tasks and the general wait cost more calls. Otherwise return the task that is left.
+        Tasks and the general wait need more calls. Otherwise return a task for the rest.
         """
         try:
             if not self.engine.waits.wait_for_wire(call.test) or call.unsent:
@@ -74,14 +74,14 @@ class SmallMessages:
                 try:
                     self.begin(call, turn)
                     break
-                except BaseException:  # interrupted once more; `raise` tells of the first one
+                except BaseException:  # interrupted again; `raise` reports the first one
                     continue
             raise
         return call
 
 
 class SmallMessageCall(Operation):
-    """What one brief collective says and hears, all with one tag.
+    """The messages of one brief collective, all with one tag.
 
     It can be interrupted anywhere, and tested again.
     """
@@ -97,10 +97,10 @@ class SmallMessageCall(Operation):
         self._tag = brief_tag_of(kind, turn)
         self._head = brief.engine.head_of(brief.members, self._tag)
         self._talk = talk_of(brief.tree, self._say)
-        self._wanted: Sequence[int] | None = None  # whose messages come next, once it has begun
-        self._heard: list[Data] | None = None  # these, once they are all here
+        self._wanted: Sequence[int] | None = None  # expected next, once it has begun
+        self._heard: list[Data] | None = None  # their messages, once all are here
         self.unsent: list[Operation] = []
-        """What could not be sent at once; that is so where receivers lag far behind."""
+        """What could not be sent at once, which happens where receivers lag far behind."""
 
     def _say(self, rank: int, data: Data) -> None:
         brief = self._brief
@@ -110,11 +110,11 @@ class SmallMessageCall(Operation):
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has said or heard anything."""
+        """Whether it has sent or received anything."""
         return self._wanted is not None
 
     def test(self) -> bool:
-        """Go on as far as possible; be done with an error if nothing can come any more."""
+        """Make as much progress as possible; fail if nothing can come any more."""
         brief = self._brief
         box = brief.box
         while not self.done:
@@ -133,20 +133,22 @@ class SmallMessageCall(Operation):
 
     def _talk_on(self) -> None:
         try:
-            # it begins with None; both change at once, so that nobody who is interrupted between
-            # them says the same once more
+            # it begins with None; both change at once, so that a call that is interrupted in
+            # between does not send the same again
             wanted = self._talk.send(self._heard)  # type: ignore[arg-type]
             self._wanted, self._heard = wanted, None
         except StopIteration:
             self.finish()
-        except BaseException as error:  # whatever it is, those who wait for the collective get it
+        except (
+            BaseException
+        ) as error:  # any error is passed to the callers that wait for the collective
             self.drop()
             self.finish(error)
         else:
             self._brief.box.expect(wanted, self._tag)
 
     def _look_for_a_problem(self) -> None:
-        """Be done if calls do not fit, a leader is lost, or somebody who is waited for."""
+        """Complete with an error on a mismatch, or if a leader or an expected sender is lost."""
         guard, engine = self._brief.guard, self._brief.engine
         problem = guard.problem(self._turn)
         for index in self._missing():
@@ -156,7 +158,7 @@ class SmallMessageCall(Operation):
             self.finish(problem)
 
     def drop(self) -> None:
-        """Take no further part, and let go of what others say."""
+        """Take no further part, and drop the messages of others."""
         self._brief.box.fail(self._tag)
         self._talk.close()
 
@@ -165,12 +167,12 @@ class SmallMessageCall(Operation):
         self._brief.guard.takes_long(self._turn)
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         names = ", ".join(map(self._brief.engine.name_of, self._missing()))
         return f"a message of the {self.kind} from {names}"
 
     def awaited(self) -> Sequence[int]:
-        """Return without whom it cannot be done."""
+        """Return the ranks without which it cannot complete."""
         return sorted({*self._missing(), *self._brief.guard.leaders})
 
     def _missing(self) -> list[int]:

@@ -40,17 +40,17 @@ _T = TypeVar("_T")
 Algorithm: TypeAlias = "Callable[[NativePort], Steps[_T]]"
 
 
-@dataclass(slots=True)  # to make frozen ones takes longer
+@dataclass(slots=True)  # frozen dataclasses are slower to make
 class CollectivePlan(Generic[_T]):
-    """A collective whose arguments were read: it can be carried out any number of times."""
+    """A collective with checked arguments, which can be carried out any number of times."""
 
     name: str
     algorithm: Algorithm[_T]
     reduction: ElementReduction | None = None
     root: int | None = None
-    """That all members have to give alike, if they have."""
+    """The root, if all members have to give the same one."""
     brief: TalkOf | None = None
-    """How it is carried out where little data can take the short way."""
+    """The brief algorithm, where little data can use one."""
     size: int | None = None
     """How many bytes each member gives or gets; None if they may differ."""
 
@@ -59,16 +59,16 @@ _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
 
 
 def nothing(_: NativePort) -> Steps[None]:
-    """Take no part in a collective whose root is another member of my group."""
+    """Do nothing: the root is another member of this process's group."""
     yield from ()
 
 
 _REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
-"""That of a call with a wrong argument whose error handler has returned: nobody takes part."""
+"""The plan of a call with a wrong argument whose error handler has returned: it does nothing."""
 
 
 class Collecting:
-    """The members of a communicator as collectives see them, and how many there were so far.
+    """The members of a communicator as collectives see them, and the count of collectives so far.
 
     Those of an intercommunicator run among the members of both groups.
     """
@@ -86,9 +86,9 @@ class Collecting:
         self._chosen: dict[tuple[str, int | None, bool], str] = {}
 
     def chosen(self, operation: str, size: int | None, *, is_little: bool) -> str:
-        """Return the name of the plan of an operation on so many bytes; nothing between two groups.
+        """Return the name of an operation's plan for a size in bytes; empty between two groups.
 
-        `is_little` says whether the data could take the short way.
+        `is_little` says whether the brief algorithm could be used.
 
         Raises:
             CompositionError: the controller that the descriptor names raises, or answers what there
@@ -119,20 +119,20 @@ class Collecting:
 
     @cached_property
     def layout(self) -> Layout:
-        """Where all of them live."""
+        """The sites and clusters of all members."""
         places = [here().neighbourhood_of(index) for index in self.everybody.group]
         return Layout(places, self.everybody.rank)
 
     @cached_property
     def guard(self) -> CollectiveGuard:
-        """Return what notices that a collective cannot be done."""
+        """Return the guard that detects collectives that cannot complete."""
         group = self.everybody.group
         leaders = [group[part.members[0]] for part in self.layout.remote()]
         return CollectiveGuard(leaders, self.mismatches)
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Return who shares this cluster, and can be woken."""
+        """Return the members in this cluster that can be woken."""
         engine = self.engine
         near = near_members(engine, self.everybody.group)
         connections = engine.connections
@@ -146,7 +146,7 @@ class Collecting:
 
     @cached_property
     def brief(self) -> SmallMessages | None:
-        """Return what carries brief collectives out; all members agree whether that can be."""
+        """Return what carries out brief collectives; all members agree on whether there is one."""
         connections, parts, group = self.engine.connections, self.layout.parts, self.everybody.group
         if (
             connections is None
@@ -171,7 +171,7 @@ class Collecting:
         )
 
     def carry_out(self, plan: CollectivePlan[None]) -> Operation:
-        """Begin a collective that the program waits for, and carry it out if that can be soon."""
+        """Begin a collective that the program waits for, and complete it if that can be soon."""
         brief = None if plan.brief is None else self.brief
         if plan.brief is None or brief is None:
             return self.start(plan)
@@ -198,7 +198,7 @@ class Collecting:
         )
 
     def begin(self, plan: CollectivePlan[Any]) -> Task:
-        """Begin a collective that nobody waits for at once."""
+        """Begin a collective that the program does not wait for at once."""
         task = self.start(plan)
         if not task.done:
             self.engine.attend()
@@ -215,7 +215,7 @@ class CollectiveCall:
 
     @property
     def members(self) -> CommunicatorMembers:
-        """Return who takes part."""
+        """Return the members that take part."""
         return self.state.members
 
     @property
@@ -230,7 +230,7 @@ class CollectiveCall:
 
     @property
     def is_inter(self) -> bool:
-        """Tell whether there are two groups."""
+        """Return whether there are two groups."""
         return self.state.members.is_inter
 
     @property
@@ -239,11 +239,11 @@ class CollectiveCall:
         return self.state.layout
 
     def chosen(self, operation: str, size: int | None, *, is_little: bool = False) -> str:
-        """Return the name of the plan of this call; nothing where there are two groups."""
+        """Return the name of the plan of this call; empty where there are two groups."""
         return self.state.chosen(operation, size, is_little=is_little)
 
     def has_root(self, root: int) -> bool:
-        """Tell whether there is such a root."""
+        """Return whether a root is valid."""
         return 0 <= root < self.size or (self.is_inter and root in {MPI.ROOT, MPI.PROC_NULL})
 
     def common(self, root: int) -> int | None:
@@ -251,21 +251,21 @@ class CollectiveCall:
         return None if self.is_inter else int(root)
 
     def common_size(self, size: int | None) -> int | None:
-        """Return the size of what each member gives if all have to give as much."""
+        """Return the size of each member's data if all have to give as much."""
         return None if self.is_inter else size
 
     def check_root(self, root: int) -> None:
-        """Raise MPI's error for a root that is none."""
+        """Raise MPI's error for an invalid root."""
         if not self.has_root(root):
             refuse(self.comm, MPI.ERR_ROOT)
 
     def refused(self, error_class: int) -> CollectivePlan[None]:
-        """Raise an error of MPI, or return the plan of a call that an error handler lets go on."""
+        """Raise an error of MPI, or return the plan to use if its error handler returns."""
         tell(self.comm, MPI.Exception(error_class))
         return _REFUSED
 
     def run(self, plan: CollectivePlan[None]) -> None:
-        """Carry a collective out."""
+        """Carry out a collective."""
         if plan is _REFUSED:
             return
         call = self.state.carry_out(plan)
@@ -275,7 +275,7 @@ class CollectiveCall:
             tell(self.comm, call.error)
 
     def result(self, plan: CollectivePlan[_T]) -> _T:
-        """Carry a collective out, and return its result."""
+        """Carry out a collective, and return its result."""
         task = self.state.start(plan)
         self.state.engine.wait_until(task.test, lambda: (task,))
         if task.error is not None:
@@ -296,10 +296,10 @@ class CollectiveCall:
 
 
 def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
-    """Let the other members know when a plan comes to nothing, since they wait for this process.
+    """Tell the other members when planning fails, since they wait for this process.
 
-    `name` is that of the call, and with one of the `others`, words of the plan that are true, the
-    one that is given for it.
+    `name` is that of the call; if the plan has one of the words `others` that is true, the name
+    given for that word.
     """
 
     def announced(plan: _Planner) -> _Planner:
@@ -324,7 +324,7 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
 
 
 def state_of(members: CommunicatorMembers) -> Collecting:
-    """Return what a communicator of the grid keeps for its collectives."""
+    """Return the collective state of a communicator of the grid."""
     state: Collecting | None = members.collecting
     if state is None:
         state = Collecting(members)
@@ -335,12 +335,12 @@ def state_of(members: CommunicatorMembers) -> Collecting:
 
 @cache
 def _key() -> int:
-    """Return the key by which a communicator's native duplicate tells that it is freed."""
+    """Return the attribute key whose deletion tells that a native duplicate is freed."""
     return MPI.Comm.Create_keyval(delete_fn=_forget)
 
 
 def _forget(_comm: MPI.Comm, _key: int, state: Collecting) -> None:
-    """Let go of what was made for the collectives of a communicator that is freed."""
+    """Drop the collective state of a communicator that is freed."""
     state.members.collecting = None
     if state.everybody is not state.members:
         state.engine.leave(state.everybody)

@@ -1,4 +1,4 @@
-"""Blocks of a collective that take turns on a line, as one operation."""
+"""Blocks of a collective that are sent one after the other, as one operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class TakingTurns(Operation):
-    """Done when all blocks were sent; each look lets the next ones go."""
+    """Done when all blocks are sent; each test lets the next ones go."""
 
     __slots__ = ("_failed", "_turns")
 
@@ -29,11 +29,11 @@ class TakingTurns(Operation):
 
     @property
     def urgency(self) -> int:
-        """As urgent as the sends that go on."""
+        """As urgent as the sends in progress."""
         return most_urgent(self._turns.under_way)
 
     def test(self) -> bool:
-        """Look after the sends, and go on; one that fails holds up no other."""
+        """Test the sends, and begin the next ones; a failed one does not hold up others."""
         if self.done:
             return True
         turns = self._turns
@@ -41,7 +41,7 @@ class TakingTurns(Operation):
             self._look()
             turns.go_on()
             self._look()
-        except BaseException as error:  # also an interrupt: nobody knows what was sent
+        except BaseException as error:  # also an interrupt: it is unknown what was sent
             self.finish(error)
             return True
         if turns.is_over:
@@ -49,11 +49,11 @@ class TakingTurns(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return ", ".join(one.describe() for one in self._turns.under_way if not one.done)
 
     def awaited(self) -> Sequence[int]:
-        """Return the receivers of what is on its way."""
+        """Return the receivers of the blocks being sent."""
         going_on = [one for one in self._turns.under_way if not one.done]
         return [index for one in going_on for index in one.awaited()]
 

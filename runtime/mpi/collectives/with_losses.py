@@ -7,7 +7,7 @@ from mpi4py import MPI
 from runtime.collectives.recovery_modes import STRICT_KEY
 from runtime.mpi.errors import FailureError, NotOnTheGrid, ProcessGone, refuse, report
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, NoReturn
@@ -21,7 +21,7 @@ _ALIKE = frozenset(
     {"Barrier", "barrier", "Bcast", "Reduce", "Allreduce", "Scan", "Exscan", "bcast", "reduce",
      "allreduce", "scan", "exscan"}
 )  # fmt: skip
-"""They have nothing for each single rank, so that it does not matter which ranks there are."""
+"""They have no data per rank, so it does not matter which ranks exist."""
 
 _GATHERING, _SPREADING = (
     frozenset({"gather", "allgather", "alltoall"}),
@@ -30,12 +30,12 @@ _GATHERING, _SPREADING = (
 
 
 def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...]) -> Any:
-    """Carry a collective out among those that are there; `name` is that of its blocking call.
+    """Carry out a collective among the existing members; `name` is that of its blocking call.
 
     Lists by rank have None for gaps.
 
     Raises:
-        NotOnTheGrid: it has memory for each rank, which gaps would not fill.
+        NotOnTheGrid: it has memory for each rank, and gaps would leave some unset.
     """
     if name not in _ALIKE | _GATHERING | _SPREADING:
         raise NotOnTheGrid(
@@ -61,7 +61,7 @@ def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...
 
 
 def strictly(m: CommunicatorMembers, call: str, carry_out: Callable[[], Any]) -> Any:
-    """Return the result of a collective once all members have theirs; else all raise an error.
+    """Return the result of a collective once all members have theirs; otherwise all raise an error.
 
     Raises:
         ProcessGone: it failed somewhere, because a member is lost.

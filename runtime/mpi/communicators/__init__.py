@@ -1,1 +1,1 @@
-"""What communicators are made of and how: groups, splitting, intercommunicators, topologies."""
+"""How communicators are made: groups, splitting, intercommunicators, topologies."""

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from runtime.mpi.communicators.classes import near, wrap
 from runtime.mpi.process.predefined import predefined
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
@@ -21,11 +21,12 @@ _Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"
 
 FT_STATE, FT_PROCESSES, FT_ERRORS, FT_INCARNATION = -7001, -7002, -7003, -7004
 """Attributes of communicators over several clusters: the state of the communicator, the states of
-its members by rank, what is known of those that are lost, how often this process was started."""
+its members by rank, the errors of those that are lost, and how often this process was started.
+"""
 
 
 class Attributes(MPI.Comm):
-    """The part of a communicator that is found again by its native handle."""
+    """The part of a communicator that is found by its native handle."""
 
     __slots__ = ()
 
@@ -36,7 +37,7 @@ class Attributes(MPI.Comm):
         delete_fn: _Callback | bool | None = None,
         nopython: bool = False,
     ) -> int:
-        """Return a new key of attributes, with functions called for duplicates and when deleted."""
+        """Return a new attribute key, with functions called for duplicates and when deleted."""
         return MPI.Comm.Create_keyval(
             _with_face(copy_fn),
             _with_face(delete_fn),
@@ -70,19 +71,19 @@ class Attributes(MPI.Comm):
 
 
 _members_of: dict[int, CommunicatorMembers] = {}
-"""Those of communicators that the program has made, by the handle of the native one.
+"""The communicators that the program has made, by the handle of the native one.
 
-No attribute of that says it: callbacks that are called when it is freed may come after it.
+An attribute would not do: callbacks at its deletion may run after the attribute is gone.
 """
 
 
 def remember(members: CommunicatorMembers) -> None:
-    """Let a membership be found by the handle of its native communicator."""
+    """Register a membership by the handle of its native communicator."""
     _members_of[members.native.handle] = members
 
 
 def free_native(members: CommunicatorMembers) -> None:
-    """Free the native communicator of a membership, and forget it afterwards."""
+    """Free the native communicator of a membership, and unregister it afterwards."""
     handle = members.native.handle
     members.native.Free()
     if _members_of.get(handle) is members:
@@ -90,7 +91,7 @@ def free_native(members: CommunicatorMembers) -> None:
 
 
 def face_of(native: MPI.Comm) -> MPI.Comm:
-    """Return a communicator, of which mpi4py knows the handle only, as one of our classes."""
+    """Return a communicator that mpi4py knows by its handle only as one of our classes."""
     if not native:
         return native
     kept = _members_of.get(native.handle)

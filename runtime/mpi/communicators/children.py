@@ -1,4 +1,4 @@
-"""Making a communicator out of its members: native ones inside the cluster, ours beyond it."""
+"""Makes communicators from their members: native ones within the cluster, ours beyond it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runtime.mpi.progress.membership import (
     near_members,
 )
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 _MEETING_TAG = 65_536
-"""On inner communicators, where collectives use tags up to 32767."""
+"""A tag on inner communicators, where collectives use tags up to 32767."""
 
 _GROUP_TAGS = 32_000
-"""How many tags tell apart native communicators that are being made."""
+"""How many tags distinguish native communicators that are being made."""
 
 
 def child(
@@ -47,7 +47,7 @@ def child(
     *,
     topology: Topology | None = None,
 ) -> Any:
-    """Return a communicator of members of another one, or COMM_NULL to others.
+    """Return a communicator of members of another one, or COMM_NULL at non-members.
 
     The members call it with the same values, in the same order as other calls on the parent.
     """
@@ -63,7 +63,7 @@ def over(
 ) -> Any:
     """Return a communicator of some processes, of which this one is a member.
 
-    It is a native one if they share this cluster.
+    It is native if they share this cluster.
     """
     close = near_members(engine, members)
     native = _native(engine, close, context)
@@ -78,7 +78,7 @@ def over(
 def child_of_two(
     parent: CommunicatorMembers, group: Members, peers: Members, context: bytes
 ) -> Any:
-    """Return an intercommunicator of members of another one, or COMM_NULL to others.
+    """Return an intercommunicator of members of another one, or COMM_NULL at non-members.
 
     It is COMM_NULL too when one of its groups is empty.
     """
@@ -91,7 +91,7 @@ def child_of_two(
 def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> Any:
     """Return an intercommunicator of this process's group and its peers.
 
-    It is a native one if all share this cluster.
+    It is native if all share this cluster.
     """
     both = _both(group, peers)
     close = near_members(engine, both)
@@ -105,10 +105,10 @@ def over_two(engine: Engine, group: Members, peers: Members, context: bytes) -> 
 
 
 def meet(parent: CommunicatorMembers, members: Members) -> None:
-    """Wait until those of some members that are in this cluster are here, without burning a core.
+    """Wait until some members that are in this cluster are here, without busy-waiting.
 
-    Native MPI polls while it waits for them, so it is only asked when there is no need to wait.
-    Raises the error that names a member that is lost: others may know of it too, and not come.
+    Native MPI polls while it waits for them, so it is called only when it will not have to. Raises
+    the error that names a lost member: others may know of it too, and not come.
     """
     engine = parent.engine
     attendance = attendance_of(parent, members)
@@ -126,7 +126,7 @@ def meet(parent: CommunicatorMembers, members: Members) -> None:
 
 
 def attendance_of(parent: CommunicatorMembers, members: Members) -> Attendance:
-    """Return what notices that one of some members is lost. Raises the error if one is already."""
+    """Return what detects the loss of one of some members; raises if one is lost already."""
     from runtime.mpi.collectives.guard import NO_TURN, Attendance
     from runtime.mpi.collectives.state import state_of
 
@@ -139,7 +139,7 @@ def attendance_of(parent: CommunicatorMembers, members: Members) -> Attendance:
 
 
 def finish(parent: CommunicatorMembers, operation: Operation) -> None:
-    """Wait for an operation. Raises its error, to the error handler of a communicator first."""
+    """Wait for an operation; its error goes to the error handler of a communicator first."""
     parent.engine.wait_until(operation.test, lambda: (operation,))
     if operation.error is not None:
         report(parent.native, operation.error)
@@ -162,7 +162,7 @@ def _both(group: Members, peers: Members) -> Members:
 
 @contextmanager
 def of_a_limited_number() -> Iterator[None]:
-    """Say what may help where native MPI cannot make one more communicator."""
+    """Add a hint to the error of native MPI when it cannot make one more communicator."""
     try:
         yield
     except MPI.Exception as error:
@@ -209,14 +209,14 @@ def _arranged(native: MPI.Intracomm, topology: Topology) -> MPI.Comm:
 
 
 def add_dense(made: CommunicatorMembers) -> None:
-    """Let a communicator with gaps have one without, on which its collectives go on."""
+    """Give a communicator with gaps one without, on which its collectives run."""
     if made.gaps:
         group = tuple(one for one in made.group if one not in made.gaps)
         made.dense = over(made.engine, group, derived_context(made.context, "dense"))
 
 
 def inherit(parent: CommunicatorMembers, made: Any) -> Any:
-    """Let a communicator get over losses like the one of which it was made, and return it."""
+    """Let a communicator recover from losses like its parent, and return it."""
     child: CommunicatorMembers | None = getattr(made, "_members", None)
     if child is not None:
         with child.engine.lock:
@@ -229,7 +229,7 @@ def inherit(parent: CommunicatorMembers, made: Any) -> Any:
 def duplicate(
     comm: MPI.Comm, members: CommunicatorMembers, native: MPI.Intracomm, inner: MPI.Intracomm
 ) -> Any:
-    """Return a communicator like another one, of its class, over duplicates of its native ones."""
+    """Return a duplicate of the same class, over duplicates of its native communicators."""
     engine, context = members.engine, members.next_context("Dup")
     if members.is_inter:
         both = members.group, members.peers
@@ -244,7 +244,7 @@ def duplicate(
 
 
 def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:
-    """Return what a native call made as one of our classes; COMM_NULL stays what it is."""
+    """Return the result of a native call as one of our classes; COMM_NULL stays as it is."""
     found: Any = near(native) if native else MPI.COMM_NULL
     ours: _Comm = found
     return ours if parent is None else hand_down(parent, ours)

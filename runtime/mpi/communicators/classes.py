@@ -1,20 +1,21 @@
 """Which class a communicator gets.
 
-The classes are those of `runtime.mpi.surface.communicator_classes`, which build on who makes them.
+The classes are in `runtime.mpi.surface.communicator_classes`, which imports the modules that make
+them.
 """
 
 from __future__ import annotations
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _ours: dict[type[MPI.Comm], type[Any]] = {}
-"""Our classes, by those of mpi4py they stand for."""
+"""Our classes, by the mpi4py classes they stand for."""
 
 _OF_TOPOLOGY: dict[int, type[MPI.Comm]] = {
     MPI.CART: MPI.Cartcomm,
@@ -24,12 +25,12 @@ _OF_TOPOLOGY: dict[int, type[MPI.Comm]] = {
 
 
 def use(*classes: Any) -> None:
-    """Let communicators be of these classes, each of which says what it stands for."""
+    """Set the classes of communicators, each of which names the one it stands for."""
     _ours.update({one._stands_for: one for one in classes})
 
 
 def wrap(members: CommunicatorMembers, kind: type[Any] | None = None) -> Any:
-    """Return the communicator that a membership stands behind; it owns `members.native`.
+    """Return the communicator of a membership; it owns `members.native`.
 
     Its class is the one for the topology, unless `kind` names one, such as a user's own.
     """
@@ -49,7 +50,7 @@ def standing_for(kind: type[MPI.Comm]) -> type[Any]:
 
 
 def class_of(members: CommunicatorMembers) -> type[Any]:
-    """Return the class for the communicator that a membership stands behind."""
+    """Return the class for the communicator of a membership."""
     if members.is_inter:
         return _ours[MPI.Intercomm]
     topology = members.topology
@@ -57,6 +58,6 @@ def class_of(members: CommunicatorMembers) -> type[Any]:
 
 
 def wanted_by(kind: type[Any]) -> type[MPI.Comm]:
-    """Return the class of mpi4py that one of ours, or a user's derived from it, stands for."""
+    """Return the class of mpi4py that one of ours, or a user's subclass of it, stands for."""
     native: type[MPI.Comm] = next(base for base in kind.__mro__ if base in _ours)
     return native

@@ -1,4 +1,4 @@
-"""What tells apart communicators that only some members of their parent make, and ask nobody."""
+"""Distinguishes communicators that some members of a parent make without asking the others."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from itertools import count
 
 
 class CallCounts:
-    """Counts calls with equal values, so that each of them can be told from the one before.
+    """Counts calls with equal values, so that each can be distinguished from the one before.
 
-    All members of a group count the same calls: MPI has them make these in the same order. Threads
-    may count at once.
+    All members of a group count the same calls, since MPI has them make these in the same order.
+    Thread-safe.
     """
 
     def __init__(self) -> None:
         self._counts: dict[tuple[Hashable, ...], count[int]] = {}
 
     def next(self, *what: Hashable) -> int:
-        """Return how many calls there have been with these values; the first is number 1.
+        """Return the number of the call with these values, counted from 1.
 
         >>> turns = CallCounts()
         >>> turns.next("a"), turns.next("b"), turns.next("a")

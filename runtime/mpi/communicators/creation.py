@@ -1,4 +1,4 @@
-"""Communicators of the grid: who is in them, how to compare, derive and free them."""
+"""Communicators of the grid: their members, and how to compare, derive and free them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from runtime.mpi.progress.membership import CommunicatorMembers, keep_to_itself
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.checks import check_kind
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, Self
 
@@ -38,7 +38,7 @@ _recovering: Any = Later("runtime.mpi.communicators.recovering")
 
 
 class Creation(Splitting):
-    """The part of a communicator that knows its members, and derives others from it."""
+    """The part of a communicator that knows its members, and derives others."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ class Creation(Splitting):
     def Get_attr(self, keyval: int) -> Any:
         """Return an attribute; `TAG_UB` is what the MPIs of all clusters have.
 
-        `FT_STATE`, `FT_PROCESSES`, `FT_ERRORS` and `FT_INCARNATION` tell about losses.
+        `FT_STATE`, `FT_PROCESSES`, `FT_ERRORS` and `FT_INCARNATION` describe losses.
         """
         members = members_behind(self)
         if keyval == MPI.TAG_UB and members is not None:
@@ -169,7 +169,7 @@ class Creation(Splitting):
         return self.Idup(info)
 
     def Free(self) -> None:
-        """Become COMM_NULL; what was begun on it is still done."""
+        """Become COMM_NULL; pending operations on it still complete."""
         members = members_behind(self)
         if members is None:
             MPI.Comm.Free(self)
@@ -179,14 +179,14 @@ class Creation(Splitting):
         self._members = None
 
     def free(self) -> None:
-        """Call `Free` if it is neither COMM_NULL nor there from the start."""
+        """Call `Free` unless it is COMM_NULL or predefined."""
         if members_behind(self) is None:
             MPI.Comm.free(self)
         elif not _is_predefined(self):
             self.Free()
 
     def Disconnect(self) -> None:
-        """Become COMM_NULL once all that was begun on it is done."""
+        """Become COMM_NULL once all pending operations on it are complete."""
         members = members_behind(self)
         if members is None:
             MPI.Comm.Disconnect(self)
@@ -197,7 +197,7 @@ class Creation(Splitting):
 
 
 def _with_info(comm: Any, info: MPI.Info | None) -> Any:
-    """Let a duplicate have the modes that its hints name."""
+    """Give a duplicate the modes that its hints name."""
     members = members_behind(comm)
     if info is not None and members is not None:
         _recovering.use_info(members, info)
@@ -216,8 +216,8 @@ def _refuse_predefined(comm: MPI.Comm) -> None:
 def _inner_copied(members: CommunicatorMembers, copy: MPI.Comm) -> Steps[None]:
     """Duplicate the inner communicator when its turn has come, and give it to `copy`.
 
-    Collectives that are under way go on there, at another pace at each member, and what is native
-    has to come in the same order everywhere.
+    Collectives in progress run there, at another pace at each member, and native calls have to be
+    made in the same order everywhere.
     """
     inner, begun = members.inner.Idup()
     yield (members.engine.native(begun),)

@@ -1,10 +1,10 @@
-"""What members of a communicator tell each other while they make another one."""
+"""What members of a communicator exchange while they make another one."""
 
 from __future__ import annotations
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import TypeVar
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def all_of(comm: MPI.Comm, mine: _T) -> list[_T]:
-    """Return what each member of a communicator of one group says, by rank."""
+    """Return the values of all members of a communicator of one group, by rank."""
     said: list[_T] = comm.allgather(mine)
     return said
 
 
 def both_of(comm: MPI.Comm, members: CommunicatorMembers, mine: _T) -> tuple[list[_T], list[_T]]:
-    """Return what each of the own group of an intercommunicator says, and each of the other."""
+    """Return the values of both groups of an intercommunicator: the own one, and the other."""
     theirs: list[_T] = comm.allgather(mine)
     ours: list[_T] = []
     for mine_first in (True, False):

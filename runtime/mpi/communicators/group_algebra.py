@@ -1,4 +1,4 @@
-"""Groups of processes as tuples of indexes, and what MPI computes with them."""
+"""Groups of processes as tuples of indexes, and MPI's operations on them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from enum import Enum, auto
 
 from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import TypeAlias
 
 Members: TypeAlias = tuple[int, ...]
-"""Processes by index, in the order of their ranks; nobody is in it twice."""
+"""Processes by index, in the order of their ranks, each at most once."""
 
 Range: TypeAlias = tuple[int, int, int]
 """First rank, last rank and stride."""
 
 
 class Likeness(Enum):
-    """How alike two groups are."""
+    """The results of comparing two groups."""
 
     IDENTICAL = auto()
     """The same members in the same order."""
@@ -52,7 +52,7 @@ def difference(first: Members, second: Members) -> Members:
 def included(members: Members, ranks: Iterable[int]) -> Members:
     """Return the members with these ranks, in the order of the ranks.
 
-    Raises `WrongArgument` for a rank that is not there, or is named twice.
+    Raises `WrongArgument` for a rank that does not exist, or is named twice.
     """
     return tuple(members[rank] for rank in _distinct(ranks, len(members)))
 
@@ -60,7 +60,7 @@ def included(members: Members, ranks: Iterable[int]) -> Members:
 def excluded(members: Members, ranks: Iterable[int]) -> Members:
     """Return the members without those that have these ranks.
 
-    Raises `WrongArgument` for a rank that is not there, or is named twice.
+    Raises `WrongArgument` for a rank that does not exist, or is named twice.
     """
     left_out = set(_distinct(ranks, len(members)))
     return tuple(index for rank, index in enumerate(members) if rank not in left_out)
@@ -84,7 +84,7 @@ def ranks_of(ranges: Iterable[Range]) -> list[int]:
 
 
 def translated(source: Members, ranks: Iterable[int], target: Members) -> list[int | None]:
-    """Return the ranks in `target` of those that have `ranks` in `source`; None for no member.
+    """Return the ranks in `target` of those that have `ranks` in `source`; None for non-members.
 
     Raises `WrongArgument` for a rank that is not in `source`.
     """

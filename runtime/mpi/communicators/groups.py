@@ -16,7 +16,7 @@ from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import entries, integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
@@ -32,14 +32,14 @@ LIKENESS = {
 class Group(MPI.Group, metaclass=FaceType):
     """A group of processes.
 
-    One whose members share a cluster is a native group, and nothing else. Another one keeps its
-    members; its handle is a native group of those in this cluster, or of this process alone if
-    there are none, so that it is neither GROUP_NULL nor GROUP_EMPTY.
+    If its members share a cluster it is a native group and nothing else. Otherwise it keeps its
+    members; its handle is a native group of those in this cluster, or of this process if there are
+    none, so that it is neither GROUP_NULL nor GROUP_EMPTY.
     """
 
     _stands_for: ClassVar[type[MPI.Group]] = MPI.Group
     _engine: Engine | None = None
-    """That of the grid, for a group with members in several clusters or in another one."""
+    """The engine of the grid, for a group with members in several clusters or in another one."""
     _indexes: Members = ()
 
     def __new__(cls, group: MPI.Group | None = None) -> Self:
@@ -176,7 +176,7 @@ with_checked_handles(Group, MPI.Group)
 
 
 def group_of(engine: Engine, members: Members) -> Group:
-    """Return the group of some processes; a native one if they share this cluster."""
+    """Return the group of some processes; it is native if they share this cluster."""
     return Group._made(engine, members)
 
 
@@ -198,7 +198,7 @@ def members_of(group: MPI.Group, engine: Engine) -> Members:
 
 
 def spans_clusters(group: MPI.Group) -> bool:
-    """Tell whether a group has members that native MPI does not know."""
+    """Return whether a group has members that native MPI does not know."""
     return _engine_of(group) is not None
 
 

@@ -1,4 +1,4 @@
-"""Communicators of two groups: how they come about, and what they are made into."""
+"""Communicators of two groups: how they are made, and what can be made of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runtime.mpi.progress.membership import derived_context
 from runtime.mpi.values.checks import check_kind
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeVar
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
 _TAG = "org.mpi4py"
 _turns = CallCounts()
-"""Tells apart communicators made of the same groups: a process is in one machine."""
+"""Distinguishes communicators of the same groups: a process is in one machine."""
 
 
 class GroupCreation(MPI.Intracomm):
-    """The part of a communicator that makes others of groups, or with another group."""
+    """The part of a communicator that makes others from groups, or with another group."""
 
     __slots__ = ()
     _members: CommunicatorMembers | None
 
     def Create_group(self, group: MPI.Group, tag: int = 0) -> MPI.Intracomm:
-        """Return a communicator of the members of a group; only these call it."""
+        """Return a communicator of the members of a group; only they call it."""
         members = members_behind(self)
         if members is None:
             native = MPI.Intracomm.Create_group(self, checked_native(self, group), tag)
@@ -63,7 +63,7 @@ class GroupCreation(MPI.Intracomm):
         info: MPI.Info = MPI.INFO_NULL,
         errhandler: MPI.Errhandler | None = None,
     ) -> MPI.Intracomm:
-        """Return a communicator of the members of a group, who call it; it needs no other one."""
+        """Return a communicator of the members of a group, which call it; needs no parent."""
         if not spans_clusters(group):
             create = MPI.Intracomm.Create_from_group
             return _handled(near_or_null(create(group, stringtag, info, errhandler)), errhandler)
@@ -85,7 +85,7 @@ class GroupCreation(MPI.Intracomm):
     ) -> MPI.Intercomm:
         """Return a communicator of the members of this one and those of another one.
 
-        One member of each is the leader; they talk to each other through `peer_comm`.
+        One member of each is the leader; the leaders exchange messages through `peer_comm`.
         """
         engine = predefined().engine
         if engine is None:
@@ -104,7 +104,7 @@ class GroupCreation(MPI.Intracomm):
             try:
                 said = agreed(engine, peer_comm, remote_leader, tag, group)
             except Exception:
-                told(self, engine, local_leader, b"")  # or the others would wait for ever
+                told(self, engine, local_leader, b"")  # otherwise the others would wait for ever
                 raise
         context, peers = told(self, engine, local_leader, said)
         if not context:
@@ -159,7 +159,7 @@ class InterParts(MPI.Intercomm):
         info: MPI.Info = MPI.INFO_NULL,
         errhandler: MPI.Errhandler | None = None,
     ) -> MPI.Intercomm:
-        """Return a communicator of two groups, whose members call it; it needs no other one."""
+        """Return a communicator of two groups, whose members call it; needs no parent."""
         if not (spans_clusters(local_group) or spans_clusters(remote_group)):
             create: Any = MPI.Intercomm.Create_from_groups
             leaders = (local_group, local_leader, remote_group, remote_leader)
@@ -177,7 +177,7 @@ class InterParts(MPI.Intercomm):
 
 
 def _meet(everybody: Members) -> None:
-    """Wait for those of this cluster, who may have no other communicator in common."""
+    """Wait for the members in this cluster, which may have no other communicator in common."""
     grid = members_behind(predefined().comms["COMM_GRID"])
     if grid is not None:
         meet(grid, everybody)

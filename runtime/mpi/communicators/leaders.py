@@ -10,22 +10,22 @@ from runtime.mpi.communicators.contexts import CallCounts
 from runtime.mpi.errors import refuse
 from runtime.mpi.progress.membership import CONTEXT_BYTES, CommunicatorMembers, derived_context
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.engine import Engine
 
 _LEADERS_TAG = 65_537
-"""On inner communicators, where collectives use tags up to 32767."""
+"""A tag on inner communicators, where collectives use tags up to 32767."""
 
 _WORD = "q"
 
 _led = CallCounts()
-"""Counts what this process has led, to tell it apart: a process is in one machine."""
+"""Counts the agreements that this process has led, to distinguish them."""
 
 
 def agreed(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, group: Members) -> bytes:
-    """Return what a leader tells its group: a context for both groups, and who is in the other.
+    """Return what a leader tells its group: a context for both groups, and the other's members.
 
     The leader of the other group has the rank `other` in the peer communicator.
     """
@@ -36,7 +36,7 @@ def agreed(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, group: Mem
 
 
 def told(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> tuple[bytes, Members]:
-    """Return the context and the other group, which the leader of this one says."""
+    """Return the context and the other group, as told by the leader of this one."""
     said = _tell(comm, engine, leader, said)
     return said[:CONTEXT_BYTES], tuple(array(_WORD, said[CONTEXT_BYTES:]))
 
@@ -69,7 +69,7 @@ def _swap_natively(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mi
 
 
 def _tell(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> bytes:
-    """Return what the leader says."""
+    """Broadcast from the leader, and return its value."""
     members: CommunicatorMembers | None = getattr(comm, "_members", None)
     if members is not None:
         told: bytes = comm.bcast(said, leader)

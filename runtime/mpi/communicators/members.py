@@ -1,4 +1,4 @@
-"""Who is behind any communicator, of the grid or native."""
+"""The members of any communicator, of the grid or native."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mpi4py import MPI
 from runtime.mpi.communicators.groups import members_of, spans_clusters
 from runtime.mpi.errors import refuse
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.engine import Engine
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def members_behind(comm: MPI.Comm) -> CommunicatorMembers | None:
-    """Return what is behind a communicator of the grid; None for a native one of any class."""
+    """Return the members of a communicator of the grid; None for a native one of any class."""
     members: CommunicatorMembers | None = getattr(comm, "_members", None)
     return members
 
@@ -43,7 +43,7 @@ def indexes_of(comm: MPI.Comm, engine: Engine) -> Members:
 
 
 def groups_of(comm: MPI.Comm, engine: Engine) -> list[Members]:
-    """Return the own group of any communicator, and the one whom ranks in calls mean."""
+    """Return the own group of any communicator, and the group that ranks in calls refer to."""
     members = members_behind(comm)
     if members is not None:
         return [members.group, members.peers]
@@ -54,7 +54,7 @@ def groups_of(comm: MPI.Comm, engine: Engine) -> list[Members]:
 
 
 def checked_group(comm: MPI.Comm, members: CommunicatorMembers, group: MPI.Group) -> Members:
-    """Return the members of a group; raises MPI.Exception if one is not of the communicator."""
+    """Return the members of a group; raises MPI.Exception if one is not in the communicator."""
     chosen = members_of(group, members.engine)
     if not set(chosen) <= set(members.group):
         refuse(comm, MPI.ERR_GROUP)

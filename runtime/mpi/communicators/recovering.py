@@ -1,7 +1,7 @@
 """Recovery of a communicator by its mode, in `Dup`, `Split` and `Create`; collective.
 
-All members agree on who is lost, and then make what the mode says. A process that was started
-again in place of a lost one joins them with the same call on `COMM_WORLD`.
+All members agree on which processes are lost, and then make what the mode says. A process that was
+restarted in place of a lost one joins them with the same call on `COMM_WORLD`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.progress.newcomers import Invitation
 from runtime.wire import LinkLost
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.recovery import AgreementOperation
 
 MOST_TRIES = 3
-"""How often ranks are started again in one recovery, if those before have been lost at once."""
+"""How often ranks are restarted in one recovery if the previous ones are lost at once."""
 
 MOST_ROUNDS, PAUSE = 1000, 0.01
-"""How often, and after how many seconds, members compare again who takes the places of the lost."""
+"""How often, and every how many seconds, members compare which processes are replacements."""
 
 _ALL_WELL, _CLOSED = 1, 0
 
 
 def recovered(m: CommunicatorMembers) -> Any:
-    """Return what takes the place of a communicator that has modes; None if nothing is wrong.
+    """Return the replacement of a communicator that has modes; None if nothing is wrong.
 
     Raises:
-        ProcessGone: nothing could be made, such as where no process can be started.
+        ProcessGone: no communicator could be made, for example because no process can be started.
     """
     newcomers = m.engine.newcomers
     if newcomers is not None and newcomers.is_newcomer and m.recovery.is_joining:
@@ -77,10 +77,10 @@ def recovered(m: CommunicatorMembers) -> Any:
 
 
 def use_info(m: CommunicatorMembers, info: MPI.Info) -> None:
-    """Let a communicator get over losses as hints say, if they say anything of that.
+    """Set how a communicator recovers from losses, if its hints say so.
 
     Raises:
-        MPI.Exception: of class ERR_INFO_VALUE; they name a mode that does not exist.
+        MPI.Exception: of class ERR_INFO_VALUE; the hints name a mode that does not exist.
     """
     given = {key: str(info.Get(key)) for key in KEYS if info and info.Get(key) is not None}
     if not given:
@@ -102,7 +102,7 @@ def use_info(m: CommunicatorMembers, info: MPI.Info) -> None:
 
 
 def attribute_of_native(comm: MPI.Comm, keyval: int) -> Any:
-    """Return the same of a communicator that native MPI serves, which does not outlive a loss."""
+    """Return the same for a communicator that native MPI serves, which does not survive a loss."""
     everybody = MPI.Comm.Get_group(comm)
     size = everybody.Get_size()
     everybody.Free()
@@ -114,7 +114,7 @@ def attribute_of_native(comm: MPI.Comm, keyval: int) -> Any:
 
 
 def attribute(m: CommunicatorMembers, keyval: int) -> Any:
-    """Return what an attribute tells of losses, see `FTFT_STATE` in `creation`."""
+    """Return the value of an attribute that describes losses, see `FT_STATE` in `creation`."""
     m.engine.poll()
     place, gone = here(), m.engine.losses.gone
     if keyval == FT_STATE:
@@ -146,7 +146,7 @@ def _state_of(one: int, why: Exception | None, newest: int) -> ProcessState:
 
 
 def translated(group: MPI.Group, whole: MPI.Comm) -> MPI.Group:
-    """Return a group of what was recovered: those that took places of lost ones stand for them."""
+    """Return a group of the recovered communicator: replacements stand for lost members."""
     m = members_behind(whole)
     assert m is not None, "it has modes"
     place = here()
@@ -160,7 +160,7 @@ def _happened(m: CommunicatorMembers, event: CommunicatorEvent) -> None:
 
 
 def _agreed(m: CommunicatorMembers, flag: int) -> tuple[AgreementOperation, Value]:
-    """Return an agreement of all members that live, and what was decided."""
+    """Return the agreement of all live members, and its result."""
     with m.engine.lock:
         agreeing = m.recovery.agree(flag)
     finish(m, agreeing)
@@ -172,7 +172,7 @@ def _agreed(m: CommunicatorMembers, flag: int) -> tuple[AgreementOperation, Valu
 
 
 def shrunk(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Value) -> Any:
-    """Return the communicator of those that have not failed, as all have agreed."""
+    """Return the communicator of the members that have not failed, as all have agreed."""
     lost = decision.failed | m.gaps
     group = tuple(one for one in m.group if one not in lost)
     peers = tuple(one for one in m.peers if one not in lost)
@@ -191,7 +191,7 @@ def _blanked(m: CommunicatorMembers, agreeing: AgreementOperation, decision: Val
 
 
 def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> Any:
-    """Return a communicator of the same size, with new processes in the places of the lost."""
+    """Return a communicator of the same size, with new processes in place of the lost ones."""
     _refuse_two_groups(m)
     newcomers = m.engine.newcomers
     if newcomers is None:
@@ -260,7 +260,7 @@ def _begun(m: CommunicatorMembers, made: Any) -> Any:
 
 
 def _joined(m: CommunicatorMembers, newcomers: Newcomers) -> Any:
-    """Return the communicator that this process joins, which was started again."""
+    """Return the communicator that this restarted process joins."""
     while True:
         welcome = newcomers.await_invitation()
         finish(m, welcome)

@@ -1,4 +1,4 @@
-"""MPI's calls to go on after the loss of processes, on communicators of the grid.
+"""MPI's calls for recovery from the loss of processes, on communicators of the grid.
 
 Where native MPI serves a communicator they are mpi4py's own.
 """
@@ -19,7 +19,7 @@ from runtime.mpi.progress.operations import Operation
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -34,12 +34,12 @@ _FLAG = ctypes.sizeof(ctypes.c_int)
 
 
 class RecoveryCalls(MPI.Comm):
-    """The part of a communicator that gets over losses."""
+    """The part of a communicator that recovers from losses."""
 
     __slots__ = ()
 
     def Revoke(self) -> None:
-        """Let all calls on it fail at all members, but those of this class and `Free`."""
+        """Make all calls on it fail at all members, except those of this class and `Free`."""
         m = members_behind(self)
         if m is None:
             MPI.Comm.Revoke(self)
@@ -48,7 +48,7 @@ class RecoveryCalls(MPI.Comm):
             m.recovery.revoke()
 
     def Is_revoked(self) -> bool:
-        """Tell whether a member has revoked it, as far as that is known here."""
+        """Return whether a member has revoked it, as far as is known here."""
         m = members_behind(self)
         if m is None:
             return MPI.Comm.Is_revoked(self)
@@ -56,7 +56,7 @@ class RecoveryCalls(MPI.Comm):
         return m.recovery.revoked_by is not None
 
     def Get_failed(self) -> MPI.Group:
-        """Return the members that are known here to be lost, in the order in which that was."""
+        """Return the members that are known here to be lost, in the order in which they were."""
         m = members_behind(self)
         if m is None:
             return Group(MPI.Comm.Get_failed(self))
@@ -64,10 +64,9 @@ class RecoveryCalls(MPI.Comm):
         return group_of(m.engine, tuple(m.recovery.failed()))
 
     def Ack_failed(self, num_to_ack: int | None = None) -> int:
-        """Acknowledge the first so many losses; return of how many this process knows then.
+        """Acknowledge the first losses, at most `num_to_ack`; return how many are acknowledged.
 
-        What has been acknowledged is no reason any more for `Agree`, or a receive from any source,
-        to fail.
+        An acknowledged loss does not make `Agree`, or a receive from any source, fail any more.
         """
         m = members_behind(self)
         if m is None:
@@ -80,10 +79,10 @@ class RecoveryCalls(MPI.Comm):
             return len(m.recovery.acknowledged)
 
     def Agree(self, flag: int) -> int:
-        """Return the bitwise AND of the flags of all members that live.
+        """Return the bitwise AND of the flags of all live members.
 
-        All get the same, whatever dies meanwhile, and all get an error if somebody has failed and
-        not all have acknowledged that; the flag is its attribute `flag` then.
+        All get the same, whatever fails meanwhile, and all get an error if a member has failed and
+        not all have acknowledged it; the flag is then the error's attribute `flag`.
         """
         m = members_behind(self)
         if m is None:
@@ -97,7 +96,7 @@ class RecoveryCalls(MPI.Comm):
         return decision.flag
 
     def Iagree(self, flag: Any) -> MPI.Request:
-        """Begin to agree on a flag, an integer of C in memory, where the result will be."""
+        """Begin to agree on a flag, an integer of C in memory, which receives the result."""
         m = members_behind(self)
         if m is None:
             return MPI.Comm.Iagree(self, flag)
@@ -140,14 +139,14 @@ class RecoveryCalls(MPI.Comm):
         return made, new_request(m, _Then(agreeing, decided))
 
     def Set_info(self, info: MPI.Info) -> None:
-        """Take hints, such as how it gets over losses; see `runtime.collectives.recovery_modes`."""
+        """Set hints, such as those for recovery; see `runtime.collectives.recovery_modes`."""
         m = members_behind(self)
         MPI.Comm.Set_info(self, info)
         if m is not None:
             _recovering.use_info(m, info)
 
     def Get_info(self) -> MPI.Info:
-        """Return the hints, those of the modes of recovery among them."""
+        """Return the hints, including those of the modes of recovery."""
         m = members_behind(self)
         found = MPI.Comm.Get_info(self)
         if m is not None and m.recovery.has_modes:
@@ -157,7 +156,7 @@ class RecoveryCalls(MPI.Comm):
 
 
 class _Then(Operation):
-    """An agreement, and what there is to do once it is decided, which may end with an error."""
+    """An agreement and what is to be done with its result, which may raise an error."""
 
     __slots__ = ("_agreeing", "_decided")
 
@@ -170,17 +169,17 @@ class _Then(Operation):
         self._agreeing, self._decided = agreeing, decided
 
     def test(self) -> bool:
-        """Look whether it is decided, and do it."""
+        """Test whether it is decided, and if so do it."""
         if not self.done and self._agreeing.test():
             self.finish(self._decided(_decision_of(self._agreeing)))
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return self._agreeing.describe()
 
     def awaited(self) -> Sequence[int]:
-        """Return whose word is missing."""
+        """Return the ranks whose votes are missing."""
         return self._agreeing.awaited()
 
 
@@ -195,7 +194,7 @@ def _decision_of(agreeing: AgreementOperation) -> Value:
 
 
 def _unacknowledged(m: CommunicatorMembers, decision: Value) -> ProcessGone | None:
-    """Return the error of an agreement that somebody has not acknowledged a failure for."""
+    """Return the error of an agreement if some member has not acknowledged a failure."""
     unknown = decision.failed - decision.acknowledged
     if not unknown:
         return None

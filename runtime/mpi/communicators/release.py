@@ -1,4 +1,4 @@
-"""The end of a communicator: at once, or when what was begun on it is done."""
+"""The end of a communicator: at once, or when pending operations on it are complete."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from mpi4py import MPI
 from runtime.mpi.communicators.attributes import free_native
 from runtime.mpi.progress.operations import POLLED, Operation, Steps
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task
 
 
 class CommunicatorRelease(Operation):
-    """The last operation of a communicator: it is done when nothing else goes on there."""
+    """The last operation of a communicator: done when nothing else is pending there."""
 
     __slots__ = ("_everybody", "_last", "_members")
 
     def __init__(self, members: CommunicatorMembers, everybody: CommunicatorMembers) -> None:
-        """Come after what was begun so far; `everybody` are the members as collectives see them."""
+        """Come after all operations begun so far; `everybody` are the members for collectives."""
         super().__init__()
         self._members = members
         self._everybody = everybody
@@ -29,11 +29,11 @@ class CommunicatorRelease(Operation):
 
     @property
     def urgency(self) -> int:
-        """It is urgent: native MPI may have to do something before."""
+        """It is urgent: native MPI may have to make progress before."""
         return POLLED
 
     def is_due(self) -> bool:
-        """Tell whether no collective goes on, and nobody asks for a message any more."""
+        """Return whether no collective and no receive is pending."""
         return self._last.done and not self._members.box.matcher.pending()
 
     def leave(self) -> None:
@@ -44,7 +44,7 @@ class CommunicatorRelease(Operation):
             engine.leave(self._everybody)
 
     def test(self) -> bool:
-        """Free the native communicators when it is time."""
+        """Free the native communicators when it is due."""
         if not self.done and self.is_due():
             self.leave()
             free_native(self._members)
@@ -53,12 +53,12 @@ class CommunicatorRelease(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return "the end of what was begun on a communicator that is freed"
 
 
 def release(comm: MPI.Comm, members: CommunicatorMembers) -> CommunicatorRelease:
-    """Free a communicator: it becomes COMM_NULL at once; return what ends when it is no more."""
+    """Free a communicator: it becomes COMM_NULL at once; return the operation that releases it."""
     from runtime.mpi.collectives.state import state_of
 
     if members.dense is not None:
@@ -83,6 +83,6 @@ def _nothing() -> Steps:
 
 
 def _forget_handle(comm: MPI.Comm) -> None:
-    """Let a communicator be COMM_NULL without freeing what it was."""
+    """Set the handle of a communicator to COMM_NULL without freeing it."""
     null = MPI.Comm()
     ctypes.memmove(MPI._addressof(comm), MPI._addressof(null), MPI._sizeof(MPI.Comm))

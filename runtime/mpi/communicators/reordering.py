@@ -1,4 +1,4 @@
-"""Which process gets which cell of a Cartesian shape, so that neighbours share a cluster."""
+"""Assigns processes to the cells of a Cartesian shape, so that neighbours share a cluster."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import groupby, islice, permutations, product
 
 from runtime.mpi.communicators.shapes import Cartesian
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -21,12 +21,11 @@ _MOST_ORDERS = 24
 
 
 def rearranged(shape: Cartesian, homes: Sequence[Home]) -> list[int]:
-    """Return the new rank of each process, given where processes are, by old rank.
+    """Return the new rank of each process, given the place of each process by old rank.
 
-    Of several arrangements it takes the one in which the fewest pairs of neighbours are at
-    different sites, and of those the one in which the fewest are in different clusters. One that is
-    no better than the old order is not taken. The answer depends on nothing else, so all members
-    compute the same.
+    It chooses the arrangement with the fewest pairs of neighbours at different sites, and among
+    those the fewest in different clusters, and keeps the old order unless one is better. The result
+    depends on nothing else, so all members compute the same.
 
     >>> rearranged(Cartesian((2, 4), (False, False)), [(0, 0)] * 4 + [(0, 1)] * 4)
     [0, 1, 4, 5, 2, 3, 6, 7]
@@ -72,7 +71,7 @@ def _by_new_rank(new_ranks: Sequence[int], homes: Sequence[Home]) -> list[Home]:
 
 
 def _orders(shape: Cartesian, homes: Sequence[Home]) -> Iterator[list[Cell]]:
-    """Yield orders of the cells; processes that are together get consecutive cells of an order."""
+    """Yield orders of the cells; processes of one place get consecutive cells of an order."""
     cells = list(product(*map(range, shape.dims)))
     sites = [
         [len(list(same)) for _, same in groupby(members)]
@@ -84,7 +83,7 @@ def _orders(shape: Cartesian, homes: Sequence[Home]) -> Iterator[list[Cell]]:
 
 
 def _boxes(cells: list[Cell], sites: list[list[int]], order: Sequence[int]) -> list[Cell]:
-    """Return the cells cut into boxes for the sites, and those into boxes for their clusters."""
+    """Return the cells cut into boxes for the sites, and into boxes for their clusters."""
     found: list[Cell] = []
     for clusters, of_site in zip(sites, _cut(cells, list(map(sum, sites)), order), strict=True):
         for box in _cut(of_site, clusters, order):
@@ -93,7 +92,7 @@ def _boxes(cells: list[Cell], sites: list[list[int]], order: Sequence[int]) -> l
 
 
 def _cut(cells: list[Cell], sizes: list[int], order: Sequence[int]) -> list[list[Cell]]:
-    """Cut cells in two across their longest dimension, and so on until each size has its part."""
+    """Cut cells in two across their longest dimension, recursively until each size has its part."""
     if len(sizes) == 1:
         return [cells]
     half = len(sizes) // 2

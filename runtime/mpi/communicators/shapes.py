@@ -1,4 +1,4 @@
-"""The shapes in which the ranks of a communicator can be arranged, and who is whose neighbour."""
+"""The shapes in which the ranks of a communicator can be arranged, and their neighbours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import prod
 from gcm.records import dataclass
 from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import TypeAlias
 
@@ -68,7 +68,7 @@ class Cartesian:
         return self._beside(rank, direction, -by), self._beside(rank, direction, by)
 
     def neighbours(self, rank: int) -> list[Neighbour]:
-        """Return who is before and behind a rank in each direction, in MPI's order."""
+        """Return the ranks before and behind a rank in each direction, in MPI's order."""
         return [
             neighbour
             for direction in range(len(self.dims))
@@ -76,7 +76,7 @@ class Cartesian:
         ]
 
     def part(self, rank: int, remain: Sequence[bool]) -> tuple[Cartesian, list[int]]:
-        """Return the shape that remains of some dimensions, and the ranks of `rank`'s part of it.
+        """Return the shape with only some of the dimensions, and the ranks of `rank`'s part of it.
 
         >>> Cartesian((2, 3), (False, True)).part(4, [False, True])
         (Cartesian(dims=(3,), periods=(True,)), [3, 4, 5])
@@ -122,16 +122,16 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Adjacency:
-    """The neighbours of one rank in a graph of which every rank knows its own part only."""
+    """The neighbours of one rank in a distributed graph, which no rank knows as a whole."""
 
     sources: tuple[int, ...]
     destinations: tuple[int, ...]
     weights: tuple[tuple[int, ...], tuple[int, ...]] | None = None
-    """Those of the edges from the sources, and to the destinations."""
+    """The weights of the edges from the sources, and to the destinations."""
 
 
 def checked_cartesian(dims: Sequence[int], periods: Sequence[bool], room: int) -> Cartesian:
-    """Return a Cartesian shape for at most `room` ranks; raises `WrongArgument` for another one."""
+    """Return a Cartesian shape for at most `room` ranks; raises `WrongArgument` if invalid."""
     for number, extent in enumerate(dims):
         if extent <= 0:
             text = f"dimension {number} has the extent {extent}; it has to be at least 1"
@@ -144,7 +144,7 @@ def checked_cartesian(dims: Sequence[int], periods: Sequence[bool], room: int) -
 
 
 def checked_graph(index: Sequence[int], edges: Sequence[int], room: int) -> Graph:
-    """Return a graph of at most `room` ranks; raises `WrongArgument` for another one."""
+    """Return a graph of at most `room` ranks; raises `WrongArgument` if invalid."""
     if len(index) > room:
         text = f"the graph has {len(index)} nodes; there are {room} ranks"
         raise WrongArgument(Wrong.ARGUMENT, text)
@@ -165,7 +165,7 @@ def adjacency_of(
     edges: Sequence[tuple[int, int, int]],
     weighted: bool,
 ) -> Adjacency:
-    """Return what a rank sees of a graph, given as edges from, to, and with a weight.
+    """Return the neighbours of a rank in a graph, given as edges (from, to, weight).
 
     >>> adjacency_of(1, [(0, 1, 5), (1, 2, 6), (1, 1, 7)], weighted=True)
     Adjacency(sources=(0, 1), destinations=(2, 1), weights=((5, 7), (6, 7)))

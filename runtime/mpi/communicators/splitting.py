@@ -1,4 +1,4 @@
-"""Communicators of some members of another one: of a group, of a color, of a cluster or site."""
+"""Communicators of some members of another one: by group, by color, by cluster or site."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from runtime.mpi.values.faults import Wrong, WrongArgument
 from runtime.mpi.values.numbers import integer
 from runtime.topology import Identifier
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 COMM_TYPE_CLUSTER = 0x47434D01
-"""For `Split_type`: those members of a communicator that share a cluster. Not a type of MPI's."""
+"""For `Split_type`: the members of a communicator that share a cluster. Not a type of MPI's."""
 
 COMM_TYPE_SITE = 0x47434D02
-"""For `Split_type`: those members of a communicator that share a site. Not a type of MPI's."""
+"""For `Split_type`: the members of a communicator that share a site. Not a type of MPI's."""
 
 
 _recovering: Any = Later("runtime.mpi.communicators.recovering")
@@ -42,7 +42,7 @@ class Splitting(MPI.Comm):
     _members: CommunicatorMembers | None
 
     def Create(self, group: MPI.Group) -> MPI.Comm:
-        """Return a communicator of the members of a group, or COMM_NULL to others."""
+        """Return a communicator of the members of a group, or COMM_NULL at non-members."""
         members = members_behind(self)
         if members is None:
             return near_or_null(MPI.Comm.Create(self, checked_native(self, group)), self)
@@ -90,7 +90,7 @@ class Splitting(MPI.Comm):
         return made
 
     def Split_type(self, split_type: int, key: int = 0, info: MPI.Info = MPI.INFO_NULL) -> MPI.Comm:
-        """Return a communicator of those that have something in common.
+        """Return a communicator of those that share a node, cluster or site.
 
         Besides MPI's types, whose members always share a cluster, there are COMM_TYPE_CLUSTER and
         COMM_TYPE_SITE. Members that give UNDEFINED get COMM_NULL.
@@ -113,20 +113,20 @@ class Splitting(MPI.Comm):
     def _split_inter_by_type(
         self, members: CommunicatorMembers, split_type: int, key: int
     ) -> MPI.Comm:
-        """Split by node, cluster or site; by nothing else do two groups have parts in common."""
+        """Split by node, cluster or site; the two groups have parts in common in no other case."""
         known = (MPI.COMM_TYPE_SHARED, COMM_TYPE_CLUSTER, COMM_TYPE_SITE)
         color = _color_of(split_type, members) if split_type in known else MPI.UNDEFINED
         return self.Split(color, key)
 
 
 def _part_of(whole: MPI.Comm, made: MPI.Comm) -> MPI.Comm:
-    """Return a part of what was recovered for it alone."""
+    """Return a part of a communicator that was recovered just for it."""
     whole.Free()
     return made
 
 
 def _same(color: int, said: Sequence[tuple[int, int] | None], group: Members) -> Members:
-    """Return those of a group that said a color, in the order of their keys; gaps say None."""
+    """Return the members of a group with a color, in the order of their keys; gaps have None."""
     ranks = sorted(
         (one[1], rank) for rank, one in enumerate(said) if one is not None and one[0] == color
     )

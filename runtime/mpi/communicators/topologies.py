@@ -1,4 +1,4 @@
-"""Communicators whose ranks have neighbours: what they tell about them."""
+"""Communicators with a topology: what they tell about neighbours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from runtime.mpi.communicators.shapes import Adjacency, Cartesian, Graph, Neighb
 from runtime.mpi.values.checks import as_mpi
 from runtime.mpi.values.numbers import entries, integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """How the ranks of a communicator are arranged: its shape, and MPI's number for its kind."""
+    """The topology of a communicator: its shape, and MPI's number for its kind."""
 
     shape: Cartesian | Graph | Adjacency
 
@@ -37,7 +37,7 @@ class Topology:
                 return MPI.DIST_GRAPH
 
     def neighbours(self, rank: int) -> tuple[list[int], list[int]]:
-        """Return from whom a rank receives, and to whom it sends; PROC_NULL is nobody.
+        """Return from whom a rank receives, and to whom it sends; PROC_NULL stands for none.
 
         In a distributed graph it has to be the rank of this process.
         """
@@ -64,7 +64,7 @@ def _rank_of(neighbour: Neighbour) -> int:
 
 
 class CartParts(MPI.Cartcomm):
-    """The part of a Cartesian communicator that tells who is where."""
+    """The part of a Cartesian communicator that tells coordinates and neighbours."""
 
     __slots__ = ()
     _members: CommunicatorMembers | None
@@ -99,7 +99,7 @@ class CartParts(MPI.Cartcomm):
             return shape.coords(integer(rank))
 
     def Shift(self, direction: int, disp: int) -> tuple[int, int]:
-        """Return from whom this rank receives, and to whom it sends, when all data moves."""
+        """Return the source and the destination of this rank when all data is shifted."""
         shape = _shape(self)
         if shape is None:
             return MPI.Cartcomm.Shift(self, direction, disp)
@@ -108,7 +108,7 @@ class CartParts(MPI.Cartcomm):
         return _rank_of(source), _rank_of(dest)
 
     def Sub(self, remain_dims: Sequence[bool]) -> MPI.Cartcomm:
-        """Return the part of the shape that remains of some dimensions, and holds this rank."""
+        """Return the part of the shape with only some of the dimensions that holds this rank."""
         members = self._members
         if members is None or members.topology is None:
             return near_or_null(MPI.Cartcomm.Sub(self, remain_dims), self)
@@ -122,7 +122,7 @@ class CartParts(MPI.Cartcomm):
 
 
 class GraphParts(MPI.Graphcomm):
-    """The part of a graph communicator that tells who has which neighbours."""
+    """The part of a graph communicator that tells the neighbours of ranks."""
 
     __slots__ = ()
     _members: CommunicatorMembers | None

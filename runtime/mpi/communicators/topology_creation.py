@@ -23,7 +23,7 @@ from runtime.mpi.values.checks import as_mpi, check_kind
 from runtime.mpi.values.faults import Wrong, WrongArgument
 from runtime.mpi.values.numbers import entries
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -44,8 +44,8 @@ class TopologyCreation(MPI.Intracomm):
     ) -> MPI.Cartcomm:
         """Return a communicator whose ranks form a grid.
 
-        With `reorder` ranks may change, so that as few neighbours as can be found are at different
-        sites, and then as few as can be found in different clusters.
+        With `reorder` ranks may change, to have few neighbours at different sites, and then few in
+        different clusters.
         """
         members = self._members
         if members is None:
@@ -70,7 +70,7 @@ class TopologyCreation(MPI.Intracomm):
     def Create_graph(
         self, index: Sequence[int], edges: Sequence[int], reorder: bool = False
     ) -> MPI.Graphcomm:
-        """Return a communicator whose ranks form a graph; they stay as they are."""
+        """Return a communicator whose ranks form a graph; they are not reordered."""
         members = self._members
         if members is None:
             return near_or_null(MPI.Intracomm.Create_graph(self, index, edges, reorder), self)

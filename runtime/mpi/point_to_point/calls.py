@@ -1,7 +1,8 @@
-"""Point-to-point communication on communicators of the grid, with memory that programs give.
+"""Point-to-point calls with buffers, on communicators of the grid.
 
-Every method does what mpi4py's of the same name does. Without `_members` it is mpi4py's. Within
-the cluster it is a native one that waits politely, after one look into a dictionary.
+Every method does what mpi4py's of the same name does, and without `_members` is mpi4py's. For peers
+in the same cluster it is a native call that waits without busy-polling, after one dictionary
+lookup.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from runtime.mpi.values.checks import check_status
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -37,12 +38,12 @@ if TYPE_CHECKING:
 
 
 class BufferCalls(MPI.Comm):
-    """Calls that send and receive memory."""
+    """Calls that send and receive buffers."""
 
     __slots__ = ()
 
     def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send, and return when the memory may be used again."""
+        """Send, and return when the buffer may be used again."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Send(self, buf, dest, tag)
@@ -136,7 +137,7 @@ class BufferCalls(MPI.Comm):
         return new_request(m, send_spec(m, buf, dest, tag, copy=True))
 
     def Rsend(self, buf: Any, dest: int, tag: int = 0) -> None:
-        """Send to somebody who is ready to receive."""
+        """Send to a receiver that is ready."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             MPI.Comm.Rsend(self, buf, dest, tag)
@@ -146,7 +147,7 @@ class BufferCalls(MPI.Comm):
             settle(m.engine, m.native.Irsend(buf, near, tag).Test, buf)
 
     def Irsend(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Begin to send to somebody who is ready to receive."""
+        """Begin to send to a receiver that is ready."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Irsend(self, buf, dest, tag)
@@ -242,7 +243,7 @@ def _both(
     if ends is None:
         return refused()
     (dest, sendtag), (source, recvtag) = ends
-    if dest != MPI.PROC_NULL:  # once it is posted a receive cannot be taken back
+    if dest != MPI.PROC_NULL:  # a posted receive cannot be taken back
         read(sendbuf, readonly=True)
     receiving = receive_spec(m, recvbuf, source, recvtag)
     near = m.near.get(dest)
@@ -256,7 +257,7 @@ def _replacing(
     m: CommunicatorMembers, buf: Any, sent: tuple[int, int], received: tuple[int, int]
 ) -> Operation:
     """Begin to send a copy of a message, and to receive another where it was."""
-    # Not by what the native MPI has for it, also within a cluster: MPICH leaves tag and count out.
+    # Not native MPI's call, even within a cluster: MPICH's leaves out tag and count.
     ends = _ends(m, sent, received)
     if ends is None:
         return refused()

@@ -1,4 +1,4 @@
-"""Messages that a matched probe has found, natively or from another cluster."""
+"""Messages found by a matched probe, natively or from another cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.mpi.requests.requests import Request, native_request, new_request
 from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.specs import read
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Found:
-    """A message of another cluster that belongs to the one who has probed it."""
+    """A matched message of another cluster, reserved for the caller that probed it."""
 
     __slots__ = ("envelope", "incoming", "members")
 
@@ -36,7 +36,7 @@ class Found:
 class Message(MPI.Message, metaclass=FaceType):
     """A matched message: one of native MPI, whose handle it owns, or one that was `_found`.
 
-    For one of native MPI `_source` is what a status has to say, if native MPI says otherwise.
+    For a native one `_source` is the source to put into a status, if native MPI would give another.
     """
 
     _stands_for: ClassVar[type[MPI.Message]] = MPI.Message
@@ -45,14 +45,14 @@ class Message(MPI.Message, metaclass=FaceType):
     _found: Found | None = None
 
     def __new__(cls, message: MPI.Message | None = None) -> Self:
-        """Return a message that is the same as another one, or none."""
+        """Return a copy of another message, or of none."""
         self = super().__new__(cls, message)
         if message is not None:
             vars(self).update(getattr(message, "__dict__", {}))
         return self
 
     def __bool__(self) -> bool:
-        """Tell whether there is something to receive."""
+        """Return whether there is something to receive."""
         return self._found is not None or MPI.Message.__bool__(self)
 
     def __eq__(self, other: object) -> bool:
@@ -179,21 +179,21 @@ class Message(MPI.Message, metaclass=FaceType):
 
 
 def native_message(m: CommunicatorMembers, native: MPI.Message, source: int) -> Message:
-    """Return the message that owns one of native MPI; `source` is what its status shall say."""
+    """Return the message that owns a native one; `source` is what its status is to say."""
     message = Message(native)
     message._members, message._source = m, source
     return message
 
 
 def found_message(m: CommunicatorMembers, envelope: Envelope, incoming: Incoming) -> Message:
-    """Return the message for one of another cluster that nobody else will get."""
+    """Return the message for one of another cluster that is reserved for the caller."""
     message = Message()
     message._found = Found(m, envelope, incoming)
     return message
 
 
 def load_object(operation: Operation) -> Any:
-    """Return the object whose pickle was received; an empty message is None."""
+    """Return the object whose pickle was received; None for an empty message."""
     return MPI.pickle.loads(operation.data) if operation.data else None
 
 

@@ -16,7 +16,7 @@ from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.checks import check_status
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 

@@ -8,7 +8,7 @@ from runtime.mpi.point_to_point.sends import checked, checked_source, receive_sp
 from runtime.mpi.requests.requests import Prequest, persistent_request
 from runtime.mpi.values.specs import read
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PersistentCalls(MPI.Comm):
-    """Calls that make requests to be started again and again."""
+    """Calls that make persistent requests."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class PersistentCalls(MPI.Comm):
         return _far(m, buf, dest, tag, copy=True)
 
     def Rsend_init(self, buf: Any, dest: int, tag: int = 0) -> MPI.Request:
-        """Make the request of a send to somebody who is ready."""
+        """Make the request of a send to a receiver that is ready."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return MPI.Comm.Rsend_init(self, buf, dest, tag)

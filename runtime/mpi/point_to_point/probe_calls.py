@@ -11,7 +11,7 @@ from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.values.checks import check_status
 from runtime.mpi.values.statuses import write
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Literal
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ProbeCalls(MPI.Comm):
-    """Calls that look for messages and leave them, or match them."""
+    """Calls that look for messages without receiving them, or match them."""
 
     __slots__ = ()
 
@@ -136,7 +136,7 @@ class ProbeCalls(MPI.Comm):
 
 
 class _Native(MPI.Comm):
-    """Native calls on any communicator object; none of the grid's methods are in the way."""
+    """Native calls on any communicator object, bypassing the methods of the grid's classes."""
 
 
 def _native(comm: MPI.Comm, m: CommunicatorMembers | None) -> MPI.Comm:
@@ -146,7 +146,7 @@ def _native(comm: MPI.Comm, m: CommunicatorMembers | None) -> MPI.Comm:
 def _agreed(
     m: CommunicatorMembers, source: int, tag: int, *, waits: bool
 ) -> tuple[int, int] | None:
-    """Return where to look: what the master of this rank sees, if it has replicas."""
+    """Return the source and tag to look for: those the master sees if this rank has replicas."""
     decisions = m.engine.decisions
     if decisions is None:
         return source, tag
@@ -188,7 +188,7 @@ def _await_match(
     there = source_or_refusal(m, source, tag)
     there = _agreed(m, *there, waits=True) or there
     while True:
-        with m.engine.lock:  # nobody else of the grid may take what has been seen
+        with m.engine.lock:  # no other receiver of the grid may take what was seen
             sight = look(m, pattern_of(*there))
             message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
         if sight is not None and message is not None:

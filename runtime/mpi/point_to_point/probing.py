@@ -1,4 +1,4 @@
-"""Looking for messages before they are received, natively and from other clusters."""
+"""Probing for messages, natively and from other clusters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runtime.mpi.point_to_point.messages import found_message, native_message
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Sight:
-    """A message that is there; without `incoming` native MPI has it."""
+    """An available message; without `incoming` native MPI has it."""
 
     __slots__ = ("envelope", "incoming", "nbytes")
 
@@ -31,7 +31,7 @@ class Sight:
 
 
 class Looking(Operation):
-    """A probe that waits; it is done when there is a message that fits, or can never be one."""
+    """A blocking probe: done when a message matches, or none ever can."""
 
     __slots__ = ("_m", "pattern", "sight")
 
@@ -43,11 +43,11 @@ class Looking(Operation):
 
     @property
     def urgency(self) -> int:
-        """It is urgent where native MPI may have it."""
+        """It is urgent where native MPI may have the message."""
         return POLLED if self._m.box.has_near(self.pattern) else IDLE
 
     def test(self) -> bool:
-        """Look."""
+        """Probe once."""
         if not self.done:
             self.sight = look(self._m, self.pattern)
             if self.sight is not None:
@@ -59,11 +59,11 @@ class Looking(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return self._m.box.describe(self.pattern)
 
     def awaited(self) -> Sequence[int]:
-        """Return who could send it."""
+        """Return the possible senders."""
         return self._m.box.senders(self.pattern)
 
 
@@ -82,7 +82,7 @@ def look(m: CommunicatorMembers, pattern: Pattern) -> Sight | None:
 def match(
     m: CommunicatorMembers, sight: Sight, status: MPI.Status, *, lower: bool
 ) -> Message | None:
-    """Take away a message that is there; None if another thread was quicker."""
+    """Reserve an available message; None if another thread was quicker."""
     box, envelope = m.box, sight.envelope
     if sight.incoming is not None:
         return found_message(m, envelope, box.matcher.pick(envelope))

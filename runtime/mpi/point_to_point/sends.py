@@ -1,4 +1,4 @@
-"""How messages of programs are begun that cannot just be left to native MPI."""
+"""Begins sends and receives that cannot simply be left to native MPI."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.mpi.values.numbers import integer, is_integral
 from runtime.mpi.values.specs import memory_of, read
 from runtime.mpi.values.statuses import fill
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
@@ -54,7 +54,7 @@ def send_data(m: CommunicatorMembers, data: Data, there: End, *, sync: bool = Fa
 
 
 def receive_spec(m: CommunicatorMembers, buf: Any, source: int, tag: int) -> Operation:
-    """Begin to receive, from wherever, what a message specification describes."""
+    """Begin to receive from any source what a message specification describes."""
     near = m.near_to(source)
     if near is not None and (near == MPI.PROC_NULL or not m.sought):
         request = m.native.Irecv(buf, near, tag)
@@ -68,9 +68,9 @@ def receive_spec(m: CommunicatorMembers, buf: Any, source: int, tag: int) -> Ope
 def receive_object(
     m: CommunicatorMembers, buf: Any, source: int, tag: int
 ) -> tuple[Operation, Callable[[Operation], Any]]:
-    """Begin to receive an object from wherever; return also how to make it.
+    """Begin to receive an object from any source; return also how to load it.
 
-    `buf` is memory to receive it in, or how much that shall be at most.
+    `buf` is memory to receive it in, or its largest size.
     """
     there = source_or_refusal(m, source, tag)
     memory: memoryview | None = None
@@ -88,7 +88,7 @@ def receive_object(
 
 
 def begin_buffered(m: CommunicatorMembers, operation: Operation) -> None:
-    """Let a send of a copy go on alone, unless it has failed already."""
+    """Let a buffered send go on by itself, unless it has failed already."""
     if operation.error is not None:
         tell(m.native, operation.error)
     m.engine.leave_alone(operation)
@@ -97,7 +97,7 @@ def begin_buffered(m: CommunicatorMembers, operation: Operation) -> None:
 def complete(
     m: CommunicatorMembers, operation: Operation, status: MPI.Status | None = None
 ) -> None:
-    """Wait for an operation of a blocking call."""
+    """Wait for the operation of a blocking call."""
     if not operation.done:
         m.engine.wait_until(operation.test, lambda: (operation,))
     fill(status, operation)
@@ -106,10 +106,10 @@ def complete(
 
 
 def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
-    """Return a rank to send to and a tag as numbers, once there are such ones.
+    """Return a destination rank and a tag as numbers, if they are valid.
 
-    Raises what mpi4py raises for what is no number, and what MPI raises if there are none, unless
-    the program has an error handler that returns: it returns None then.
+    Raises what mpi4py raises for what is no number, and what MPI raises if they are invalid, unless
+    the program's error handler returns: it returns None then.
     """
     rank, number = integer(dest), integer(tag)
     _refuse_revoked(m)
@@ -123,7 +123,7 @@ def checked(m: CommunicatorMembers, dest: Any, tag: Any) -> End | None:
 
 
 def checked_source(m: CommunicatorMembers, source: Any, tag: Any) -> End | None:
-    """Return a rank to receive from and a tag as numbers, as `checked` does."""
+    """Return a source rank and a tag as numbers, as `checked` does."""
     rank, number = integer(source), integer(tag)
     _refuse_revoked(m)
     fault = _fault_of_source(m, rank, number)
@@ -131,9 +131,9 @@ def checked_source(m: CommunicatorMembers, source: Any, tag: Any) -> End | None:
 
 
 def source_or_refusal(m: CommunicatorMembers, source: Any, tag: Any) -> End:
-    """Return a rank to receive from and a tag as numbers, for a call that has to have a result.
+    """Return a source rank and a tag as numbers, for a call that must have a result.
 
-    Raises MPI's error if there are none, also where an error handler returns.
+    Raises MPI's error if they are invalid, also where an error handler returns.
     """
     rank, number = integer(source), integer(tag)
     _refuse_revoked(m)
@@ -143,7 +143,7 @@ def source_or_refusal(m: CommunicatorMembers, source: Any, tag: Any) -> End:
 
 
 def _fault_of_source(m: CommunicatorMembers, source: int, tag: int) -> int:
-    """Return the class of MPI's error if there is no such rank or tag to receive from, or 0."""
+    """Return MPI's error class for an invalid source rank or tag, or 0."""
     if source != MPI.ANY_SOURCE and not 0 <= source < len(m.peers):
         return MPI.ERR_RANK
     if source >= 0 and m.peers[source] in m.gaps:
@@ -161,12 +161,12 @@ def _refuse_revoked(m: CommunicatorMembers) -> None:
 
 
 def refused() -> Operation:
-    """Return what a call begins that MPI has refused, and that goes on all the same."""
+    """Return the operation of a call that MPI has refused, and that returns all the same."""
     return Finished(MPI.ANY_SOURCE)
 
 
 def _refused(m: CommunicatorMembers, fault: int, why: str = "") -> End | None:
-    """Return that there is no such end, once an error handler has let the call go on."""
+    """Return None for an invalid end, once an error handler has returned."""
     tell(m.native, _error(fault, why))
     return None
 
@@ -179,12 +179,12 @@ def _error(fault: int, why: str) -> MPI.Exception:
 
 
 def _gap(m: CommunicatorMembers, rank: int) -> str:
-    """Return that a rank is empty, if it is."""
+    """Return whether a rank is a gap."""
     if not 0 <= rank < len(m.peers) or m.peers[rank] not in m.gaps:
         return ""
     return f"rank {rank} is a gap: {m.engine.name_of(m.peers[rank])} was lost before"
 
 
 def warn_of_buffer() -> None:
-    """Say what mpi4py says of the memory for an object."""
+    """Give mpi4py's warning about memory for an object."""
     warnings.warn("the 'buf' argument is deprecated", UserWarning, stacklevel=3)

@@ -1,1 +1,1 @@
-"""What a process is in the machine: its place, its native MPI, what it has from the start."""
+"""This process in the machine: its place, its native MPI, and its predefined communicators."""

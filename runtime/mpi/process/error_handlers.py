@@ -1,4 +1,4 @@
-"""The error handlers of what a program makes: those that mpi4py gives it under plain MPI."""
+"""The error handlers of new objects, as mpi4py sets them under plain MPI."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.process.options import option
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import TypeVar
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     _Made = TypeVar("_Made", bound=MPI.Comm | MPI.Session | MPI.Win | MPI.File)
 
 _OTHERS = ("default", "fatal", "abort")
-"""What `mpi4py.rc.errors` may say besides `exception`."""
+"""The values of `mpi4py.rc.errors` besides `exception`."""
 
 _asked: object = "exception"
-"""What `mpi4py.rc.errors` said when the program began to use MPI."""
+"""The value of `mpi4py.rc.errors` when the program began to use MPI."""
 
 
 def handle_errors_as_asked(comms: Iterable[MPI.Comm]) -> None:
     """Give communicators, and those to come, the error handler that `mpi4py.rc.errors` asks for.
 
-    MPI was there before the program could ask: mpi4py itself has not seen it.
+    MPI was initialised before the program could set that: mpi4py itself has not seen it.
     """
     global _asked  # noqa: PLW0603 - mpi4py asks once in a process, too
     _asked = option("errors")
@@ -33,14 +33,14 @@ def handle_errors_as_asked(comms: Iterable[MPI.Comm]) -> None:
 
 
 def handle_as_asked(made: _Made, default: MPI.Errhandler = MPI.ERRORS_ARE_FATAL) -> _Made:
-    """Give what has no parent its error handler, and return it; `default` is MPI's own."""
+    """Give an object without parent its error handler, and return it; `default` is MPI's own."""
     if _asked in _OTHERS and made:
         made.Set_errhandler(_handler(default))
     return made
 
 
 def hand_down(parent: MPI.Comm, made: _Comm) -> _Comm:
-    """Give a communicator that was just made its error handler, and return it.
+    """Give a new communicator its error handler, and return it.
 
     With `exception`, mpi4py gives every new one ERRORS_RETURN, whatever its parent has; MPI, which
     `default` asks for, that of its parent.

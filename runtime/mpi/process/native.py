@@ -1,10 +1,10 @@
-"""What the native MPI says about this process; asking for it initialises MPI."""
+"""What the native MPI says about this process; asking initialises MPI."""
 
 from __future__ import annotations
 
 
 class NativeWorld:
-    """This process's place in `COMM_WORLD` of its cluster, and which library says so."""
+    """This process's place in `COMM_WORLD` of its cluster, and the MPI library that says so."""
 
     __slots__ = ("library", "rank", "size", "tag_limit")
 
@@ -16,7 +16,7 @@ class NativeWorld:
 
 
 def load() -> None:
-    """Load MPI without initialising it: `native_world` does that, in a copy of this process.
+    """Load MPI without initialising it: `native_world` does that, in a forked copy of this process.
 
     Nothing happens where it cannot be loaded, because `native_world` fails in the same way.
     """
@@ -29,14 +29,14 @@ def load() -> None:
             from mpi4py import MPI  # noqa: F401 - that is all
         finally:
             rc.initialize, rc.finalize = asked
-    except Exception:  # an MPI that cannot be loaded raises all kinds of errors
+    except Exception:  # loading an MPI can raise all kinds of errors
         return
 
 
 def native_world() -> NativeWorld:
     """Initialise MPI and return what it says.
 
-    Raises whatever an MPI raises that cannot be loaded or started; that may be anything.
+    Raises any error of an MPI that cannot be loaded or initialised.
     """
     from mpi4py import MPI
 
@@ -48,7 +48,7 @@ def native_world() -> NativeWorld:
 
 
 def greatest_tag() -> int:
-    """Return the greatest tag of the native MPI; the standard promises 32767 at least."""
+    """Return the greatest tag of the native MPI; the standard guarantees at least 32767."""
     from mpi4py import MPI
 
     limit = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)

@@ -1,4 +1,4 @@
-"""What a program asks of `mpi4py.rc`, or its environment, before it imports MPI."""
+"""The options that a program sets in `mpi4py.rc`, or its environment, before it imports MPI."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ALLOWED: dict[str, tuple[object, ...]] = {
 
 
 def option(name: str) -> object:
-    """Return what `mpi4py.rc` says, or its variable in the environment, which comes first.
+    """Return a value of `mpi4py.rc`, or of its environment variable, which takes precedence.
 
-    A value that mpi4py does not know it warns of, and takes its default.
+    For a value that mpi4py does not know, warn and return the default.
     """
     value = os.environ.get(f"MPI4PY_RC_{name.upper()}")
     asked: object = getattr(rc, name) if value is None else value.lower()

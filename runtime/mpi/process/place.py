@@ -1,4 +1,4 @@
-"""Where this process is in the machine: its site, cluster and rank, and everybody else's."""
+"""The place of this process in the machine: its site, cluster and rank, and everybody else's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.membership.everybody import everybody
 from runtime.mpi.process.native import greatest_tag
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 
 class Place:
-    """The machine as the processes of one MPI program see it, and which of them this one is.
+    """The machine as the processes of one MPI program see it, and the place of this one.
 
     Every process has an index, its rank in COMM_GRID. Those from `first` to before `last` share the
     native MPI of this process, where their ranks begin with 0. Where the program survives failures
-    (`is_isolated`) each process has its native MPI to itself, since that would not survive them.
+    (`is_isolated`) each process has a native MPI of its own, since a shared one would not survive
+    them.
 
     Where ranks have several replicas, all replicas of a rank have the place of the first one.
     """
@@ -41,9 +42,9 @@ class Place:
     ) -> None:
         """Be process `me` of a grid; `hosts` are those of all processes by index.
 
-        `replacing` are the identifiers and incarnations of those that have taken the place of lost
-        ones, whose indexes come behind those of all others. `tag_limit` is the greatest tag that
-        all their MPIs have; None: that of this one.
+        `replacing` are the identifiers and incarnations of replacements of lost processes, whose
+        indexes follow those of all others. `tag_limit` is the greatest tag that all their MPIs
+        support; None means that of this one.
         """
         self.grid = grid
         self.me = me
@@ -64,7 +65,7 @@ class Place:
         return (*self.grid.identifiers(), *(one for one, _ in self._replacing))
 
     def replace(self, process: Identifier, incarnation: int, host: str) -> int:
-        """Know a process that has taken the place of a lost one; return its index."""
+        """Register the replacement of a lost process; return its index."""
         me = self.index
         self._replacing.append((process, incarnation))
         self.hosts.append(host)
@@ -75,20 +76,20 @@ class Place:
         return index
 
     def incarnation_of(self, index: int) -> int:
-        """Return which one in its place a process is; those from the start are the first."""
+        """Return the incarnation of a process; those from the start have the first."""
         at = index - self.grid.size
         return 1 if at < 0 else self._replacing[at][1]
 
     def newest(self, index: int) -> int:
-        """Return the index of the process that has the place of another one now."""
+        """Return the index of the process that holds another one's place now."""
         return self._indexes[self.everybody[index]]
 
     def present(self, index: int) -> Identifier | None:
-        """Return which rank a process is; None if another one has taken its place."""
+        """Return the rank of a process; None if it was replaced."""
         return self.everybody[index] if self.newest(index) == index else None
 
     def index_in(self, process: Identifier, incarnation: int) -> int | None:
-        """Return the index of the process that had a place in an incarnation, None if unknown."""
+        """Return the index of the incarnation of a process, None if unknown."""
         indexes = [at for at, one in enumerate(self.everybody) if one == process]
         found = [at for at in indexes if self.incarnation_of(at) == incarnation]
         return found[0] if found else None
@@ -117,22 +118,22 @@ class Place:
         return {one: index for index, one in enumerate(self.everybody)}
 
     def index_of(self, process: Identifier) -> int:
-        """Return the index of the process that has a place in the grid now."""
+        """Return the index of the process that holds a place in the grid now."""
         return self._indexes[process]
 
     def neighbourhood_of(self, index: int) -> tuple[int, int]:
-        """Return the site of a process, and what tells apart those that share a native MPI."""
+        """Return the site of a process, and an identifier of those that share its native MPI."""
         one = self.everybody[index]
         return one.site, index if self.is_isolated else one.cluster
 
     def name_of(self, index: int) -> str:
-        """Return who a process is, for messages: `0:1:3 on node7`."""
+        """Return the name of a process for messages: `0:1:3 on node7`."""
         host = self.hosts[index]
         return f"{self.everybody[index]} on {host}" if host else str(self.everybody[index])
 
     @property
     def is_one_cluster(self) -> bool:
-        """Whether native MPI reaches everybody."""
+        """Whether native MPI reaches all processes."""
         return self.last - self.first == self.grid.size
 
 
@@ -140,13 +141,13 @@ _here: Place | None = None
 
 
 def here() -> Place:
-    """Return where this process is."""
+    """Return the place of this process."""
     assert _here is not None, "the communicators are made first"
     return _here
 
 
 def settle(place: Place) -> None:
-    """Let `here` return a place."""
+    """Set the place that `here` returns."""
     global _here  # noqa: PLW0603 - a process is in one machine
     _here = place
 
@@ -178,7 +179,7 @@ def place_of_rank(link: RankLink) -> Place:
 
 
 def place_of_plain_mpi() -> Place:
-    """Return a grid of one cluster: all processes that `mpiexec` started, or this one alone.
+    """Return a grid of one cluster: all processes that `mpiexec` started, or only this one.
 
     All processes of COMM_WORLD have to call it.
     """

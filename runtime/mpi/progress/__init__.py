@@ -1,1 +1,1 @@
-"""What goes on: operations, the engine that moves them, and waiting for their end."""
+"""Progress: operations, the engine that drives them, and waiting for their completion."""

@@ -1,4 +1,4 @@
-"""The mailbox of collectives: brief messages, words about calls, and what cannot be in step."""
+"""The mailbox of collectives: brief messages, notices about calls, and mismatched messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from runtime.matching import ANY, Pattern
 from runtime.mpi.progress.mailboxes import Mailbox
 from runtime.mpi.progress.recovery import REVOKED
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -17,44 +17,46 @@ if TYPE_CHECKING:
     from runtime.wire import Incoming
 
 TAGS = 32_768
-"""Collectives use lower tags than this: so many MPI promises. Negative ones are for words."""
+"""Collectives use lower tags than this, which MPI guarantees. Negative ones are for notices."""
 
 BRIEF = 1 << 30
 """The tags of brief collectives begin here; native MPI never sees them."""
 
 LITTLE = 128 * 1024
-"""Up to so many bytes are said at a time in a brief collective."""
+"""The most bytes in one message of a brief collective."""
 
 
 class CollectiveBox(Mailbox):
     """The messages of the collectives of one communicator.
 
-    These come one after the other, and each asks for all that it is sent. So what a sender of
-    another cluster has sent is never kept here while something else of it is asked for, unless the
-    two are in different collectives. Senders of this cluster use native MPI besides, which may be
-    slower than their brief messages.
+    Collectives run one after the other, and each receives all that it is sent. So a message of
+    another cluster is never kept here while another one of its sender is expected, unless the two
+    are in different collectives. Senders of this cluster also use native MPI, which may be slower
+    than their brief messages.
     """
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
         super().__init__(name_of)
-        self._words: list[tuple[int, int, Incoming]] = []  # by whom, the tag
+        self._words: list[tuple[int, int, Incoming]] = []  # sender and tag
         self.stray: tuple[int, int, int] | None = None
-        """Who was first to send what nobody asks for, with which tag; which one is waited for."""
+        """The first sender of an unexpected message, its tag, and the tag that is expected."""
         self.recovery: Recovery | None = None
-        self._of_recovery: list[tuple[int, int, bytes]] = []  # for one that is not here yet
+        self._of_recovery: list[
+            tuple[int, int, bytes]
+        ] = []  # for a collective that this process has not begun
         self._brief: dict[tuple[int, int], Incoming] = {}  # by the rank of the sender and the tag
-        self._expected: dict[int, int] = {}  # which tag of which rank a brief collective waits for
-        self._ahead: set[int] = set()  # who may have sent what is kept here
-        self._failed: set[int] = set()  # the tags of brief collectives that came to nothing
+        self._expected: dict[int, int] = {}  # the tag expected of each rank by a brief collective
+        self._ahead: set[int] = set()  # ranks that may have sent kept messages
+        self._failed: set[int] = set()  # the tags of brief collectives that have failed
 
     @property
     def has_news(self) -> bool:
-        """Whether members have said something, or are in another call."""
+        """Whether members have sent notices, or are in another call."""
         words = self._words
         return self.stray is not None or (bool(words) and any(one[2].done for one in words))
 
     def words(self) -> list[tuple[int, int, bytes]]:
-        """Return and forget what members have said about calls: their rank, the tag, the words."""
+        """Return and forget the notices of members about calls: their rank, the tag, the text."""
         known, self._words = self._words, []
         drain = []
         for rank, tag, incoming in known:
@@ -65,7 +67,7 @@ class CollectiveBox(Mailbox):
         return drain
 
     def post(self, receive: Receive) -> None:
-        """Ask for a message."""
+        """Post a receive."""
         super().post(receive)
         asked = receive.asked
         rank, tag = asked.pattern.rank, asked.pattern.tag
@@ -103,7 +105,7 @@ class CollectiveBox(Mailbox):
         return is_matched
 
     def recover_with(self, recovery: Recovery) -> None:
-        """Pass on what members say about losses from now on, and what they have said so far."""
+        """Pass on members' notices about losses from now on, and those received so far."""
         self.recovery = recovery
         early, self._of_recovery = self._of_recovery, []
         for one in early:
@@ -116,7 +118,7 @@ class CollectiveBox(Mailbox):
             self.recovery.heard(sender, tag, data)
 
     def drain(self) -> list[Incoming]:
-        """Return and forget what has come and nobody asked for."""
+        """Return and forget all unexpected messages."""
         kept = [*super().drain(), *(one for one in self._brief.values() if not one.is_matched)]
         self._brief.clear()
         return kept
@@ -124,7 +126,7 @@ class CollectiveBox(Mailbox):
     # --- brief collectives ------------------------------------------------------------------------
 
     def expect(self, ranks: Sequence[int], tag: int) -> None:
-        """Know from whom a brief collective waits for a message now."""
+        """Set from whom a brief collective expects a message now."""
         self._expected = {rank: tag for rank in ranks if (rank, tag) not in self._brief}
         for rank in self._ahead.intersection(ranks):
             if rank in self._expected:
@@ -133,9 +135,9 @@ class CollectiveBox(Mailbox):
                 self._look_before(rank, tag)
 
     def hear(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
-        """Take what is expected as far as it has come; return it once all is here.
+        """Take expected messages once all are here, and return them.
 
-        It is not taken before: senders who are far ahead are held up, and send what is left then.
+        They are not taken before: senders that are far ahead are held up, and send the rest then.
         """
         brief = self._brief
         is_here = True
@@ -150,17 +152,17 @@ class CollectiveBox(Mailbox):
         return [brief[rank, tag].payload or b"" for rank in ranks] if is_here else None
 
     def let_go(self, ranks: Sequence[int], tag: int) -> None:
-        """Forget what was heard."""
+        """Forget received brief messages."""
         for rank in ranks:
             self._brief.pop((rank, tag), None)
 
     def is_here(self, rank: int, tag: int) -> bool:
-        """Tell whether a message that is expected has come and is whole."""
+        """Return whether an expected message is completely received."""
         incoming = self._brief.get((rank, tag))
         return incoming is not None and incoming.done
 
     def fail(self, tag: int) -> None:
-        """Record that a brief collective came to nothing, whatever is still said in it."""
+        """Record that a brief collective has failed; its later messages are dropped."""
         self._failed.add(tag)
         self._expected = {}
         for key in [one for one in self._brief if one[1] == tag]:
@@ -168,10 +170,10 @@ class CollectiveBox(Mailbox):
             if not incoming.is_matched:
                 incoming.take()
 
-    # --- what does not fit ------------------------------------------------------------------------
+    # --- mismatches -------------------------------------------------------------------------------
 
     def _look_behind(self, rank: int, wanted: Any) -> None:
-        """Look whether something else of a sender is kept here than what is waited for now."""
+        """Check whether another message of a sender is kept than the one that is expected now."""
         kept = [tag for sender, tag in self._brief if sender == rank and tag != wanted]
         found = self.matcher.find(Pattern("", rank, ANY))
         if found is not None and _is_of_a_call(found[0].tag):
@@ -182,7 +184,7 @@ class CollectiveBox(Mailbox):
             self._ahead.discard(rank)
 
     def _look_before(self, rank: int, wanted: int) -> None:
-        """Look whether a sender said something else before what is waited for now."""
+        """Check whether a sender sent another message before the one that is expected now."""
         first = next(tag for sender, tag in self._brief if sender == rank)
         if first != wanted:
             self._part(rank, first, wanted)

@@ -1,9 +1,9 @@
 """Receives from any rank at a replica: they get the message that the master's receive got.
 
-The master matches as ever, and tells the others the source and the tag of what each such receive
-has got. At the others it is not asked for before that is known; then it has no wildcard any more.
-A later receive that could take its message away waits behind it. A receive from one rank needs no
-decision, whatever its tag: all messages of a rank come to all replicas in the order of its program.
+The master matches as usual, and tells the others the source and the tag of what each such receive
+got. At the others it is posted once that is known, then without a wildcard. A later receive that
+could take its message away waits behind it. A receive from one rank needs no decision, whatever its
+tag: all messages of a rank arrive at all replicas in the order of its program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Announce = "Callable[[Hashable, int, Any], None]"
 
 
 class DecidedReceive(Receive):
-    """A receive of a replica; `point` is the decision that it waits for or that is made of it."""
+    """A receive of a replica; `point` is the decision that it waits for, or that is made of it."""
 
     __slots__ = ("_all", "is_posted", "members", "point")
 
@@ -55,23 +55,23 @@ class DecidedReceive(Receive):
 
     @property
     def urgency(self) -> int:
-        """Native MPI is asked once it knows of it."""
+        """Urgent once native MPI has it."""
         return super().urgency if self.is_posted else IDLE
 
     def narrow(self, source: int, tag: int) -> None:
-        """Receive from this source with this tag and nothing else."""
+        """Receive from this source with this tag only."""
         near, far = _sides(self.members, source)
         sought = not self.landing.sized
         self.point = None
         self.asked = JointReceive(pattern_of(source, tag), self, near=near, far=far, sought=sought)
 
     def post(self) -> None:
-        """Ask the mailbox for it."""
+        """Post it to the mailbox."""
         self.is_posted = True
         super().post()
 
     def begin_far(self, envelope: Envelope, incoming: Incoming) -> None:
-        """Let a message land; which one it is may be news for the other replicas."""
+        """Let a message land; the other replicas may have to be told which one it is."""
         self._all.matched(self, envelope.rank, envelope.tag)
         super().begin_far(envelope, incoming)
 
@@ -82,7 +82,7 @@ class DecidedReceive(Receive):
         super().finish(error)
 
     def forget(self) -> bool:
-        """Leave the mailbox, or the line before it."""
+        """Remove it from the mailbox, or from the queue before it."""
         return self._all.forget(self) or super().forget()
 
 
@@ -99,7 +99,7 @@ class DecidedReceives:
     def begin(
         self, m: CommunicatorMembers, source: int, tag: int, landing: Landing
     ) -> DecidedReceive:
-        """Begin a receive: ask for the message now, or once it is known which one is meant."""
+        """Begin a receive: post it now, or once its message is decided."""
         point: Key | None = None
         if source == MPI.ANY_SOURCE:
             sequence = "match", m.context
@@ -120,7 +120,7 @@ class DecidedReceives:
         return receive
 
     def decided(self, point: Key, value: Any) -> bool:
-        """Let a receive have the message that the master's has got; False if there is none."""
+        """Match a receive with the message that the master's got; return False if there is none."""
         receive = self._by_point.pop(point, None)
         if receive is None or receive.point is None:
             return receive is not None
@@ -129,18 +129,18 @@ class DecidedReceives:
         return True
 
     def matched(self, receive: DecidedReceive, source: int, tag: int) -> None:
-        """Tell the others which message a receive has got here."""
+        """Tell the others which message a receive got here."""
         point, receive.point = receive.point, None
         if point is not None:
             self._announce(*point, (source, tag))
 
     def lead(self) -> None:
-        """Ask for all messages with wildcards from now on, as the master does."""
+        """Post all receives with wildcards from now on, as the master does."""
         for box in list(self._lines):
             self._go_on(box)
 
     def forget(self, receive: DecidedReceive) -> bool:
-        """Forget a receive that is not asked for yet; False if it is."""
+        """Forget a receive that is not posted yet; return False if it is."""
         if receive.point is not None:
             self._by_point.pop(receive.point, None)
         box = receive.members.box
@@ -152,7 +152,7 @@ class DecidedReceives:
         return True
 
     def _go_on(self, box: Mailbox) -> None:
-        """Ask for what nothing undecided stands in front of."""
+        """Post the receives that no undecided one precedes."""
         line = self._lines.pop(box, [])
         left: list[DecidedReceive] = []
         for receive in line:
@@ -167,7 +167,7 @@ class DecidedReceives:
 
 
 def _sides(m: CommunicatorMembers, source: int) -> tuple[bool, bool]:
-    """Tell whether a message can come from this cluster, and from elsewhere."""
+    """Return whether a message can come from this cluster, and from elsewhere."""
     if source == MPI.ANY_SOURCE:
         return bool(m.rank_from), not m.all_near
     return source in m.near, source not in m.near

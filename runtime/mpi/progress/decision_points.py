@@ -1,8 +1,8 @@
-"""What replicas of a rank have to agree on: the master decides, the others do as it did.
+"""What replicas of a rank have to agree on: the master decides, and the others follow.
 
-Loaded only in runs whose ranks have replicas. Whatever depends on time, such as which of two
-messages comes first, goes through here: receives and probes with wildcards, tests of requests,
-waits for any of several, and clocks. All of it is protected by the lock of the engine.
+Loaded only in runs whose ranks have replicas. Whatever depends on timing, such as which of two
+messages comes first, is decided here: receives and probes with wildcards, tests of requests, waits
+for any of several, and clocks. The engine's lock protects all of it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Key = tuple["Hashable", int]
 class DecisionPoints:
     """The decisions of one process, which is a replica of a rank.
 
-    What is decided can be an integer, a float, a string, a truth value, or a tuple of such.
+    A decision can be an integer, a float, a string, a boolean, or a tuple of these.
     """
 
     def __init__(self, engine: Engine, connections: ReplicatedConnections) -> None:
@@ -67,7 +67,7 @@ class DecisionPoints:
     ) -> T:
         """Return what the master finds; `attempt` returns None as long as it finds nothing.
 
-        `operations` says what the attempt looks at.
+        `operations` are those that the attempt looks at.
         """
         engine, core = self._engine, self._core
         self._connections.check_has_joined()
@@ -92,12 +92,12 @@ class DecisionPoints:
         return made
 
     def finish(self) -> None:
-        """Wait until the master has sent all that this replica has: both may be gone soon."""
+        """Wait until the master has sent everything that this replica has: both may end soon."""
         waiting = _Undecided("the end")
         self._engine.wait_until(lambda: not self._core.owes, lambda: (waiting,))
 
     def _announce(self, sequence: Hashable, number: int, value: Any) -> None:
-        """Decide what has happened already."""
+        """Announce a decision on what has happened already."""
         self._connections.carry_out(self._core.decide(sequence, number, value, at_once=True))
 
     def _heard(self, effect: Effect) -> None:
@@ -121,7 +121,7 @@ class DecisionPoints:
         return self._receives.begin(m, source, tag, landing)
 
     def is_done(self, operation: Operation) -> bool:
-        """Tell whether an operation is done, as the master finds it; then it is done here too."""
+        """Return whether an operation is done at the master; then it is done here too."""
         self._engine.ask()
         is_done = self.choose("test", operation.test)
         if is_done:
@@ -136,10 +136,10 @@ class DecisionPoints:
         most: int | None,
         waits: bool,
     ) -> tuple[int, ...]:
-        """Return the places of those that are done, as the master finds it, at most so many.
+        """Return the positions of those done at the master, at most a given number.
 
-        With `waits` there is at least one. They are done here too then, and nothing of native MPI
-        is completed.
+        With `waits` there is at least one. They are done here too then, and no native request is
+        completed.
         """
         operations = [*mine, *((place, _NativeRequest(one, idle=False)) for place, one in natives)]
         operations.sort(key=itemgetter(0))
@@ -154,7 +154,7 @@ class DecisionPoints:
         return chosen
 
     def are_all_done(self, mine: Sequence[Operation], natives: Sequence[MPI.Request]) -> bool:
-        """Tell whether all are done, as the master finds it; they are done here too then."""
+        """Return whether all are done at the master; they are done here too then."""
         operations = [*mine, *(_NativeRequest(one, idle=True) for one in natives)]
         self._engine.ask()
         are_done = self.choose("all", lambda: all(one.test() for one in operations))
@@ -163,7 +163,7 @@ class DecisionPoints:
         return are_done
 
     def cancel(self, operation: Operation) -> None:
-        """Call an operation off if the master can.
+        """Cancel an operation if the master can.
 
         Raises:
             ReplicationError: the master could, but here its message has come.
@@ -208,7 +208,7 @@ class DecisionPoints:
         return (seen[0], seen[1]) if seen else None
 
     def now(self) -> float:
-        """Return the master's clock; a new master goes on where the last one was."""
+        """Return the master's clock; a new master continues from the last one."""
 
         def read() -> float:
             self._shift = max(self._shift, self._clock - MPI.Wtime())
@@ -227,14 +227,14 @@ class DecisionPoints:
         self._clock = clock
 
     def seed(self, make: Callable[[], str]) -> str:
-        """Return the random seed that the master makes."""
+        """Return a random seed, drawn by the master."""
         return self.choose("seed", make)
 
 
 class _NativeRequest(Operation):
-    """A request of native MPI, which is looked at only; it is that of a process with itself.
+    """A native request that is only tested; it is one of the process with itself.
 
-    Whether one that has not begun counts as done is said by `idle`.
+    `idle` says whether one that has not begun counts as done.
     """
 
     __slots__ = ("_idle", "_request")
@@ -253,13 +253,13 @@ class _NativeRequest(Operation):
         try:
             index, is_done = MPI.Request.Get_status_any([self._request])
         except MPI.Exception:
-            self.done = True  # who completes it meets the error
+            self.done = True  # completing it raises the error
         else:
             self.done = is_done and (self._idle or index != MPI.UNDEFINED)
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return "a request of this process with itself"
 
 
@@ -274,9 +274,9 @@ class _Undecided(Operation):
 
     @property
     def urgency(self) -> int:
-        """Native MPI has nothing to do with it."""
+        """Not urgent: native MPI is not involved."""
         return IDLE
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return f"what the first replica of this rank decides ({self._kind})"

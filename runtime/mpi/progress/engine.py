@@ -1,4 +1,4 @@
-"""What moves messages of the grid: it starts operations, drives them, and waits for them."""
+"""The engine of the grid's messages: starts operations, drives them, and waits for them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from runtime.mpi.progress.recovery import INVITED, Recovery
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
@@ -53,17 +53,17 @@ if TYPE_CHECKING:
 _SHUT = "the connections of this process are shut"
 
 _MOST_PAST = 64
-"""Of so many communicators that are freed it is known what their members have agreed on."""
+"""For how many freed communicators the results of agreements are kept."""
 
 HEAD = struct.Struct("<8s?ii")
-"""Of a message: the context, whether it is of a collective, the rank of its sender, the tag."""
+"""The key of a message: context, whether it is of a collective, rank of its sender, tag."""
 
 
 class Engine:
-    """All that goes on between this process and others; one per process.
+    """Drives all communication between this process and others; one per process.
 
-    Its lock protects it and its connections. Methods take it themselves. One without any is that
-    of a grid of one cluster.
+    Its lock protects it and its connections; methods take it themselves. In a grid of one cluster
+    it has no connections.
 
         engine = Engine(me=3, first=2, last=4, name_of=...)
         engine.attach(open_connections(link, engine))
@@ -78,11 +78,11 @@ class Engine:
         """
         self.me, self.first, self.last, self.name_of = me, first, last, name_of
         self.is_alone = last - first == 1
-        """Whether there is nobody else in this cluster."""
+        """Whether there is no other process in this cluster."""
         self.lock = threading.RLock()
         self.connections: PeerConnections | ReplicatedConnections | None = None
         self.wake_ups: WakeUps | None = None
-        """What wakes members of this cluster for which native MPI has something."""
+        """Wakes members of this cluster for which native MPI has something."""
         self.composition: Composition | None = None
         """The controllers and interceptors that the descriptor names for this rank, if any."""
         self.waits = Waits(self)
@@ -94,21 +94,21 @@ class Engine:
         self._landing: set[Receive] = set()
         self.losses = Losses(name_of)
         self.newcomers: Newcomers | None = None
-        """How others take the places of lost ones, where losses are survived."""
+        """Replacements of lost processes, where losses are survived."""
         self.decisions: DecisionPoints | None = None
         """What the replicas of this rank agree on, where it has several."""
 
     def attach(
         self, connections: PeerConnections | ReplicatedConnections, wake_ups: WakeUps | None = None
     ) -> None:
-        """Use connections whose sink is this engine; a thread looks after them from now on."""
+        """Use connections whose sink is this engine; a thread drives them from now on."""
         self.connections, self.wake_ups = connections, wake_ups
         politeness.use(self)
         self._progress_thread = ProgressThread(self, connections)
         self._progress_thread.start()
 
     def close(self) -> None:
-        """Send what is to be sent and hang up; nobody is waited for. MPI must not have ended."""
+        """Flush messages and close connections, waiting for nobody. MPI must not be finalised."""
         if self.decisions is not None:
             self.decisions.finish()
         if self._progress_thread is not None:
@@ -123,11 +123,11 @@ class Engine:
     # ------------------------------------------------------------------------- communicators
 
     def is_near(self, index: int) -> bool:
-        """Tell whether a process is in this cluster."""
+        """Return whether a process is in this cluster."""
         return self.first <= index < self.last
 
     def join(self, m: CommunicatorMembers) -> None:
-        """Register a communicator, called by those who make one."""
+        """Register a new communicator."""
         with self.lock:
             m.box = self._box(m.context, False)
             m.sought = m.box.matcher.queue
@@ -139,7 +139,7 @@ class Engine:
                 box.recover_with(m.recovery)
 
     def leave(self, m: CommunicatorMembers) -> None:
-        """Forget a communicator that is freed, and what has come for it."""
+        """Forget a communicator that is freed, and its unreceived messages."""
         with self.lock:
             if m.recovery.has_agreed:
                 self._past[m.context] = self.collective_box(m)
@@ -151,7 +151,7 @@ class Engine:
                     incoming.take()
 
     def communicators(self) -> list[CommunicatorMembers]:
-        """Return the communicators that are known; the lock is held."""
+        """Return the registered communicators; the lock is held."""
         known = [box for (_, inner), box in self._boxes.items() if not inner]
         return [box.members for box in known if box.is_open]
 
@@ -167,10 +167,10 @@ class Engine:
         inner: bool = False,
         sync: bool = False,
     ) -> Operation:
-        """Send bytes, or several pieces of them as one message, to a rank of the peers.
+        """Send bytes, or several pieces as one message, to a rank of the peers.
 
-        The memory may be used again when the operation is done. `inner` messages are those of
-        collectives; they never meet those of the program. With `sync` it is done when matched.
+        The memory may be used again when the operation is done. `inner` messages belong to
+        collectives and never match receives of the program. With `sync` it is done when matched.
         """
         pieces: Sequence[Any] = data if isinstance(data, list | tuple) else [data]
         near = m.near.get(to)
@@ -196,8 +196,8 @@ class Engine:
     ) -> Operation:
         """Receive bytes from a rank of the peers into memory, or into `data` of the operation.
 
-        Messages longer than the memory end with an MPI.Exception of class ERR_TRUNCATE. Collectives
-        may receive from any rank and with any tag, too.
+        Messages longer than the memory fail with an MPI.Exception of class ERR_TRUNCATE.
+        Collectives may receive from any rank and with any tag, too.
         """
         if source == MPI.PROC_NULL:
             return Failed(m.recovery.error) if m.recovery.is_closed else Finished()
@@ -208,7 +208,8 @@ class Engine:
             landing = InMemory(into) if isinstance(into, memoryview) else into
         any_source = source == MPI.ANY_SOURCE
         with self.lock:
-            # Under the lock: what is posted after everything pending was ended would wait for ever.
+            # With the lock held: a receive posted after all pending ones have failed would wait for
+            # ever.
             if m.recovery.is_closed:
                 return Failed(m.recovery.error)
             if self.decisions is not None and not inner:
@@ -228,7 +229,7 @@ class Engine:
             return receive
 
     def receive_again(self, m: CommunicatorMembers, failed: Receive) -> Operation:
-        """Ask once more for what a loss had ended, because others may still send it."""
+        """Post a receive again that a loss had ended, because others may still send."""
         with self.lock:
             if m.recovery.is_closed:
                 return Failed(m.recovery.error)
@@ -237,7 +238,7 @@ class Engine:
             return receive
 
     def post(self, receive: Receive) -> None:
-        """Ask for a message; the lock is held."""
+        """Post a receive; the lock is held."""
         receive.post()
         if receive.comes_from is not None:
             self._landing.add(receive)
@@ -245,12 +246,12 @@ class Engine:
             self._fail_if_hopeless(receive)
 
     def send_word(self, m: CommunicatorMembers, to: int, tag: int, words: bytes) -> None:
-        """Tell a member something about collectives, in this cluster too; nobody waits for it."""
-        with self.lock, suppress(ProcessGone):  # one that is gone needs no words
+        """Send a member a notice about collectives, in this cluster too, without waiting."""
+        with self.lock, suppress(ProcessGone):  # a lost member needs no notice
             self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))
 
     def send_recovery(self, context: bytes, index: int, tag: int, data: bytes) -> None:
-        """Tell a process something about losses; nobody waits for it. The lock is held."""
+        """Send a process a notice about losses, without waiting. The lock is held."""
         if self.connections is not None:
             head = HEAD.pack(context, True, self.me, tag)
             outgoing = self.connections.send(index, head, (memoryview(data),))
@@ -259,8 +260,8 @@ class Engine:
             self._tell_waiting()
 
     def shut(self, m: CommunicatorMembers) -> None:
-        """End what goes on where a communicator is closed to calls; the lock is held."""
-        m.near = {}  # no call may take the short way into native MPI any more
+        """End pending operations of a communicator that is closed to calls; the lock is held."""
+        m.near = {}  # no call may bypass the engine into native MPI any more
         parts = [m] if m.collecting is None else [m, m.collecting.everybody]
         for part in parts:
             part.recovery.closing = m.recovery.closing
@@ -272,15 +273,15 @@ class Engine:
         self._tell_waiting()
 
     def head_of(self, m: CommunicatorMembers, tag: int) -> bytes:
-        """Return how this process's messages of collectives with a tag begin."""
+        """Return the beginning of the head of this process's collective messages with a tag."""
         return HEAD.pack(m.context, True, m.rank, tag)
 
     def send_brief(
         self, m: CommunicatorMembers, to: int, head: bytes, data: Data
     ) -> Operation | None:
-        """Send little data, which stays as it is, to a member, in this cluster too.
+        """Send little data, which is not changed meanwhile, to a member, in this cluster too.
 
-        Return what has to be waited for, if it cannot be sent at once. The lock is held.
+        Return the operation to wait for, if it cannot be sent at once. The lock is held.
         """
         index = m.peers[to]
         if self.connections is None:
@@ -291,12 +292,12 @@ class Engine:
         return self._far_send(outgoing, to, index, m.recovery)
 
     def round_trip(self, m: CommunicatorMembers, to: int) -> float:
-        """Return the shortest seconds to a member and back; 0 where nobody knows."""
+        """Return the shortest round trip to a member in seconds; 0 if unknown."""
         with self.lock:
             return 0.0 if self.connections is None else self.connections.round_trip(m.peers[to])
 
     def collective_box(self, m: CommunicatorMembers) -> CollectiveBox:
-        """Return where the messages of the collectives of a communicator arrive."""
+        """Return the mailbox of the collectives of a communicator."""
         with self.lock:
             box = self._box(m.context, True)
         assert isinstance(box, CollectiveBox)
@@ -318,7 +319,7 @@ class Engine:
             return receive
 
     def native(self, request: MPI.Request, what: str = "a native operation") -> Operation:
-        """Return the operation that is done when a request of native MPI is."""
+        """Return the operation of a native request."""
         return NativeOperation(request, None, what)
 
     def start(
@@ -331,9 +332,9 @@ class Engine:
     ) -> Task:
         """Begin a collective; those of one membership run strictly one after the other.
 
-        `steps` yields operations, or several at once, and goes on when they are done; what fails is
-        thrown into it. What it returns is the task's `result`. One that `has_begun` goes on before
-        all others.
+        `steps` is a generator of operations, or of several at once, which is resumed when they are
+        done; errors are thrown into it. Its return value is the task's `result`. A task that
+        `has_begun` comes before all others.
         """
         task = Task(steps, what)
         with self.lock:
@@ -342,11 +343,11 @@ class Engine:
         return task
 
     def collectives(self) -> list[Task]:
-        """Return those that go on now, one of each communicator."""
+        """Return the collectives in progress, one of each communicator."""
         return self._tasks.first()
 
     def leave_alone(self, operation: Operation) -> None:
-        """Keep what is freed before it is done, with its memory, until it is."""
+        """Keep a freed request and its memory until it is done."""
         with self.lock:
             if not operation.done:
                 self._left_alone.append(operation)
@@ -354,7 +355,7 @@ class Engine:
     # ------------------------------------------------------------------------------- waiting
 
     def wait(self, *operations: Operation) -> None:
-        """Wait until all are done. Raises the first error."""
+        """Wait until all operations are done. Raises the first error."""
         self.wait_until(
             lambda: all(one.test() for one in operations),
             lambda: [one for one in operations if not one.done],
@@ -366,14 +367,14 @@ class Engine:
     def wait_until(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
     ) -> None:
-        """Wait until `ready` returns true, which is called with the lock held after each move.
+        """Wait until `ready` returns true, which is called with the lock held after each step.
 
-        `operations` says which ones it looks at.
+        `operations` are those that it depends on.
         """
         self.waits.wait(ready, operations)
 
     def poll(self) -> bool:
-        """Move what can be moved without waiting; return whether anything did."""
+        """Make progress without blocking; return whether there was any."""
         with self.lock:
             moved = self.move()
             if moved:
@@ -381,16 +382,16 @@ class Engine:
             return moved
 
     def ask(self) -> None:
-        """Do that for a program that asks whether something is done, again and again perhaps.
+        """Make progress for a program that tests whether something is done, perhaps repeatedly.
 
-        Others of its cluster rely on it that native MPI goes on then, whatever it asks for.
+        Others of its cluster rely on native MPI making progress then, whatever is tested.
         """
         with self.lock:
             if not self.poll() and not self.is_alone and self.urgency == IDLE:
                 politeness.ask_native()
 
     def move(self) -> bool:
-        """Do what `poll` does with the lock held, and wake nobody who waits for it."""
+        """Do what `poll` does with the lock held, without waking other waiting threads."""
         moved = self.connections.progress() if self.connections is not None else False
         for box in tuple(self._boxes.values()):
             if box.matcher.queue:
@@ -402,7 +403,7 @@ class Engine:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing goes on but what the wire brings by itself; the lock is held."""
+        """Whether nothing but incoming messages can make progress; the lock is held."""
         if self._tasks.queues or self._left_alone:
             return False
         for box in self._boxes.values():  # noqa: SIM110 - a generator costs more than all of it
@@ -412,19 +413,19 @@ class Engine:
 
     @property
     def urgency(self) -> int:
-        """How urgent it is to ask native MPI for things that are going on."""
+        """How urgently native MPI has to be polled for pending operations."""
         for box in tuple(self._boxes.values()):
             if box.matcher.queue:
                 return POLLED
         return max(self._tasks.urgency, most_urgent(tuple(self._left_alone)))
 
     def attend(self) -> None:
-        """Look meanwhile after what was begun, which may need native MPI."""
+        """Make progress meanwhile with what was begun, which may need native MPI."""
         if self._progress_thread is not None:
             self._progress_thread.attend()
 
     def waiting_for(self) -> list[str]:
-        """Say what the threads of this process wait for that sleep in `wait` now."""
+        """Describe what the threads of this process wait for that sleep in `wait` now."""
         return self.waits.describe()
 
     def watch(self, indexes: Iterable[int]) -> None:
@@ -434,7 +435,7 @@ class Engine:
                 if self.connections is not None:
                     self.connections.watch(index)
 
-    # --------------------------------------------------------------- what connections call back
+    # --------------------------------------------------------------- callbacks of connections
 
     def arrived(self, incoming: Incoming) -> None:
         """Match a message of another cluster, or keep it."""
@@ -451,13 +452,13 @@ class Engine:
             self._landing.add(owner)
 
     def completed(self, incoming: Incoming) -> None:
-        """Record that a message is all there."""
+        """Record that a message is complete."""
         if incoming.owner is not None:
             self._landing.discard(incoming.owner)
             incoming.owner.landed()
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Fail what cannot be done any more."""
+        """Fail the operations that cannot complete any more."""
         self.losses.add(peer, why)
         for landing in [one for one in self._landing if one.comes_from == peer]:
             self._landing.discard(landing)
@@ -470,23 +471,23 @@ class Engine:
                 box.recovery.lost(peer)
 
     def intercepted(self) -> list[str]:
-        """Return what interceptors hold back or have dropped of the messages of this process."""
+        """Return the messages of this process that interceptors hold back or have dropped."""
         return [] if self.connections is None else self.connections.intercepted()
 
     def interceptors_of(self, peer: int) -> list[str]:
-        """Return what stands between this process and another, and what it held up or dropped.
+        """Describe the interceptors between this process and another, and their effects.
 
-        Each is one phrase, for explanations of why something does not come.
+        Each is one phrase, for explanations of why a message does not arrive.
         """
         connections = self.connections
         return [] if connections is None else connections.interceptors_of(peer)
 
     def names_of_gone(self) -> list[str]:
-        """Return the identifiers of the ranks that are gone, such as `0:1:3`."""
+        """Return the identifiers of the lost ranks, such as `0:1:3`."""
         return [self.name_of(peer).partition(" ")[0] for peer in tuple(self.losses.gone)]
 
     def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
-        """Return why no message of any of these can be waited for; `near`: somebody else's can."""
+        """Return why none of these can send any more; `near`: others of the cluster may."""
         return self.losses.among(senders, near=near)
 
     # ------------------------------------------------------------------------------ its parts
@@ -526,16 +527,16 @@ class Engine:
         )
 
     def wake(self) -> None:
-        """Let waits look again: something has come that is no message; the lock is held."""
+        """Make waits check again: something other than a message has changed; the lock is held."""
         self._tell_waiting()
 
     def _tell_waiting(self) -> None:
-        """Wake other threads, whose operations this one may have moved."""
+        """Wake other threads whose operations this one may have completed."""
         if self.waits.going_on > self.waits.driving and self.connections is not None:
             self.connections.wake()
 
     def _fail_if_hopeless(self, receive: Receive) -> None:
-        """End a receive that can get nothing any more."""
+        """Fail a receive that no message can match any more."""
         if self.losses.gone and receive.asked.far and receive.comes_from is None:
             senders = receive.awaited()
             error = self.losses.among(senders, near=receive.asked.near)

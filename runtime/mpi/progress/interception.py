@@ -1,8 +1,8 @@
 """Interceptors in the ports by which ranks exchange messages; loaded only where some are named.
 
-The port to a peer is composed once, before the first message of the pair. Where nothing stands in
-it, messages go straight to the connections. Both ends compose it from the same list; what is sent
-passes it in the order as written, what is received in the opposite one.
+The port to a peer is composed once, before the first message of the pair. Without interceptors
+messages go straight to the connections. Both ends compose it from the same list; sent messages pass
+it in the order as written, received ones in the opposite order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from runtime.wire import SENT, Incoming, MessageSink, Outgoing
 from runtime.wire.peer_connections import PeerConnections
 
 COPIED = 2048
-"""Held messages of up to so many bytes are copied, so that their senders go on."""
+"""Held messages of up to this size are copied, so that their senders can continue."""
 
 
 class InterceptorInPort:
@@ -37,10 +37,7 @@ class InterceptorInPort:
         self.dropped = self.held = 0
 
     def describe(self) -> str:
-        """Return which one it is, and what it holds up now or has dropped.
-
-        One that has done neither is only named.
-        """
+        """Describe the interceptor, and what it holds back now or has dropped."""
         done = [f"holds {_messages(self.held)}"] if self.held else []
         done += [f"has dropped {_messages(self.dropped)}"] if self.dropped else []
         return f"{self.named} {' and '.join(done)}" if done else str(self.named)
@@ -72,7 +69,7 @@ class Held:
 
 
 class Port:
-    """What stands between this rank and one peer, and the messages that wait in it."""
+    """The interceptors between this rank and one peer, and the messages that wait there."""
 
     __slots__ = ("_forward", "back", "changing_back", "fail", "held", "link", "links", "me", "peer",
                  "sizes")  # fmt: skip
@@ -85,22 +82,22 @@ class Port:
         self.me, self.peer = me, peer
         self.held: deque[Held] = deque()
         self.link = links[0]
-        """The one that is called, if something is raised."""
+        """The interceptor being called, for errors."""
         self.fail: Callable[[Exception], None] = _fail_nobody
-        """What is called when a payload cannot be changed back."""
+        """The last interceptor called when a payload cannot be restored."""
         self._forward = forward
         changing = [link for link in links if link.changes]
         self.changing_back = changing[::-1]
         self.sizes = struct.Struct(f"<{len(changing)}q")
-        """What a head ends with: the size of the payload before each that changes it."""
+        """The end of a head: the payload's size before each interceptor that changes it."""
 
     def send(
         self, head: bytes, payload: Sequence[memoryview], sync: bool, now: Callable[[], float]
     ) -> Outgoing:
         """Send a message, or hold it, or drop it; raises what interceptors raise.
 
-        What members say of losses and of calls that do not fit is no message of the program: it
-        passes by, or calls that should end with an error would never end.
+        Notices about losses and mismatched calls are no messages of the program and bypass
+        interceptors; otherwise calls that should fail would never end.
         """
         _, inner, _, tag = HEAD.unpack_from(head)
         if tag < 0:
@@ -165,7 +162,7 @@ class Port:
         return Restored(incoming, head, sizes, self, envelope) if own else incoming
 
     def restored(self, envelope: MessageEnvelope, payload: Any, sizes: Sequence[int]) -> bytearray:
-        """Return the payload that was sent, of what has travelled; raises as interceptors do."""
+        """Return the original payload of a received one; raises what interceptors raise."""
         for link, size in zip(self.changing_back, reversed(sizes), strict=True):
             self.link = link
             payload = link.received(envelope, memoryview(payload))
@@ -175,7 +172,7 @@ class Port:
 
 
 class Restored(Incoming):
-    """A message whose payload is changed back once it is all there."""
+    """A message whose payload is restored once it is complete."""
 
     __slots__ = ("_buffer", "_envelope", "_port", "_sizes", "_travelled")
 
@@ -195,15 +192,15 @@ class Restored(Incoming):
         travelled.owner = self
 
     def matched(self, incoming: Incoming) -> None:
-        """Let the message that has travelled land."""
-        self.done = False  # an empty one is not done either before what travels has come
+        """Let the message as sent over the wire land."""
+        self.done = False  # nor is an empty one done before the transmitted payload has arrived
         self._buffer = incoming.payload
         self._travelled.take()
         if self._travelled.done:
             self.restore()
 
     def restore(self) -> None:
-        """Change the payload back; it stays undone where that fails."""
+        """Restore the payload; it stays incomplete where that fails."""
         travelled = self._travelled
         travelled.owner = None
         travelling, travelled.payload = travelled.payload or b"", None
@@ -225,9 +222,9 @@ def _fail_nobody(error: Exception) -> None:
 
 
 class Ports:
-    """Which interceptors stand in which ports; they are made at once, so that faults show early.
+    """The interceptors of all ports; they are made at once, so that errors show early.
 
-    `places` says which rank of the machine each peer is.
+    `places` maps peers to ranks of the machine.
 
     Raises:
         CompositionError: a class cannot be found, does not fulfil its contract, or raises.
@@ -245,24 +242,24 @@ class Ports:
         return place.site, place.cluster
 
     def links(self, peer: int) -> list[InterceptorInPort]:
-        """Return what stands in the port to a peer."""
+        """Return the interceptors in the port to a peer."""
         found = self._composition.interceptors(self._here, self._cluster_of(peer))
         return [InterceptorInPort(named, self._made[named]) for named in found]
 
     def name_of(self, peer: int) -> str:
-        """Return how envelopes name a rank."""
+        """Return the name of a rank in envelopes."""
         return str(self._places[peer])
 
     def raised(self, error: Exception, port: Port) -> CompositionError:
-        """Return what is raised from an error of an interceptor in a port."""
+        """Return the error to raise for an error of an interceptor in a port."""
         return self._composition.raised([port.link.named], error)
 
 
 class InterceptedConnections(PeerConnections):
     """Connections with interceptors in the ports to peers.
 
-    Once one of them has raised on the way in, nothing is received any more, and each `progress`
-    raises that.
+    Once one has raised for a received message, nothing is received any more, and each `progress`
+    raises its error.
     """
 
     def __init__(
@@ -277,7 +274,7 @@ class InterceptedConnections(PeerConnections):
         super().__init__(me, directory, self, *args, **kwargs)
 
     def port(self, peer: int) -> Port | None:
-        """Return the port to a peer, None where nothing stands in it."""
+        """Return the port to a peer, None if it has no interceptors."""
         try:
             return self._of[peer]
         except KeyError:
@@ -295,12 +292,12 @@ class InterceptedConnections(PeerConnections):
         return lambda head, payload, sync: send(peer, head, payload, sync=sync)
 
     def interceptors_of(self, peer: int) -> list[str]:
-        """Return what stands in the port to a peer, and what it has done to messages."""
+        """Return the interceptors in the port to a peer, and what they have done to messages."""
         port = self.port(peer)
         return [] if port is None else [link.describe() for link in port.links]
 
     def intercepted(self) -> list[str]:
-        """Return what interceptors hold back or have dropped of all messages."""
+        """Return the messages that interceptors hold back or have dropped."""
         return [
             f"{link.describe()} for {port.peer}"
             for port in self._of.values()
@@ -314,7 +311,7 @@ class InterceptedConnections(PeerConnections):
     def send(
         self, to: int, head: bytes, payload: Sequence[memoryview] = (), *, sync: bool = False
     ) -> Outgoing:
-        """Send a message through what stands in the port.
+        """Send a message through the interceptors of the port.
 
         Raises:
             CompositionError: an interceptor raises.
@@ -342,10 +339,10 @@ class InterceptedConnections(PeerConnections):
             self._deadline = due if self._deadline is None else min(due, self._deadline)
 
     def progress(self) -> bool:
-        """Read and write what can be, without waiting; return whether anything happened.
+        """Read and write without blocking; return whether anything happened.
 
         Raises:
-            CompositionError: an interceptor has raised on the way in.
+            CompositionError: an interceptor has raised for a received message.
         """
         happened = super().progress()
         if self._failure is not None and not self._is_ending:
@@ -357,13 +354,13 @@ class InterceptedConnections(PeerConnections):
         return happened
 
     def ready(self, timeout: float | None) -> bool:
-        """Sleep until `progress` has something to do, or something to raise."""
+        """Sleep until `progress` has something to do, or to raise."""
         if self._failure is not None and not self._is_ending:
             return True
         return super().ready(timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is to be sent, also what is held up, say goodbye, and hang up."""
+        """Flush messages, including held ones, say goodbye, and close."""
         ports = [port for port in self._of.values() if port is not None]
         if self._failure is None:
             self._go_on_until(lambda: not any(port.held for port in ports), timeout)
@@ -373,7 +370,7 @@ class InterceptedConnections(PeerConnections):
     # --- receiving: the sink of the connections ---------------------------------------------------
 
     def arrived(self, incoming: Incoming) -> None:
-        """Pass on a message that begins to come in."""
+        """Pass on the beginning of a message."""
         if self._failure is not None:
             incoming.take()
             return
@@ -385,13 +382,13 @@ class InterceptedConnections(PeerConnections):
         try:
             found = port.arrived(incoming)
         except Exception as error:
-            incoming.take()  # so that it holds up nothing behind it
+            incoming.take()  # so that it holds up no later message
             port.fail(error)
             return
         self._receiver.arrived(found)
 
     def completed(self, incoming: Incoming) -> None:
-        """Pass on that a message is all there."""
+        """Pass on the completion of a message."""
         if self._failure is not None:
             return
         owner = incoming.owner
@@ -408,6 +405,6 @@ class InterceptedConnections(PeerConnections):
             self._failure.__cause__ = error
 
     def lost(self, peer: int, why: Exception) -> None:
-        """Pass on that a peer is gone; after a failure that is what waits end with."""
+        """Pass on the loss of a peer, unless an interceptor failed: waits end with that error."""
         if self._failure is None:
             self._receiver.lost(peer, why)

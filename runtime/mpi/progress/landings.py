@@ -1,4 +1,4 @@
-"""Where a message goes that is received: memory of the program, or memory made for its size."""
+"""Where a received message is stored: memory of the program, or memory made for its size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.values.specs import Spec
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, Protocol
 
@@ -16,19 +16,19 @@ else:
 
 
 class Landing(Protocol):
-    """One place to land."""
+    """The destination of one message."""
 
     sized: bool
-    """Whether native MPI can be told of it before the size of the message is known."""
+    """Whether native MPI can receive into it before the size of the message is known."""
 
     def native(self, size: int) -> Any:
         """Return what native MPI receives into; `size` matters if it has no size of its own."""
 
     def room(self, size: int) -> memoryview | None:
-        """Return memory of exactly this size that a message can be read into, if there is."""
+        """Return memory of exactly this size to read a message into, or None."""
 
     def land(self, data: Data) -> Data | None:
-        """Put a message where it belongs that was not read into `room`; return its new bytes.
+        """Store a message that was not read into `room`; return its new bytes.
 
         Raises MPI.Exception if it is too long.
         """
@@ -49,7 +49,7 @@ class InSpec:
         return self._spec.native()
 
     def room(self, size: int) -> memoryview | None:
-        """Return the memory itself if it is long enough and without gaps."""
+        """Return the memory itself if it is long enough and contiguous."""
         view = self._spec.view
         return None if view is None or size > len(view) else view[:size]
 
@@ -94,7 +94,7 @@ class Exactly(InMemory):
 
 
 class Fresh:
-    """Memory that is made when the size is known."""
+    """Memory that is allocated when the size is known."""
 
     __slots__ = ("_made",)
 
@@ -109,14 +109,14 @@ class Fresh:
         return [self._made, MPI.BYTE]
 
     def room(self, size: int) -> memoryview | None:  # noqa: ARG002 - landings with memory need it
-        """Return nothing: what reads the message makes its memory."""
+        """Return None: the reader of the message allocates memory."""
         return None
 
     def land(self, data: Data) -> Data | None:
-        """Keep what has been made for it."""
+        """Keep the received bytes."""
         return data
 
     @property
     def made(self) -> bytearray:
-        """What native MPI has received into."""
+        """The memory that native MPI has received into."""
         return self._made

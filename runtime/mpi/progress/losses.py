@@ -1,36 +1,36 @@
-"""Processes that are gone, and what that means for those who wait for them."""
+"""Lost processes, and what that means for calls that wait for them."""
 
 from __future__ import annotations
 
 from runtime.mpi.errors import ProcessGone
 from runtime.wire import LinkLost, PeerAbsent, PeerLeft
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
 class Losses:
-    """Who is gone, and why."""
+    """The lost processes, and why they are lost."""
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
         self._name_of = name_of
         self.gone: dict[int, Exception] = {}
 
     def add(self, peer: int, why: Exception) -> None:
-        """Record one more."""
+        """Record a lost process."""
         self.gone[peer] = why
 
     def of(self, peer: int) -> Exception | None:
-        """Return the error of a call that waits for a process if it is gone."""
+        """Return the error of a call that waits for a process if it is lost."""
         why = self.gone.get(peer)
         return None if why is None else self.problem(peer, why)
 
     def among(self, senders: Sequence[int], *, near: bool) -> Exception | None:
         """Return why no message of any of these can be waited for, or None.
 
-        That is when one of them has died, or when nobody `near` could send it and all have left or
-        were never reached.
+        That is when one of them has died, or when no `near` process could send it and all have left
+        or were never reached.
         """
         if not self.gone:
             return None
@@ -41,7 +41,7 @@ class Losses:
         return None
 
     def problem(self, peer: int, why: Exception) -> Exception:
-        """Return the error of a call that waits for a process that is gone."""
+        """Return the error of a call that waits for a lost process."""
         cut = isinstance(why, LinkLost)
         name = self._name_of(peer)
         error = ProcessGone(

@@ -1,4 +1,4 @@
-"""The mailbox of a communicator: what is asked for and what has come, natively and from afar."""
+"""The mailbox of a communicator: pending receives and unexpected messages, near and far."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mpi4py import MPI
 from runtime.matching import ANY, Envelope, JointMatcher, JointReceive, Pattern
 from runtime.mpi.progress.receives import Receive
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class Mailbox:
     """The messages of programs, or those of collectives, of one communicator.
 
-    It may exist before the communicator: others may have it already, and send. The engine's lock
-    protects it.
+    It may exist before the communicator, since others may have made it already and send. The
+    engine's lock protects it.
     """
 
     def __init__(self, name_of: Callable[[int], str]) -> None:
@@ -36,7 +36,7 @@ class Mailbox:
 
     @property
     def is_open(self) -> bool:
-        """Whether the communicator is known."""
+        """Whether the communicator is registered."""
         return self._members is not None
 
     @property
@@ -46,7 +46,7 @@ class Mailbox:
         return self._members
 
     def post(self, receive: Receive) -> None:
-        """Ask for a message."""
+        """Post a receive."""
         asked = receive.asked
         self.matcher.post(asked)
         if asked.envelope is not None:
@@ -61,17 +61,17 @@ class Mailbox:
         return asked is not None
 
     def forget(self, receive: Receive) -> bool:
-        """Ask for it no longer; False if it is matched or native MPI has it."""
+        """Cancel a receive; return False if it is matched or native MPI has it."""
         return self.matcher.cancel(receive.asked)
 
     def drain(self) -> list[Incoming]:
-        """Return and forget what has come and nobody asked for."""
+        """Return and forget unexpected messages."""
         return self.matcher.drain()
 
-    # what the matcher asks of native MPI
+    # the matcher's interface to native MPI
 
     def give(self, asked: JointReceive) -> None:
-        """Let native MPI wait for a message."""
+        """Post a receive to native MPI."""
         receive: Receive = asked.owner
         source, tag = self._native_pattern(asked.pattern)
         try:
@@ -80,7 +80,7 @@ class Mailbox:
             receive.finish(error)
 
     def peek(self, pattern: Pattern, status: MPI.Status | None = None) -> Envelope | None:
-        """Return what is written on the first message that native MPI has and that fits."""
+        """Return the envelope of the first matching message that native MPI has."""
         status = status or self._status
         if not self.native.Iprobe(*self._native_pattern(pattern), status):
             return None
@@ -103,28 +103,28 @@ class Mailbox:
     def pick(
         self, envelope: Envelope, status: MPI.Status, *, lower: bool = False
     ) -> MPI.Message | None:
-        """Let native MPI give away the first message with this envelope; `lower`: as an object."""
+        """Reserve the first native message with this envelope; `lower`: as an object."""
         probe = self.native.improbe if lower else self.native.Improbe
         return probe(self.members.near[envelope.rank], envelope.tag, status)
 
     def has_near(self, pattern: Pattern) -> bool:
-        """Tell whether native MPI may have a message that fits."""
+        """Return whether native MPI may have a matching message."""
         return pattern.rank is ANY or pattern.rank in self.members.near
 
     def rank_from(self, native_rank: int) -> int:
-        """Return the rank in the peers of a native rank; what is none stays as it is."""
+        """Return the rank in the peers of a native rank; special values stay as they are."""
         return self.members.rank_from[native_rank] if native_rank >= 0 else native_rank
 
     def _native_pattern(self, pattern: Pattern) -> tuple[int, int]:
         source = MPI.ANY_SOURCE if pattern.rank is ANY else self.members.near[pattern.rank]
         return source, MPI.ANY_TAG if pattern.tag is ANY else pattern.tag
 
-    # who sends
+    # senders
 
     def senders(self, pattern: Pattern) -> Sequence[int]:
-        """Return the processes of other clusters whose messages fit.
+        """Return the processes of other clusters whose messages match.
 
-        Who receives from any rank does not wait for one whose loss it has acknowledged.
+        A receive from any rank does not wait for one whose loss was acknowledged.
         """
         m = self.members
         if pattern.rank is not ANY:
@@ -137,11 +137,11 @@ class Mailbox:
         ]
 
     def name_of(self, rank: int) -> str:
-        """Return who a rank of the peers is: `rank 3 (0:1:1 on node7)`."""
+        """Return the name of a rank of the peers: `rank 3 (0:1:1 on node7)`."""
         return f"rank {rank} ({self._name_of(self.members.peers[rank])})"
 
     def describe(self, pattern: Pattern) -> str:
-        """Say what is asked for."""
+        """Describe a receive."""
         m = self.members
         tag = "any tag" if pattern.tag is ANY else f"tag {pattern.tag}"
         who = "any rank" if pattern.rank is ANY else self.name_of(pattern.rank)
@@ -149,7 +149,7 @@ class Mailbox:
 
 
 def pattern_of(source: int, tag: int) -> Pattern:
-    """Return what is asked for by a rank and a tag as MPI writes them."""
+    """Return the pattern for a rank and a tag as given to MPI."""
     any_source: Any = ANY if source == MPI.ANY_SOURCE else source
     any_tag: Any = ANY if tag == MPI.ANY_TAG else tag
     return Pattern("", any_source, any_tag)

@@ -1,4 +1,4 @@
-"""What stands behind a communicator of the grid: who its members are, and how to reach them."""
+"""The members of a communicator of the grid, and how to reach them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Iterable, Mapping, Sequence
@@ -26,11 +26,11 @@ class CommunicatorMembers:
     """One communicator of the grid as this process sees it; made by `intra` or `inter`.
 
     Processes are known by their index, their rank in COMM_GRID. `group` are the members in the
-    order of their ranks, `peers` whom ranks in calls mean: the group itself, or the other group of
-    an intercommunicator. `native` has the members of this cluster in the order of `group`, that of
-    an intercommunicator those of both groups in the order of their indexes; programs' messages
-    between them, attributes, names and error handlers are its. `inner` is a duplicate of it for
-    collectives.
+    order of their ranks, `peers` are those that ranks in calls refer to: the group itself, or the
+    other group of an intercommunicator. `native` has the members of this cluster in the order of
+    `group`, that of an intercommunicator those of both groups in the order of their indexes;
+    programs' messages between them, attributes, names and error handlers are its. `inner` is a
+    duplicate of it for collectives.
 
     `native_rank` leads from a rank in `peers` to the one in `native`, or to -1 for a process of
     another cluster; `rank_from` back, with -1 for members of the own group of an
@@ -64,9 +64,9 @@ class CommunicatorMembers:
     box: Mailbox
     """The messages of programs; set by the engine."""
     sought: Mapping[Any, deque[JointReceive]]
-    """Receives for which native MPI has to be asked; later ones may have to wait for them."""
+    """Receives for which native MPI has to be probed; later ones may have to wait for them."""
     recovery: Recovery
-    """How the members get over losses; set by the engine."""
+    """How the members recover from losses; set by the engine."""
 
     def __init__(
         self,
@@ -100,11 +100,11 @@ class CommunicatorMembers:
         self.dense: Any = None
         """The communicator without gaps, for its collectives; None where there are no gaps."""
         self.topology: Any = None
-        """What `runtime.mpi.communicators.topologies` keeps, or None."""
+        """The topology, see `runtime.mpi.communicators.topologies`, or None."""
         self.collecting: Any = None
-        """What `runtime.mpi.collectives.state` keeps, or None."""
+        """The state of collectives, see `runtime.mpi.collectives.state`, or None."""
         self.children = 0
-        """How many communicators were derived from it, in calls that all its members made."""
+        """How many communicators were derived from it in calls that all its members made."""
         self.all_near = -1 not in native_rank
         """Whether all peers are in this cluster."""
 
@@ -121,7 +121,7 @@ class CommunicatorMembers:
     def near_to(self, rank: Any) -> int | None:
         """Return the native rank of a rank as a program gives it; None if it is not in `near`.
 
-        The most frequent calls look into `near` themselves if it is an `int`.
+        The most frequent calls look into `near` themselves if the rank is an `int`.
         """
         return self.near.get(rank if type(rank) is int else integer(rank))
 
@@ -136,9 +136,9 @@ class CommunicatorMembers:
 
 
 def derived_context(parent: bytes, *how: object) -> bytes:
-    """Return a context that is the same wherever it is made of equal values; nobody is asked.
+    """Return a context that only depends on the given values, so no messages are needed.
 
-    The values are told apart by their `repr`: integers, strings, bytes and tuples of them will do.
+    Values are distinguished by their `repr`: use integers, strings, bytes and tuples of them.
 
     >>> derived_context(b"grid", 1, (0, 2)) == derived_context(b"grid", 1, (0, 2))
     True
@@ -190,9 +190,9 @@ def inter(
 
 
 def keep_to_itself(inner: MPI.Intracomm) -> None:
-    """Let errors of native collectives be raised, whatever handler was inherited by its duplicate.
+    """Make errors of native collectives raise, whatever handler the duplicate has inherited.
 
-    That handler hears of them once they leave a call.
+    That handler is called once they leave a call.
     """
     if inner:
         inner.Set_errhandler(MPI.ERRORS_RETURN)

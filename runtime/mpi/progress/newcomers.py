@@ -1,7 +1,7 @@
-"""Processes that take the places of lost ones: who they are, how they are asked for, and invited.
+"""Replacements of lost processes: who they are, how they are requested, and invited.
 
-A rank that is started again gets an index of its own, so that a communicator which had the lost
-one never means the new one.
+A restarted rank gets an index of its own, so that a communicator with the lost process never means
+the new one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from runtime.mpi.errors import ProcessGone
 from runtime.mpi.progress.operations import Operation
 from runtime.mpi.progress.recovery import INVITED
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Invitation:
-    """What those that have taken places of lost ones are told of the communicator they join."""
+    """What replacements are told of the communicator they join."""
 
     __slots__ = ("context", "members", "modes", "name")
 
@@ -31,7 +31,7 @@ class Invitation:
 
 
 class Newcomers:
-    """What a process knows of that."""
+    """What a process knows of replacements."""
 
     def __init__(self, place: Place, engine: Engine, link: RankLink) -> None:
         self._place, self._engine, self._link = place, engine, link
@@ -39,13 +39,13 @@ class Newcomers:
 
     @property
     def is_newcomer(self) -> bool:
-        """Whether this process has taken the place of a lost one."""
+        """Whether this process is a replacement."""
         return self._link.is_again
 
     # --- what the front-end tells -----------------------------------------------------------------
 
     def hear_of_view(self, table: bytes) -> None:
-        """Know who has taken the place of whom; the lock of the engine is held."""
+        """Record the replacements in a view; the lock of the engine is held."""
         from runtime.machine.table import decoded
         from runtime.membership.everybody import replacing
         from runtime.wire import PeerConnections
@@ -70,7 +70,7 @@ class Newcomers:
     # --- members that have lost others ------------------------------------------------------------
 
     def ask_for(self, lost: Iterable[int]) -> None:
-        """Ask for processes in place of lost ones, unless others have taken their places."""
+        """Request replacements of lost processes, unless there are some already."""
         place = self._place
         wanted = [place.newest(one) for one in lost]
         names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in wanted
@@ -79,19 +79,19 @@ class Newcomers:
             self._link.wrapper.health.replace(self._link.name, names)
 
     def await_all(self, lost: Sequence[int]) -> NewcomerArrival:
-        """Return what is done when all places of lost ones are taken, or were not to be taken."""
+        """Return an operation that is done when each lost process is replaced, or will not be."""
         return NewcomerArrival(self, self._engine, {one: self._place.newest(one) for one in lost})
 
     def newest(self, index: int) -> int:
-        """Return the index of the process that has the place of another one now."""
+        """Return the index of the process that holds another one's place now."""
         return self._place.newest(index)
 
     def name_of(self, index: int) -> str:
-        """Return who a process is."""
+        """Return the name of a process."""
         return self._place.name_of(index)
 
     def invite(self, newcomers: Iterable[int], invitation: Invitation) -> None:
-        """Tell those that have taken places which communicator they join."""
+        """Tell replacements which communicator they join."""
         from runtime.machine.table import encoded
 
         one = invitation
@@ -103,10 +103,11 @@ class Newcomers:
                 if index not in self._engine.losses.gone:
                     self._engine.send_recovery(one.context, index, INVITED, data)
 
-    # --- those that have taken places -------------------------------------------------------------
+    # --- replacements
+    # -------------------------------------------------------------------------------
 
     def invited(self, data: bytes) -> None:
-        """Know of a communicator to join; all others say the same. The engine's lock is held."""
+        """Record an invitation; all members send the same. The engine's lock is held."""
         from runtime.machine.table import decoded
 
         (said,) = decoded(data)
@@ -115,11 +116,11 @@ class Newcomers:
         self._engine.wake()
 
     def await_invitation(self) -> Welcome:
-        """Return what is done when this process is invited."""
+        """Return an operation that is done when this process is invited."""
         return Welcome(self, self._engine)
 
     def next_invitation(self) -> Invitation | None:
-        """Return an invitation that was not accepted yet, and accept it."""
+        """Accept and return the next invitation."""
         for context, one in self._invitations.items():
             if one is not None:
                 self._invitations[context] = None
@@ -127,7 +128,7 @@ class Newcomers:
         return None
 
     def nobody_left(self) -> bool:
-        """Tell whether all others have ended."""
+        """Return whether all others have ended."""
         place, gone = self._place, self._engine.losses.gone
         others = (one for one in range(len(place.everybody)) if one != place.index)
         return all(one in gone for one in others)
@@ -140,7 +141,7 @@ class Newcomers:
 
 
 class NewcomerArrival(Operation):
-    """The arrival of processes in place of lost ones; `lost` are the last known ones there."""
+    """The arrival of replacements; `lost` are the last known processes in their places."""
 
     __slots__ = ("_engine", "_lost", "_newcomers")
 
@@ -149,7 +150,7 @@ class NewcomerArrival(Operation):
         self._newcomers, self._engine, self._lost = newcomers, engine, lost
 
     def test(self) -> bool:
-        """Look whether all have come."""
+        """Test whether all have come."""
         gone = self._engine.losses.gone
         newest = self._newcomers.newest
         if not self.done and all(
@@ -159,17 +160,17 @@ class NewcomerArrival(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         names = ", ".join(map(self._newcomers.name_of, self._lost))
         return f"the start of ranks in place of {names}"
 
     def awaited(self) -> Sequence[int]:
-        """Return nobody: who is waited for is not there yet."""
+        """Return nobody: the replacements are not there yet."""
         return ()
 
 
 class Welcome(Operation):
-    """An invitation that is waited for; `invitation` is there when it is done."""
+    """A wait for an invitation; `invitation` is set when it is done."""
 
     __slots__ = ("_engine", "_newcomers", "invitation")
 
@@ -179,7 +180,7 @@ class Welcome(Operation):
         self.invitation: Invitation | None = None
 
     def test(self) -> bool:
-        """Look whether it has come, or nobody is left who could send one."""
+        """Test whether it has come, or nobody is left who could send one."""
         if self.done:
             return True
         self.invitation = self._newcomers.next_invitation()
@@ -195,7 +196,7 @@ class Welcome(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return "an invitation of those who have lost a rank to join them (Dup at all of them)"
 
     def awaited(self) -> Sequence[int]:

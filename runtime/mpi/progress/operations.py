@@ -1,4 +1,4 @@
-"""What goes on: an `Operation` is one message, native request or collective that will be done."""
+"""Operations in progress: each is one message, native request or collective that will be done."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Sequence
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     from runtime.wire import Outgoing
 
 IDLE, NOTIFIED, POLLED = range(3)
-"""How urgent it is to ask native MPI if something is done: not at all; seldom, since a wake-up
-says when it is worth to ask; again and again."""
+"""How urgent it is to poll native MPI: not at all; seldom, since a wake-up announces when it is
+worth it; again and again.
+"""
 
 STEPS, MOST_QUESTIONS = 3, 64
-"""How often native MPI is asked at once for its part of a collective: at first, later."""
+"""How often native MPI is polled in a row for its part of a collective: at first, later."""
 
 
 class Operation:
-    """Something that will be done: then `done` is true, or it failed, and there is an `error` too.
+    """Something in progress. When it completes `done` is true; if it failed `error` is set too.
 
-    Of what was received, `source` is the rank in the peers of its communicator, `tag` the tag,
-    `nbytes` the size, and `data` the bytes if no memory was given for them. All of it is changed
-    with the engine's lock held only.
+    Of a received message, `source` is the rank in the peers of its communicator, `tag` the tag,
+    `nbytes` the size, and `data` the bytes if no memory was given for them. All of it changes only
+    with the engine's lock held.
     """
 
     __slots__ = ("cancelled", "data", "done", "error", "nbytes", "source", "tag")
@@ -47,31 +48,31 @@ class Operation:
         return IDLE
 
     def test(self) -> bool:
-        """Tell whether it is done; asks native MPI if need be, moves nothing else."""
+        """Return whether it is done; polls native MPI if necessary, drives nothing else."""
         return self.done
 
     def cancel(self) -> None:
-        """Call it off if that is still possible; it is `done` then, and `cancelled`."""
+        """Cancel it if that is still possible; it is then `done` and `cancelled`."""
 
     def takes_long(self) -> None:
         """Record that a call has waited for it for long."""
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return "something"
 
     def awaited(self) -> Sequence[int]:
-        """Return the indexes of processes elsewhere without which it cannot be done."""
+        """Return the indexes of far processes without which it cannot complete."""
         return ()
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Be done."""
+        """Complete it."""
         self.error = error
         self.done = True
 
 
 def most_urgent(operations: Iterable[Operation]) -> int:
-    """Return how urgent it is to ask native MPI for those that are not done."""
+    """Return how urgent it is to poll native MPI for those that are not done."""
     most = IDLE
     for one in operations:
         if not one.done and (urgency := one.urgency) > most:
@@ -80,7 +81,7 @@ def most_urgent(operations: Iterable[Operation]) -> int:
 
 
 class Finished(Operation):
-    """What was done when it was begun, such as a message to nobody."""
+    """An operation that was done from the start, such as a message to PROC_NULL."""
 
     __slots__ = ()
 
@@ -92,7 +93,7 @@ class Finished(Operation):
 
 
 class Failed(Operation):
-    """What had failed when it was begun."""
+    """An operation that had failed from the start."""
 
     __slots__ = ()
 
@@ -102,7 +103,7 @@ class Failed(Operation):
 
 
 class NativeOperation(Operation):
-    """A request of native MPI; `ranks` leads from its ranks to those of the peers."""
+    """A request of native MPI; `ranks` maps its ranks to those of the peers."""
 
     __slots__ = ("_ranks", "_request", "_status", "_what")
 
@@ -124,11 +125,11 @@ class NativeOperation(Operation):
         return POLLED
 
     def test(self) -> bool:
-        """Ask native MPI."""
+        """Poll native MPI."""
         return self.done or self._ask(1)
 
     def _ask(self, times: int) -> bool:
-        """Ask so many times at most."""
+        """Poll up to a number of times."""
         test, status = self._request.Test, self._status
         try:
             for _ in range(times):
@@ -142,12 +143,12 @@ class NativeOperation(Operation):
         return self.done
 
     def cancel(self) -> None:
-        """Ask native MPI to."""
+        """Cancel the native request."""
         if not self.done:
             self._request.Cancel()
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return self._what
 
     def _read(self) -> None:
@@ -160,7 +161,7 @@ class NativeOperation(Operation):
 
 
 class NativeStep(NativeOperation):
-    """A native request of a collective; a wake-up says when it is worth to ask."""
+    """A native request of a collective; a wake-up says when it is worth polling."""
 
     __slots__ = ("_questions", "_urgency", "_wake")
 
@@ -175,7 +176,8 @@ class NativeStep(NativeOperation):
     ) -> None:
         """Let `wake` wake those that wait for its end.
 
-        So many `messages` of members may be there already, which native MPI takes one by one.
+        Up to `messages` messages of members may be there already, which native MPI takes one by
+        one.
         """
         super().__init__(request, None, what)
         self._urgency = urgency
@@ -188,10 +190,10 @@ class NativeStep(NativeOperation):
         return self._urgency
 
     def test(self) -> bool:
-        """Ask native MPI, which with each question takes one step of a collective.
+        """Poll native MPI; each poll makes one step of a collective.
 
-        Or it takes one message of a program that came before: after questions in vain it is asked
-        twice as many, because a waiting call sleeps for long before the next ones.
+        Or it takes one earlier message of a program: after polls in vain twice as many are made,
+        because a waiting call sleeps for long before the next ones.
         """
         if self.done or self._ask(self._questions):
             return True
@@ -199,7 +201,7 @@ class NativeStep(NativeOperation):
         return False
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Be done, and tell others of this cluster."""
+        """Complete it, and tell others of this cluster."""
         super().finish(error)
         if self._wake is not None:
             self._wake()
@@ -226,7 +228,7 @@ class FarSend(Operation):
         self._recovery = recovery
 
     def test(self) -> bool:
-        """Look whether the payload's memory is free again, or the message matched."""
+        """Test whether the payload's memory is free again, or the message matched."""
         if not self.done:
             outgoing = self._outgoing
             if outgoing.error is not None:
@@ -238,7 +240,7 @@ class FarSend(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return self._what()
 
     def awaited(self) -> Sequence[int]:
@@ -247,7 +249,7 @@ class FarSend(Operation):
 
 
 class Both(Operation):
-    """Two at once; what was received is what the second one has received."""
+    """Two operations; the received message is that of the second one."""
 
     __slots__ = ("_first", "_second")
 
@@ -262,7 +264,7 @@ class Both(Operation):
         return most_urgent((self._first, self._second))
 
     def test(self) -> bool:
-        """Look after both."""
+        """Test both."""
         if not self.done and self._first.test() & self._second.test():
             second = self._second
             self.source, self.tag, self.nbytes = second.source, second.tag, second.nbytes
@@ -271,24 +273,24 @@ class Both(Operation):
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return " and ".join(one.describe() for one in self.parts())
 
     def awaited(self) -> Sequence[int]:
-        """Return whom either needs."""
+        """Return the processes that either needs."""
         return [index for one in self.parts() for index in one.awaited()]
 
     def parts(self) -> list[Operation]:
-        """Return what is not done."""
+        """Return those that are not done."""
         return [one for one in (self._first, self._second) if not one.done]
 
 
 Steps: TypeAlias = "Generator[Operation | Sequence[Operation], None, Any]"
-"""What a collective yields: what has to be done before it goes on. It returns its result."""
+"""The generator of a collective: it yields operations to wait for, and returns its result."""
 
 
 class Task(Operation):
-    """A collective under way: its generator goes on whenever what it yielded is done."""
+    """A collective in progress: its generator is resumed when what it yielded is done."""
 
     __slots__ = ("_steps", "_waits", "_what", "result")
 
@@ -305,7 +307,7 @@ class Task(Operation):
         return most_urgent(self._waits)
 
     def advance(self) -> bool:
-        """Go on as far as possible now; return whether it went on. Errors are thrown into it."""
+        """Resume it as long as possible; return whether it was. Errors are thrown into it."""
         moved = False
         while not self.done:
             failed = None
@@ -320,22 +322,24 @@ class Task(Operation):
             except StopIteration as end:
                 self.result = end.value
                 self.finish()
-            except BaseException as error:  # whatever it is, those who wait for the task get it
+            except (
+                BaseException
+            ) as error:  # any error is passed to the callers that wait for the task
                 self.finish(error)
             else:
                 self._waits = (step,) if isinstance(step, Operation) else tuple(step)
         return moved
 
     def takes_long(self) -> None:
-        """Let what it waits for know."""
+        """Pass it on to what it waits for."""
         for one in self._waits:
             one.takes_long()
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         waits = ", ".join(one.describe() for one in self._waits if not one.done)
         return f"{self._what} ({waits or 'after those begun before it'})"
 
     def awaited(self) -> Sequence[int]:
-        """Return whom its present step needs."""
+        """Return the processes that its current step needs."""
         return [index for one in self._waits if not one.done for index in one.awaited()]

@@ -1,4 +1,4 @@
-"""Waiting for requests of native MPI without burning a core for long."""
+"""Waiting for requests of native MPI without busy-polling for long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from runtime.mpi.progress.operations import POLLED, Operation
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
 
 MOVES = 2.0
-"""A question to native MPI that takes so many times the usual one has moved data."""
+"""A poll of native MPI that takes this many times the usual one has moved data."""
 
 _COLD = 2
-"""The first questions after a sleep take long anyway."""
+"""The first polls after a sleep take long anyway."""
 
 _TRIED = 15
-"""So many questions are asked to know how long the usual one takes."""
+"""How many polls are made to measure the usual one."""
 
 LINGER, LONGEST = 25e-6, 2e-3
-"""How long to go on asking after data has moved, and when to look after other things anyway."""
+"""How long to go on polling after data has moved, and when to do other things anyway."""
 
 _LARGEST_ITEM = 16
-"""How many bytes an item of a plain type has at most."""
+"""The most bytes of an item of a plain type."""
 
 SPINS = 40
-"""How often native MPI is asked at once, before anything else is looked after."""
+"""How many polls are made in a row before anything else is done."""
 
 _A_BYTE = 150e-12
-"""How many seconds a byte of a large message takes on its way through memory, and some more."""
+"""Seconds per byte of a large message through memory, with a margin."""
 
 
 _engine: Engine | None = None
 
 
 def use(engine: Engine | None) -> None:
-    """Wait with this engine for requests of native MPI in this process; None for its own way."""
+    """Set the engine to wait with for native requests of this process; None for MPI's own waits."""
     global _engine  # noqa: PLW0603 - there is one native MPI in a process
     _engine = engine
     if engine is not None:
@@ -51,7 +51,7 @@ def use(engine: Engine | None) -> None:
 
 @cache
 def _usual() -> float:
-    """Return how many seconds a question takes that moves nothing, on this machine."""
+    """Return how many seconds an idle poll takes on this machine."""
     times = []
     for _ in range(_TRIED):
         begun = time.perf_counter()
@@ -74,19 +74,19 @@ class _Native(Operation):
         return POLLED
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return "a process of this cluster"
 
 
 NATIVE = _Native()
-"""Whatever native MPI has to be asked for."""
+"""Anything that native MPI has to be polled for."""
 
 
 def settle(engine: Engine, test: Callable[[], object], buf: object = None) -> None:
-    """Ask until the answer is true, first often, then less and less.
+    """Poll until the answer is true, first often, then less and less.
 
-    If it is about a message in `buf`, as a program gave it, it is asked as often at first as it
-    takes to move that: who looks after other things between makes both ends wait.
+    For a message in `buf`, as a program gave it, polls are frequent for as long as moving it takes:
+    to do other things in between would make both ends wait.
     """
     for _ in range(SPINS):
         if test():
@@ -99,9 +99,9 @@ def settle(engine: Engine, test: Callable[[], object], buf: object = None) -> No
 
 
 def to_move(buf: object) -> float:
-    """Return for how many seconds to ask at once for a message in memory that a program gave.
+    """Return for how many seconds to poll for a message in memory that a program gave.
 
-    0 if it is not plain to see how large that is: it is only a guess of what is worth while.
+    0 if its size is not obvious: this is only an estimate.
     """
     memory: Any = buf
     count: Any = None
@@ -113,32 +113,32 @@ def to_move(buf: object) -> float:
         return float(min(min(size, most) * _A_BYTE, LONGEST))
     except Exception:
         # The program's object may raise anything here. The message is on its way already, and MPI
-        # may write to its memory, so nothing may keep from waiting for it.
+        # may write to its memory, so nothing may skip waiting for it.
         return 0.0
 
 
 def progress_native() -> None:
-    """Let native MPI go on with what others of this cluster need, such as to send much."""
+    """Let native MPI make progress that others of this cluster need, such as large sends."""
     for _ in range(_COLD):
         ask_native()
     _insist(lambda: False)
 
 
 def ask_native() -> bool:
-    """Ask native MPI something whose answer does not matter, once; it is no, as a rule."""
+    """Make a native call for its progress only; its result, usually false, does not matter."""
     return MPI.COMM_WORLD.Iprobe(MPI.ANY_SOURCE, _last_tag())
 
 
 @cache
 def _last_tag() -> int:
-    """Return a tag that hardly any program uses: a message in sight would be no reason to go on."""
+    """Return a tag that hardly any program uses, so that the probe finds no message."""
     found = MPI.COMM_WORLD.Get_attr(MPI.TAG_UB)
     assert isinstance(found, int)
     return found
 
 
 def _insist(test: Callable[[], object]) -> bool:
-    """Ask again and again as long as that moves a large message, which takes many questions."""
+    """Poll repeatedly as long as that moves a large message, which takes many polls."""
     least = MOVES * _usual()
     begun = time.perf_counter()
     moved: float | None = None

@@ -6,26 +6,26 @@ import threading
 
 from runtime.later import logger
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire.peer_connections import PeerConnections
 
 REST, LONG_REST = 5e-3, 20e-3
-"""How often it looks, in seconds, whether the program has stopped waiting: at first, later."""
+"""How often it checks, in seconds, whether the program has stopped waiting: at first, later."""
 
 PAUSE = 2e-3
-"""How often it asks native MPI for what collectives need."""
+"""How often it polls native MPI for what collectives need."""
 
 _log = logger(__name__)
 
 
 class ProgressThread:
-    """It steps aside as long as the program waits itself, and for a while after each wait.
+    """The thread; it pauses while the program itself waits, and for a while after each wait.
 
-    Where it sleeps when a wait begins it stays until something comes: to wake it then would cost
-    more than that both are woken.
+    If it sleeps when a wait begins it stays asleep until something arrives: waking it then would
+    cost more than waking both.
     """
 
     def __init__(
@@ -39,16 +39,16 @@ class ProgressThread:
         """Whether it sleeps where the wire wakes it."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def attend(self) -> None:
-        """Ask native MPI from time to time, for what was begun and is not waited for."""
+        """Poll native MPI from time to time, for operations that are not waited for."""
         if self.is_on_duty:
             self._connections.wake()
 
     def end(self) -> None:
-        """Stop; returns when it has."""
+        """Stop, and return when it has ended."""
         self._ended.set()
         self._connections.wake()
         if threading.current_thread() is not self._thread:
@@ -69,7 +69,7 @@ class ProgressThread:
                 continue
             try:
                 engine.poll()
-            except Exception:  # the wait of the program meets it again, and raises it there
+            except Exception:  # the program's own wait meets it again, and raises it there
                 _log.debug("progress failed", exc_info=True)
                 seen = -1
 

@@ -1,4 +1,4 @@
-"""Receives that may be satisfied by another cluster, or whose message has to be looked for."""
+"""Receives that another cluster may satisfy, or whose message has to be probed for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from runtime.matching import Envelope, JointReceive, Pattern
 from runtime.mpi.progress.landings import Fresh
 from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Receive(Operation):
-    """One message that is asked for; it goes from the mailbox to the wire or to native MPI."""
+    """One receive; it goes from the mailbox to the wire or to native MPI."""
 
     __slots__ = (
         "_incoming",
@@ -37,7 +37,7 @@ class Receive(Operation):
         super().__init__()
         self.box = box
         self.may_go_on = False
-        """Whether a loss has ended it, and somebody else could still send what is asked for."""
+        """Whether a loss has ended it, and others could still send what it matches."""
         self._landing = landing
         self._request: MPI.Request | None = None
         self._status = MPI.Status()
@@ -46,17 +46,17 @@ class Receive(Operation):
         self.asked = JointReceive(pattern, self, near=near, far=far, sought=not landing.sized)
 
     def again(self) -> Receive:
-        """Return one that asks for the same, into the same memory."""
+        """Return a receive like it, into the same memory."""
         asked = self.asked
         return Receive(self.box, asked.pattern, self._landing, near=asked.near, far=asked.far)
 
     @property
     def urgency(self) -> int:
-        """It is urgent while native MPI has it, or is asked by the mailbox."""
+        """It is urgent while native MPI has it, or the mailbox probes for it."""
         return POLLED if self._incoming is None and self.asked.near and not self.done else IDLE
 
     def test(self) -> bool:
-        """Look whether it is there."""
+        """Test whether the message is there."""
         request = self._request
         if self.done or request is None:
             return self.done
@@ -68,16 +68,16 @@ class Receive(Operation):
         return self.done
 
     def post(self) -> None:
-        """Ask the mailbox for it."""
+        """Post it to the mailbox."""
         self.box.post(self)
 
     def begin_natively(self, request: MPI.Request) -> None:
-        """Leave it to native MPI."""
+        """Post it to native MPI."""
         self._request = request
         self.test()
 
     def begin_far(self, envelope: Envelope, incoming: Incoming) -> None:
-        """Let a message of another cluster land, which may still be coming in."""
+        """Let a message of another cluster land, which may still be arriving."""
         self._incoming = incoming
         self.source, self.tag, self.nbytes = envelope.rank, envelope.tag, incoming.size
         incoming.owner = self
@@ -91,7 +91,7 @@ class Receive(Operation):
             self.landed()
 
     def landed(self) -> None:
-        """Record that the message is all there."""
+        """Record that the message is complete."""
         incoming, error = self._incoming, None
         if incoming is not None:
             incoming.owner = None
@@ -107,17 +107,17 @@ class Receive(Operation):
         self.finish(error)
 
     def finish(self, error: BaseException | None = None) -> None:
-        """Be done; memory of the program is held no longer than this."""
+        """Complete it; memory of the program is held no longer than this."""
         self.asked.owner = None
         super().finish(error)
 
     @property
     def comes_from(self) -> int | None:
-        """The index of the process whose message is coming in now."""
+        """The index of the process whose message is arriving now."""
         return None if self._incoming is None else self._incoming.source
 
     def cancel(self) -> None:
-        """Ask for it no longer, if no message has been matched with it."""
+        """Cancel it, if no message has been matched with it."""
         if self.done:
             return
         if self._request is not None:
@@ -127,22 +127,22 @@ class Receive(Operation):
             self.finish()
 
     def forget(self) -> bool:
-        """Leave the mailbox; False if a message has been matched, or native MPI has it."""
+        """Leave the mailbox; return False if a message has been matched, or native MPI has it."""
         return self.box.forget(self)
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return self.box.describe(self.asked.pattern)
 
     def awaited(self) -> Sequence[int]:
-        """Return who could send it."""
+        """Return the possible senders."""
         if self._incoming is not None:
             return (self._incoming.source,)
         return self.box.senders(self.asked.pattern) if self.asked.far else ()
 
     @property
     def landing(self) -> Landing:
-        """Where it goes."""
+        """The destination of the message."""
         return self._landing
 
     def _end_natively(self, error: MPI.Exception | None) -> None:
@@ -158,9 +158,9 @@ class Receive(Operation):
 
 
 class PendingReceive(Operation):
-    """A receive that was asked for once more, when somebody waits for it again.
+    """A receive that is posted again when somebody waits for it again.
 
-    Until then losses can be acknowledged. Messages that come meanwhile are kept.
+    Until then losses can be acknowledged. Messages that arrive meanwhile are kept.
     """
 
     __slots__ = ("_ask", "_receive")
@@ -172,7 +172,7 @@ class PendingReceive(Operation):
 
     @property
     def receive(self) -> Operation:
-        """Return the receive; the first call asks for the message."""
+        """Return the receive; the first call posts it."""
         if self._receive is None:
             self._receive = self._ask()
         return self._receive
@@ -183,7 +183,7 @@ class PendingReceive(Operation):
         return self.receive.urgency
 
     def test(self) -> bool:
-        """Look whether it is there."""
+        """Test whether the message is there."""
         one = self.receive
         if not self.done and one.test():
             self.source, self.tag, self.nbytes = one.source, one.tag, one.nbytes
@@ -192,14 +192,14 @@ class PendingReceive(Operation):
         return self.done
 
     def cancel(self) -> None:
-        """Ask for it no longer."""
+        """Cancel it."""
         self.receive.cancel()
         self.test()
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         return self.receive.describe()
 
     def awaited(self) -> Sequence[int]:
-        """Return who could send it."""
+        """Return the possible senders."""
         return self.receive.awaited()

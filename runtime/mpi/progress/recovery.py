@@ -1,7 +1,7 @@
-"""How the members of one communicator get over losses: it is revoked, failures are agreed on.
+"""How the members of a communicator recover from losses: revoking it, and agreeing on failures.
 
-What members say of this travels beside all messages of programs and collectives, is taken as soon
-as it arrives, and works on a communicator that is revoked.
+These notices are sent beside all messages of programs and collectives, are handled as soon as they
+arrive, and work on a revoked communicator.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.operations import Operation
 from runtime.wire import PeerLeft
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -27,14 +27,15 @@ else:
     modes = Later("runtime.collectives.recovery_modes")
 
 REVOKED, AGREEMENT, INVITED = -10, -11, -12
-"""The tags of what members say: the communicator is revoked; a message of an agreement; one that
-has taken the place of a lost member is to join."""
+"""The tags of notices: the communicator is revoked; a message of an agreement; an invitation of a
+replacement.
+"""
 
 _log = logger(__name__)
 
 
 class Recovery:
-    """What one member knows of that. The engine's lock protects it; processes are indexes."""
+    """The state of one member. The engine's lock protects it; processes are indexes."""
 
     __slots__ = (
         "_agreements",
@@ -53,9 +54,9 @@ class Recovery:
         )
         """The members of all groups, without gaps."""
         self.revoked_by: int | None = None
-        """Who has revoked the communicator, None as long as it works."""
+        """Who has revoked the communicator, None if nobody has."""
         self.closing: Callable[[], FailureError] | None = None
-        """What returns the error of calls on a communicator that is closed to them."""
+        """Returns the error of calls on a communicator that is closed to them."""
         self._life: CommunicatorLife | None = None
         self.acknowledged: set[int] = set()
         """The failures that the program has acknowledged here."""
@@ -63,12 +64,12 @@ class Recovery:
 
     @property
     def has_agreed(self) -> bool:
-        """Whether others may still ask what was agreed on."""
+        """Whether others may still ask for results of agreements."""
         return self._agreements is not None
 
     @property
     def is_closed(self) -> bool:
-        """Whether calls are refused: it was revoked, or is to be recovered first."""
+        """Whether calls are refused: it was revoked, or has to be recovered first."""
         return self.closing is not None
 
     @property
@@ -94,7 +95,7 @@ class Recovery:
 
     @property
     def has_modes(self) -> bool:
-        """Whether somebody has said how it is to get over losses."""
+        """Whether a way of recovery was set."""
         life = self._life
         return life is not None and life.modes.recovery is not modes.RecoveryMode.NONE
 
@@ -104,18 +105,18 @@ class Recovery:
         return self._life is not None and self._life.modes.is_strict
 
     def use(self, chosen: Modes) -> None:
-        """Get over losses as these modes say; the lock is held."""
+        """Recover from losses according to these modes; the lock is held."""
         self.life.modes = chosen
         if self._lost():
             self._stop()
 
     def be_like(self, parent: Recovery) -> None:
-        """Use the modes of the communicator of which this one was made."""
+        """Use the modes of the parent communicator."""
         if parent._life is not None:
             self.use(parent._life.modes)
 
     def be_joining(self) -> None:
-        """Refuse all calls but the recovery: this process takes the place of a lost one."""
+        """Refuse all calls but the recovery: this process is a replacement."""
         self.life.happens(modes.CommunicatorEvent.LOSS)
         self._close(_joining_error)
 
@@ -126,7 +127,7 @@ class Recovery:
 
     @property
     def has_to_recover(self) -> bool:
-        """Whether calls that derive communicators look first whether it is to be recovered."""
+        """Whether calls that derive communicators first check whether it has to be recovered."""
         return self.is_joining or self.has_modes
 
     def _revoked_error(self) -> CommunicatorRevoked:
@@ -139,7 +140,7 @@ class Recovery:
         )
 
     def failed(self) -> list[int]:
-        """Return the members that are known to be gone here, in the order of their losses."""
+        """Return the members that are known here to be lost, in the order of their losses."""
         everybody = set(self.everybody)
         return [one for one in self._members.engine.losses.gone if one in everybody]
 
@@ -149,7 +150,7 @@ class Recovery:
         return [one for one in self.failed() if not isinstance(gone[one], PeerLeft)]
 
     def revoke(self) -> None:
-        """Let no member use the communicator any more; no member has to take part in that."""
+        """Revoke the communicator at all members, without their participation."""
         self._refuse_replicas("Revoke")
         if self.revoked_by is None:
             self._be_revoked(self._members.engine.me, self.everybody)
@@ -161,7 +162,7 @@ class Recovery:
         return AgreementOperation(self._members.engine, self._known_agreements().begin(value))
 
     def _refuse_replicas(self, what: str) -> None:
-        """Refuse what is said outside of the numbered messages: replicas would not say it alike."""
+        """Refuse notices outside of the numbered messages: replicas would not send them alike."""
         if self._members.engine.decisions is not None:
             raise NotOnTheGrid(
                 f"{what} is not possible where ranks have replicas",
@@ -170,14 +171,14 @@ class Recovery:
             )
 
     def heard(self, sender: int, tag: int, data: bytes) -> None:
-        """Take what another member says."""
+        """Handle a notice of another member."""
         if tag == REVOKED and self.revoked_by is None:
             self._be_revoked(int.from_bytes(data, "big"), self._next_of_ring())
         elif tag == AGREEMENT:
             self._known_agreements().heard(sender, data)
 
     def lost(self, index: int) -> None:
-        """Record that a process is gone."""
+        """Record that a process is lost."""
         if index not in self.everybody:
             return
         if self._agreements is not None:
@@ -187,7 +188,7 @@ class Recovery:
             self._stop()
 
     def _stop(self) -> None:
-        """Do what the modes say about a loss: nothing, refuse all calls, or end the run."""
+        """React to a loss as the modes say: ignore it, refuse all calls, or end the run."""
         life = self.life
         if life.modes.recovery is modes.RecoveryMode.ABORT:
             self._abort()
@@ -219,9 +220,9 @@ class Recovery:
             self._send(one, REVOKED, by.to_bytes(4, "big"))
 
     def _next_of_ring(self) -> list[int]:
-        """Return whom to pass on that the communicator is revoked: distances are powers of two.
+        """Return whom to forward a revocation to: distances are powers of two.
 
-        Who has begun tells everybody; this is for the case that it dies meanwhile.
+        The first member tells everybody; this is for the case that it dies meanwhile.
         """
         everybody = self.everybody
         mine, size = everybody.index(self._members.engine.me), len(everybody)
@@ -250,7 +251,7 @@ def _joining_error() -> ProcessGone:
 
 
 class AgreementOperation(Operation):
-    """An agreement under way; its `decision` is there when it is done."""
+    """An agreement in progress; its `decision` is set when it is done."""
 
     __slots__ = ("_agreement", "_engine", "decision", "number")
 
@@ -258,21 +259,21 @@ class AgreementOperation(Operation):
         super().__init__()
         self._engine, self._agreement = engine, agreement
         self.number = agreement.number
-        """Which one it is, the same at all members."""
+        """Its number, the same at all members."""
         self.decision: Value | None = None
 
     def test(self) -> bool:
-        """Look whether it is decided; the decision comes by itself."""
+        """Test whether it is decided; the decision arrives by itself."""
         if not self.done and self._agreement.decision is not None:
             self.decision = self._agreement.decision
             self.finish()
         return self.done
 
     def describe(self) -> str:
-        """Say what is waited for."""
+        """Describe what is waited for."""
         names = ", ".join(map(self._engine.name_of, self.awaited()[:4]))
         return f"an agreement with {names}"
 
     def awaited(self) -> Sequence[int]:
-        """Return whose word is missing."""
+        """Return the members whose votes are missing."""
         return self._agreement.awaited()

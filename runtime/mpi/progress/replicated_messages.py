@@ -1,4 +1,4 @@
-"""Messages of ranks with replicas: one sent to several processes, one that comes from several."""
+"""Messages of ranks with replicas: sent to several processes, or received from several."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class ReplicatedSending(Outgoing):
         self._is_transmitted = False
 
     def transmitted(self, part: Outgoing) -> None:
-        """Wait for the copy that goes to one of them, unless the program does not wait any more."""
+        """Wait for the copy to one of them, unless the program does not wait any more."""
         self._is_transmitted = True
         if not (part.done or self.done):
             self._parts.append(part)
 
     def keep(self) -> None:
-        """Have the payload in memory of its own; the program goes on, unless it waits for more."""
+        """Copy the payload; the program continues, unless it waits for more."""
         self.payload = [memoryview(b"".join(self.payload))]
         self.done = not self.sync
 
     def drop(self) -> None:
-        """Do without the payload: all receivers have it."""
+        """Drop the payload: all receivers have it."""
         self.payload = ()
         self.done = True
 
     def look(self) -> bool:
-        """Look whether all copies have gone, but those to processes that are lost."""
+        """Test whether all copies are sent, except those to lost processes."""
         if self._is_transmitted and not self.done:
             self._parts = [one for one in self._parts if not one.done]
             self.done = not self._parts
@@ -49,7 +49,7 @@ class ReplicatedSending(Outgoing):
 
 
 class ReplicatedIncoming(Incoming):
-    """A message that is not all here; if its sender is lost another replica sends it again."""
+    """An incomplete message; if its sender is lost another replica sends it again."""
 
     __slots__ = ("_buffer", "_flow", "_is_wanted", "_spare", "_when_here", "process")
 
@@ -79,7 +79,7 @@ class ReplicatedIncoming(Incoming):
         self.land()
 
     def land(self) -> bool:
-        """Be done once it is all here; return whether it is."""
+        """Complete it once all of it is here; return whether it is."""
         flow = self._flow
         if flow is not None and flow.done and not self.done:
             flow.owner = None
@@ -91,7 +91,7 @@ class ReplicatedIncoming(Incoming):
         return self.done
 
     def again(self, process: int, flow: Incoming) -> bool:
-        """Have it from another process, too; return whether it is done with that."""
+        """Receive it from another process, too; return whether it is done with that."""
         if self._flow is None:
             self.process, self._flow = process, flow
             flow.owner = self
@@ -123,7 +123,7 @@ def _is_whole(flow: Incoming | None) -> bool:
 
 
 class Arrival:
-    """A message as one process has sent it; it is acknowledged once it is here, by whomever."""
+    """A message as sent by one process; acknowledged once it is here, from whichever process."""
 
     __slots__ = ("is_awaited", "is_here", "number", "size", "stream")
 
@@ -137,8 +137,8 @@ class Arrival:
 class ReplicatedInbox:
     """Delivers each message of a stream once, and acknowledges them in the order of their sender.
 
-    `complete` is called with what was delivered before it was all here, `acknowledge` with the
-    process and the arrival of each message that is here for good.
+    `complete` is called with messages that were delivered before they were complete, `acknowledge`
+    with the process and the arrival of each message that is here for good.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class ReplicatedInbox:
         self._landings: dict[tuple[Stream, int], ReplicatedIncoming] = {}
 
     def arrived(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
-        """Take a message that begins to come in from a process."""
+        """Handle the beginning of a message from a process."""
         expected = self._next.get(stream, 0)
         if number > expected:
             raise RuntimeError(f"message {number} of {stream} came before message {expected}")
@@ -195,7 +195,7 @@ class ReplicatedInbox:
             self._acknowledge(process, entries.popleft())
 
     def lost(self, process: int) -> None:
-        """Acknowledge nothing to a process any more, and have from others what comes from it."""
+        """Stop acknowledging to a lost process, and receive its messages from others."""
         self._entries.pop(process, None)
         for landing in list(self._landings.values()):
             if landing.lost(process):

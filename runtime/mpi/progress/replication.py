@@ -1,8 +1,8 @@
 """Messages between ranks that have several replicas; loaded only in such a run.
 
-The engine sees ranks, the connections below see processes. What stands between them sends each
-message to all replicas of its receiver, or keeps it, as the core of the replication says, and gives
-the engine what comes from any replica of a sender once.
+The engine sees ranks, the connections below see processes. This layer sends each message to all
+replicas of its receiver, or keeps it, as the core of the replication decides, and delivers a
+message that comes from any replica of a sender once.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ TAIL = struct.Struct("<?q")
 """What follows that: whether it has a number in its stream, and which."""
 
 ACKNOWLEDGE_TIMEOUT = 50e-3
-"""For so many seconds a message is not acknowledged while there are few of them."""
+"""Seconds for which acknowledgements are delayed while there are few of them."""
 
 _FOR_CORE = HEAD.pack(bytes(8), True, 0, 0)
-"""How words from core to core begin; no communicator has this context."""
+"""How notices from core to core begin; no communicator has this context."""
 
 _FOR_NEWCOMER = HEAD.pack(bytes(8), True, 0, 1)
 """How what a replica begins that is given to one that joins it."""
@@ -53,7 +53,7 @@ _FOR_NEWCOMER = HEAD.pack(bytes(8), True, 0, 1)
 class ReplicatedConnections:
     """Connections between ranks, over those of processes; the lock of the engine protects both.
 
-    `heard` is called with each effect of the core that concerns decisions.
+    `heard` is called with each effect of the core on decisions.
 
         connections = ReplicatedConnections(process, table, engine)
         connections.stand_on(open_connections(link, connections))
@@ -94,7 +94,7 @@ class ReplicatedConnections:
         self.gone: dict[int, Exception] = {}
         """The processes that are lost, and why."""
         self._is_redundant = False
-        """Whether another replica of this rank has come to its end: all it had to say is said."""
+        """Whether another replica of this rank has ended: everything it had to send is sent."""
         self._is_busy = is_late
         self._later: deque[Callable[[], None]] = deque()
         self._unsaid_since: float | None = None
@@ -110,7 +110,7 @@ class ReplicatedConnections:
     ) -> Outgoing:
         """Start to send a message to a rank; see `PeerConnections.send`."""
         context, inner, _, tag = HEAD.unpack(head)
-        if tag < 0:  # a remark about calls: its time and number differ from replica to replica
+        if tag < 0:  # a notice about calls: its time and number differ from replica to replica
             return self._remark(to, head, payload)
         self.check_has_joined()
         epoch = self.core.epoch
@@ -135,7 +135,7 @@ class ReplicatedConnections:
         return SENT
 
     def progress(self) -> bool:
-        """Read and write what can be, without waiting; return whether anything happened."""
+        """Read and write without blocking; return whether anything happened."""
         happened = self.below.progress()
         if self._open:
             self._open = [one for one in self._open if not one.look()]
@@ -146,7 +146,7 @@ class ReplicatedConnections:
         return happened
 
     def _acknowledge_in_time(self) -> None:
-        """Acknowledge what came a while ago: each word wakes another process up."""
+        """Acknowledge what arrived a while ago: each acknowledgement wakes another process up."""
         now = time.monotonic()
         if self._unsaid_since is None:
             self._unsaid_since = now
@@ -161,20 +161,20 @@ class ReplicatedConnections:
         return self.below.ready(timeout)
 
     def wake(self) -> None:
-        """Let all that sleep in `ready` return, or the next one; any thread may call it."""
+        """Make all threads that sleep in `ready` return, or the next one; thread-safe."""
         self.below.wake()
 
     def watch(self, rank: int) -> None:
-        """See to it that the loss of a rank is noticed."""
+        """Ensure that the loss of a rank is noticed."""
         for process in self.core.processes_of(rank):
             self.below.watch(process)
 
     def is_near(self, rank: int) -> bool:
-        """Tell whether a rank is on this machine: all its replicas would have to say the same."""
+        """Return whether a rank is on this machine, in a way that is the same at all replicas."""
         return rank == self.rank
 
     def share_a_machine(self, ranks: Sequence[int]) -> bool:
-        """Tell whether some ranks are on one machine, as all their replicas would say."""
+        """Return whether some ranks are on one machine, as all their replicas would say."""
         return len(set(ranks)) <= 1
 
     def round_trip(self, rank: int) -> float:  # noqa: ARG002 - others know it
@@ -182,23 +182,23 @@ class ReplicatedConnections:
         return 0.0
 
     def intercepted(self) -> list[str]:
-        """Return what interceptors hold back or have dropped of all messages."""
+        """Return the messages that interceptors hold back or have dropped."""
         return self.below.intercepted()
 
     def interceptors_of(self, rank: int) -> list[str]:
-        """Return what stands in the ports to the replicas of a rank."""
+        """Return the interceptors in the ports to the replicas of a rank."""
         found = (self.below.interceptors_of(one) for one in self.core.processes_of(rank))
         return [word for words in found for word in words]
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is to be sent, say goodbye, and hang up."""
+        """Flush messages, say goodbye, and close."""
         self.carry_out([*self.core.answer(), *self.core.acknowledge()])
         self.below.close(timeout)
 
-    # --- what the connections below call back -----------------------------------------------------
+    # --- callbacks of the connections below -------------------------------------------------------
 
     def arrived(self, incoming: Incoming) -> None:
-        """Take a message from a process."""
+        """Handle a message from a process."""
         if incoming.head == _FOR_NEWCOMER:
             incoming.take()
             incoming.owner = self._take_what_is_given
@@ -210,14 +210,14 @@ class ReplicatedConnections:
         self.when_idle(partial(self._arrived, incoming))
 
     def completed(self, incoming: Incoming) -> None:
-        """Record that a message of a process is all there."""
+        """Record that a message of a process is complete."""
         if incoming.owner == self._take_what_is_given:
             self._take_what_is_given(incoming)
             return
         self.when_idle(partial(self._completed, incoming))
 
     def lost(self, process: int, why: Exception) -> None:
-        """Go on without a process."""
+        """Continue without a process."""
         self.gone[process] = why
         self.when_idle(partial(self._lost, process, why))
 
@@ -261,7 +261,7 @@ class ReplicatedConnections:
         self.carry_out(self.core.hear(process, word))
 
     def _is_here(self, process: int, arrival: Arrival) -> None:
-        """Let the core know that a message is here for good; a replica may wait for that."""
+        """Tell the core that a message is here for good; a replica may wait for that."""
         effects = self.core.arrive(process, arrival.stream, arrival.number, None, arrival.size)
         self.carry_out(effects + self.core.acknowledge() if arrival.is_awaited else effects)
 
@@ -277,7 +277,7 @@ class ReplicatedConnections:
             self._sink.lost(rank, self._why(rank))
 
     def _fail(self, sending: ReplicatedSending) -> None:
-        """End what nobody is left to receive; that is an error only of who would transmit it.
+        """Fail messages without a receiver, an error only of the replica that would transmit.
 
         A replica that is behind may still send what its master had sent before the receiver ended.
         """
@@ -333,7 +333,7 @@ class ReplicatedConnections:
     # --- the core ---------------------------------------------------------------------------------
 
     def carry_out(self, effects: Iterable[Effect]) -> None:
-        """Carry effects out; what comes back meanwhile is for afterwards."""
+        """Carry out effects; those caused meanwhile follow afterwards."""
         was_busy, self._is_busy = self._is_busy, True
         try:
             for effect in effects:
@@ -373,7 +373,7 @@ class ReplicatedConnections:
 
 
 def _stream(context: tuple[bytes, bool, int], source: int, dest: int, tag: int) -> Stream:
-    """Return what counts messages; those of collectives come one after the other, whatever tag.
+    """Return the stream that numbers messages; for collectives it does not depend on the tag.
 
     The context is that of a communicator, whether it is of collectives, and the epoch.
     """

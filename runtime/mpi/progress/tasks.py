@@ -1,4 +1,4 @@
-"""Collectives under way: those of one communicator one after the other, others meanwhile."""
+"""Collectives in progress: one after the other per communicator, in parallel otherwise."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import deque
 
 from runtime.mpi.progress.operations import most_urgent
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task
@@ -17,10 +17,10 @@ class Tasks:
 
     def __init__(self) -> None:
         self.queues: dict[CommunicatorMembers, deque[Task]] = {}
-        """Of each communicator in which something goes on."""
+        """Per communicator with collectives in progress."""
 
     def add(self, m: CommunicatorMembers, task: Task, *, has_begun: bool = False) -> None:
-        """Begin a collective, or let it wait for those before it, or go on with one."""
+        """Begin a collective, queue it behind those before it, or resume one."""
         queue = self.queues.setdefault(m, deque())
         if has_begun:
             queue.appendleft(task)
@@ -29,11 +29,11 @@ class Tasks:
         self._advance(m, queue)
 
     def first(self) -> list[Task]:
-        """Return those that go on now, one of each communicator."""
+        """Return the collectives in progress, one of each communicator."""
         return [queue[0] for queue in tuple(self.queues.values()) if queue]
 
     def advance(self) -> bool:
-        """Go on with all of them as far as possible; return whether anything went on."""
+        """Resume all of them as far as possible; return whether there was any progress."""
         moved = False
         for m, queue in tuple(self.queues.items()):
             moved |= self._advance(m, queue)
@@ -41,11 +41,11 @@ class Tasks:
 
     @property
     def urgency(self) -> int:
-        """How urgent it is to ask native MPI if one of them can go on."""
+        """How urgent it is to poll native MPI for one of them."""
         return most_urgent(self.first())
 
     def _advance(self, m: CommunicatorMembers, queue: deque[Task]) -> bool:
-        """Go on with the first task of a communicator, and the next ones when it is done."""
+        """Resume the first task of a communicator, and the next ones when it is done."""
         moved = False
         while queue:
             task = queue[0]

@@ -1,6 +1,6 @@
-"""How a thread waits: it sleeps where the wire wakes it, and says for what.
+"""How a thread waits: it sleeps where the wire wakes it, and records what it waits for.
 
-Native MPI wakes nobody: a wait for it spins briefly and then asks again and again.
+Native MPI wakes nobody: a wait for it spins briefly and then polls again and again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.operations import IDLE, POLLED, most_urgent
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -18,27 +18,28 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Operation
 
 SPIN = 50e-6
-"""For how many seconds a wait for native MPI does not sleep, if no wake-up announces it."""
+"""Seconds for which a wait for native MPI does not sleep, if no wake-up announces its end."""
 
 LEAST, MOST, SHARE = 30e-6, 1e-3, 1 / 3
-"""How long to sleep between two questions to native MPI, which wakes nobody: at first, later.
+"""How long to sleep between two polls of native MPI, which wakes nobody: at first, later.
 
 It is a share of the time for which nothing has happened.
 """
 
 LEAST_NOTIFIED, SELDOM = 5e-3, 20e-3
-"""The same where a wake-up says when it is worth to ask; it is all of that
-time."""
+"""The same where a wake-up says when polling is worth it; it is all of that time."""
 
 NAP = 10e-3
 """How long to sleep at first where nothing that is waited for comes natively. Members of this
-cluster may need it to ask native MPI, so that what they send, or do with its memory, goes on."""
+cluster may need this process to poll native MPI, so that what they send, or do with its memory,
+makes progress.
+"""
 
 AT_ONCE = 0.25
-"""For how many seconds to do little more than to take in what the wire brings, if that may do."""
+"""For how many seconds to do little more than read from the wire, if that may be enough."""
 
 PATIENCE = 1.0
-"""After how many seconds to look, again and again, whether those that are waited for are there."""
+"""Seconds after which to check, repeatedly, whether the processes waited for are there."""
 
 
 class Waits:
@@ -47,18 +48,18 @@ class Waits:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._asleep: dict[object, Callable[[], Sequence[Operation]]] = {}
-        self._native_asked_at = 0.0  # when native MPI was asked for others
+        self._native_asked_at = 0.0  # when native MPI was last polled for others
         self.begun = 0
         """How many waits there were that did not end at once."""
         # one removal, which nothing can interrupt, for each of them
         self._going_on: dict[object, None] = {}
         self.driving = 0
-        """How many of them move the engine: none or one."""
+        """How many of them drive the engine: none or one."""
 
     def wait(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
     ) -> None:
-        """Drive the engine until `ready` is true, which is asked with its lock held."""
+        """Drive the engine until `ready` is true, which is called with its lock held."""
         engine = self._engine
         with engine.lock:
             if ready():
@@ -71,7 +72,8 @@ class Waits:
             with engine.lock:
                 if ready():
                     return
-                # before the lock is let go: who makes it ready then sees that it is waited for
+                # before the lock is released: whoever makes it ready then sees that it is waited
+                # for
                 self.begun += 1
                 self._going_on[me] = None
             self._wait(me, ready, operations)
@@ -85,10 +87,10 @@ class Waits:
         ready: Callable[[], bool],
         operations: Callable[[], Sequence[Operation]],
     ) -> None:
-        """Drive the engine, whatever else goes on and however long it takes.
+        """Drive the engine, whatever else is in progress and however long it takes.
 
-        Once woken it sleeps first: what others sent was looked for just before. If nobody wakes
-        it native MPI is asked once more, because it may have had several things to do before.
+        Once woken it sleeps first: what others sent was looked for just before. If nobody wakes it
+        native MPI is polled once more, because it may have had several things to do before.
         """
         engine = self._engine
         begun = quiet = time.perf_counter()
@@ -114,10 +116,11 @@ class Waits:
                 quiet = time.perf_counter()
 
     def wait_for_wire(self, ready: Callable[[], bool]) -> bool:
-        """Wait until `ready`, which is asked with the lock held, as long as the wire alone matters.
+        """Wait until `ready`, called with the lock held, as long as only the wire matters.
 
-        That is so while nothing else goes on, and not for long; return whether it is ready. On a
-        processor that has just woken up every function costs, so this does little else.
+        That is so while nothing else is in progress, and not for long; return whether it is ready.
+        On a processor that has just woken up every function call is expensive, so this does little
+        else.
         """
         engine = self._engine
         me, connections, begun, is_counted = object(), engine.connections, 0.0, False
@@ -125,7 +128,7 @@ class Waits:
             while connections is not None:
                 with engine.lock:
                     if is_counted and connections.progress() and len(self._going_on) > 1:
-                        connections.wake()  # others may wait for what has come
+                        connections.wake()  # others may wait for what has arrived
                     if not engine.is_quiet:
                         return False
                     if ready():
@@ -144,7 +147,7 @@ class Waits:
             self._going_on.pop(me, None)
 
     def _progress_native_if_due(self, now: float) -> None:
-        """Let native MPI go on if it was not asked lately."""
+        """Let native MPI make progress if it was not polled lately."""
         if now - self._native_asked_at >= NAP and not self._engine.is_alone:
             self._native_asked_at = now
             politeness.progress_native()
@@ -159,7 +162,7 @@ class Waits:
                 one.takes_long()
 
     def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
-        """Return for how long to sleep before native MPI is asked again."""
+        """Return how long to sleep before native MPI is polled again."""
         urgency = max(self._engine.urgency, most_urgent(left))
         if urgency == IDLE and self._engine.is_alone:
             return PATIENCE
@@ -169,18 +172,18 @@ class Waits:
 
     @property
     def going_on(self) -> int:
-        """How many waits there are now."""
+        """The number of waits now."""
         return len(self._going_on)
 
     def describe(self) -> list[str]:
-        """Say what each sleeping thread waits for."""
+        """Describe what each sleeping thread waits for."""
         return [
             ", ".join(one.describe() for one in operations() if not one.done)
             for operations in tuple(self._asleep.values())
         ]
 
     def _drive(self) -> bool:
-        """Move what can be moved, with the engine's lock held; return whether anything was."""
+        """Make progress, with the engine's lock held; return whether there was any."""
         engine = self._engine
         self.driving = 1
         try:
@@ -188,7 +191,7 @@ class Waits:
         finally:
             self.driving = 0
         if moved and self.going_on > 1 and engine.connections is not None:
-            engine.connections.wake()  # others may wait for what has been moved here
+            engine.connections.wake()  # others may wait for what has completed here
         return moved
 
     def _sleep(self, pause: float) -> None:

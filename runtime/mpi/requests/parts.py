@@ -1,4 +1,4 @@
-"""What requests of communicators of the grid are made of, and of native MPI alike."""
+"""Common parts of requests on communicators of the grid and of native MPI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.receives import PendingReceive, Receive
 from runtime.mpi.values.statuses import clear, fill
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, Literal
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def is_ours(request: MPI.Request) -> bool:
-    """Tell whether a request is one that native MPI knows nothing of."""
+    """Return whether native MPI does not know a request."""
     return (
         getattr(request, "_operation", None) is not None
         or getattr(request, "_begin", None) is not None
@@ -32,13 +32,13 @@ def identity(request: MPI.Request) -> object | None:
 
 
 def operation_of(request: MPI.Request) -> Operation | None:
-    """Return what goes on, if it is not native MPI's."""
+    """Return the operation of a request, None if it is native."""
     operation: Operation | None = getattr(request, "_operation", None)
     return operation
 
 
 def finish(request: MPI.Request, status: MPI.Status | None) -> Literal[True]:
-    """End a request that is done: write down what has become of it, raise its error."""
+    """End a request that is done: fill the status, raise its error."""
     if not is_ours(request):
         correct(request, status)
         return True
@@ -62,10 +62,10 @@ def finish_object(request: MPI.Request, status: MPI.Status | None) -> Any:
 
 
 def ended(request: MPI.Request, operation: Operation) -> BaseException | None:
-    """Let a request be none any more, since its operation is done; return the error, if any.
+    """Make a request null, since its operation is done; return the error, if any.
 
-    A receive from any source stays, if a loss has ended it and others may still send: it is asked
-    for once more with the next call.
+    A receive from any source stays, if a loss has ended it and others may still send: the next call
+    posts it again.
     """
     request._operation = None  # type: ignore[attr-defined]  # it is ours
     failed = operation.receive if isinstance(operation, PendingReceive) else operation
@@ -87,7 +87,7 @@ def ended(request: MPI.Request, operation: Operation) -> BaseException | None:
 
 
 def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | None:
-    """Write down what has become of a request that is done."""
+    """Fill the status of a request that is done."""
     operation = operation_of(request)
     if operation is None:
         clear(status)
@@ -97,20 +97,20 @@ def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | Non
 
 
 def correct(request: MPI.Request, status: MPI.Status | None) -> None:
-    """Let the status of a request of native MPI name the rank on the grid."""
+    """Put the rank on the grid into the status of a native request."""
     source = getattr(request, "_source", None)
     if source is not None and status is not None and status.source >= 0:
         status.source = source
 
 
 def corrected(request: MPI.Request, status: MPI.Status | None, found: Any) -> Any:
-    """Correct the status, and return what was found."""
+    """Correct the status, and return the result of the call."""
     correct(request, status)
     return found
 
 
 def fail(request: MPI.Request, error: BaseException) -> None:
-    """Raise the error of a request as a call on its communicator does, or let a handler hear it."""
+    """Raise the error of a request as a call on its communicator does, or call its handler."""
     m = getattr(request, "_members", None)
     if m is None:
         raise error
@@ -118,13 +118,13 @@ def fail(request: MPI.Request, error: BaseException) -> None:
 
 
 def engine_of(request: MPI.Request) -> Engine | None:
-    """Return what waits politely for a request; None if native MPI shall wait itself."""
+    """Return the engine to wait for a request with; None if native MPI is to wait itself."""
     m: CommunicatorMembers | None = getattr(request, "_members", None)
     return politeness.current() if m is None else m.engine
 
 
 def is_done(request: MPI.Request) -> bool:
-    """Tell whether a request is done that is not native MPI's; lets things move."""
+    """Return whether a request that is not native is done; makes progress."""
     operation, engine = operation_of(request), engine_of(request)
     if operation is None:
         return True
@@ -139,7 +139,7 @@ def is_done(request: MPI.Request) -> bool:
 
 
 def wait_for(request: MPI.Request) -> None:
-    """Wait for a request that is not native MPI's."""
+    """Wait for a request that is not native."""
     operation, engine = operation_of(request), engine_of(request)
     if operation is None:
         return

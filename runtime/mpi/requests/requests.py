@@ -1,4 +1,4 @@
-"""Requests of communicators of the grid, which wait without burning a core."""
+"""Requests of communicators of the grid, which wait without busy-polling."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from runtime.mpi.requests.parts import (
 from runtime.mpi.requests.several_calls import SeveralCalls
 from runtime.mpi.values.face_type import FaceType
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, ClassVar, Literal, Self
@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 class Request(SeveralCalls, metaclass=FaceType):
     """A request: one of native MPI, whose handle it owns, or an operation of the grid.
 
-    For one of native MPI `_source` is what the status has to say, if native MPI says otherwise. An
-    operation that is not done is in `_operation`; its object, if it is for one, is made by `_load`.
+    For a native one `_source` is the source to put into a status, if native MPI would give another.
+    An operation that is not done is in `_operation`; `_load` makes the received object, if it is
+    for one.
     """
 
     _stands_for: ClassVar[type[MPI.Request]] = MPI.Request
@@ -45,7 +46,7 @@ class Request(SeveralCalls, metaclass=FaceType):
     _begin: Callable[[], Operation] | None = None
 
     def __new__(cls, request: MPI.Request | None = None) -> Self:
-        """Return a request that is the same as another one, or none."""
+        """Return a copy of another request, or a null one."""
         self = MPI.Request.__new__(cls, request)
         if hasattr(type(request), "_operation"):  # `isinstance` accepts those of mpi4py too
             vars(self).update(vars(request))
@@ -60,12 +61,12 @@ class Request(SeveralCalls, metaclass=FaceType):
     ) -> Request:
         """Return the request for an operation on a communicator of the grid.
 
-        `load` makes the object, if it is for one, of the operation that is done.
+        `load` makes the received object, if it is for one, from the completed operation.
         """
         return new_request(members_of(comm), operation, load)
 
     def __bool__(self) -> bool:
-        """Tell whether there is something to wait for, or to start again."""
+        """Return whether there is something to wait for, or to start again."""
         return is_ours(self) or MPI.Request.__bool__(self)
 
     def __eq__(self, other: object) -> bool:
@@ -105,13 +106,13 @@ class Request(SeveralCalls, metaclass=FaceType):
         return True
 
     def Test(self, status: MPI.Status | None = None) -> bool:
-        """Tell whether it is done, and is no request any more then."""
+        """Return whether it is done, and if so make it null."""
         if not is_ours(self):
             return MPI.Request.Test(self, status) and finish(self, status)
         return is_done(self) and finish(self, status)
 
     def Get_status(self, status: MPI.Status | None = None) -> bool:
-        """Tell whether it is done, and leave it as it is."""
+        """Return whether it is done, and leave it as it is."""
         if not is_ours(self):
             done = MPI.Request.Get_status(self, status)
             correct(self, status)
@@ -142,14 +143,14 @@ class Request(SeveralCalls, metaclass=FaceType):
         return corrected(self, status, found[1])
 
     def test(self, status: MPI.Status | None = None) -> tuple[bool, Any | None]:
-        """Tell whether it is done, with the object it has received."""
+        """Return whether it is done, with the object it has received."""
         if not is_ours(self):
             done, found = MPI.Request.test(self, status)
             return done, corrected(self, status, found)
         return (True, finish_object(self, status)) if is_done(self) else (False, None)
 
     def Cancel(self) -> None:
-        """Ask for it no longer; it still has to be waited for."""
+        """Cancel it; it still has to be waited for."""
         operation = operation_of(self)
         if operation is None:
             MPI.Request.Cancel(self)
@@ -164,7 +165,7 @@ class Request(SeveralCalls, metaclass=FaceType):
     cancel = Cancel
 
     def Free(self) -> None:
-        """Let it go on alone."""
+        """Let it complete by itself."""
         if not is_ours(self):
             MPI.Request.Free(self)
             return
@@ -197,12 +198,12 @@ class Request(SeveralCalls, metaclass=FaceType):
 
 
 class Prequest(Request, MPI.Prequest):
-    """A request that can be started again and again; `_begin` starts the operation."""
+    """A persistent request; `_begin` starts the operation."""
 
     _stands_for: ClassVar[type[MPI.Request]] = MPI.Prequest
 
     def __new__(cls, request: MPI.Request | None = None) -> Self:
-        """Return a request that is the same as another one, or none."""
+        """Return a copy of another request, or a null one."""
         if request and not isinstance(request, Prequest):
             raise TypeError(f"expecting a persistent request, got {type(request).__name__}")
         return super().__new__(cls, request)
@@ -241,7 +242,7 @@ def new_request(
 
 
 def request_for(m: CommunicatorMembers | None, operation: Operation) -> Request:
-    """Return the request for an operation, on a communicator of the grid or of native MPI."""
+    """Return the request for an operation, on a communicator of the grid or a native one."""
     request = Request()
     request._members, request._operation = m, operation
     return request
@@ -250,8 +251,8 @@ def request_for(m: CommunicatorMembers | None, operation: Operation) -> Request:
 def native_request(
     m: CommunicatorMembers, native: MPI.Request, source: int | None = None
 ) -> Request:
-    """Return the request that owns one of native MPI; `source` is what its status shall say."""
-    request = MPI.Request.__new__(Request, native)  # quicker than to call the class
+    """Return the request that owns a native one; `source` is what its status is to say."""
+    request = MPI.Request.__new__(Request, native)  # quicker than calling the class
     request._members = m
     if source is not None:
         request._source = source
@@ -266,7 +267,7 @@ def persistent_request(m: CommunicatorMembers | None, begin: Callable[[], Operat
 
 
 def members_of(comm: MPI.Comm) -> CommunicatorMembers:
-    """Return what stands behind a communicator of the grid."""
+    """Return the members of a communicator of the grid."""
     m: CommunicatorMembers = comm._members  # type: ignore[attr-defined]  # it is one of the grid
     return m
 

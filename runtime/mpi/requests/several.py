@@ -1,7 +1,7 @@
 """Completing several requests at once, of the grid and of native MPI in any mix.
 
-No communicator is meant by such a call, so the error handler of COMM_SELF hears of its errors. What
-native MPI finds it has told that already.
+Such a call refers to no communicator, so the error handler of COMM_SELF is called for errors. For
+errors that native MPI finds it has called that already.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from runtime.mpi.requests.parts import (
 )
 from runtime.mpi.values.statuses import clear, error_class_of, hand_out
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, TypeVar
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Mix:
-    """Some requests: those of the grid, and those of native MPI, each with its place."""
+    """Several requests: those of the grid, and those of native MPI, each with its position."""
 
     def __init__(self, requests: Sequence[MPI.Request], *, objects: bool = False) -> None:
         self.size = len(requests)
@@ -50,9 +50,11 @@ class Mix:
                 self.places.append(place)
                 self.natives.append(request)
         self.chosen: tuple[int, ...] | None = None
-        """The places of those that may be completed; None if the replicas need not agree."""
+        """The positions of those that may be completed; None if replicas need not agree."""
         self.left: list[Operation] = []
-        """What goes on, the last first; what is not there is done, or persistent and not begun."""
+        """The operations in progress, the last first; the others are done, or persistent and not
+        begun.
+        """
         for _, request in reversed(self.mine):
             operation = operation_of(request)
             if operation is not None:
@@ -68,7 +70,7 @@ class Mix:
                 yield one
 
     def agree(self, *, most: int | None = None, waits: bool = False) -> None:
-        """Let replicas of a rank complete the same ones; where there are none do nothing."""
+        """Let the replicas of a rank complete the same ones; do nothing if there are none."""
         decisions = self._decisions()
         if decisions is None:
             return
@@ -80,12 +82,12 @@ class Mix:
         self.places, self.natives = [place for place, _ in chosen], [one for _, one in chosen]
 
     def _decisions(self) -> DecisionPoints | None:
-        """Return what replicas agree with; where all are of a process with itself nothing."""
+        """Return the decision points; None if all are of a process with itself."""
         engine = self.engine() if self.left else None
         return None if engine is None else engine.decisions
 
     def are_done(self, *, waits: bool = False) -> bool:
-        """Tell whether all of the grid are done; asks again only for the first that was not."""
+        """Return whether all of the grid are done; tests again only the first that was not."""
         decisions = None if waits else self._decisions()
         if decisions is not None:
             return decisions.are_all_done(self.left, self.natives)
@@ -95,7 +97,7 @@ class Mix:
         return not left
 
     def engine(self) -> Engine | None:
-        """Return what to wait with; None if native MPI shall wait itself."""
+        """Return the engine to wait with; None if native MPI is to wait itself."""
         one = self.mine[0][1] if self.mine else self.natives[0] if self.natives else MPI.Request()
         return engine_of(one)
 
@@ -245,9 +247,9 @@ def _native_any(mix: Mix, status: MPI.Status | None) -> tuple[int, bool, Any]:
 
 
 def _all(mix: Mix, statuses: Sequence[MPI.Status] | None, *, gives_up: bool) -> list[Any] | None:
-    """Complete all if all are done. Who `gives_up` waits no longer once native MPI has an error.
+    """Complete all if all are done; with `gives_up`, return at the first error of native MPI.
 
-    What is not done then is ERR_PENDING in its status, and a request still.
+    Requests that are not done then have ERR_PENDING in their status and stay active.
     """
     if not mix.are_done(waits=gives_up):
         return None
@@ -338,7 +340,7 @@ def _has_error(statuses: Sequence[MPI.Status]) -> bool:
 def _raise_one_of(
     errors: Sequence[BaseException], raised: MPI.Exception | None, *, is_told: bool
 ) -> None:
-    """Raise what is worth most: a loss, which names who is lost; else what native MPI `raised`."""
+    """Raise the most useful error: a loss, which names a process, or what native MPI `raised`."""
     for error in errors:
         if isinstance(error, GridMPIError):
             tell(MPI.COMM_SELF, error)
@@ -360,7 +362,7 @@ def _move(mix: Mix) -> None:
 
 
 def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object]) -> T:
-    """Try again until it is enough; sleeps in between."""
+    """Try again until it succeeds; sleeps in between."""
     found = attempt()
     engine = mix.engine()
     if is_enough(found):

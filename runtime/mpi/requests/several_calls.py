@@ -6,14 +6,14 @@ from mpi4py import MPI
 
 from runtime.mpi.requests import several
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Literal
 
 
 class SeveralCalls(MPI.Request):
-    """The calls of requests that are for several of them."""
+    """The calls of requests that complete several of them."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What programs see: mpi4py's `MPI`, with communicators of several clusters.
+"""The `MPI` that programs see: mpi4py's, with communicators of several clusters.
 
-`runtime.mpi.surface.install` puts it in the place of mpi4py's own, `face` is the module.
+`runtime.mpi.surface.install` replaces mpi4py's own with it, `face` is the module.
 """

@@ -21,7 +21,7 @@ from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, ClassVar, NoReturn, Self
 
@@ -47,8 +47,8 @@ class Comm(
     def __new__(cls, comm: MPI.Comm | None = None) -> Self:
         """Return a communicator with the handle of another one; raises TypeError for a wrong one.
 
-        It does not call the constructors of mpi4py's subclasses, which look at the handle: behind
-        a Cartesian communicator of the grid there is a native one without a topology.
+        It does not call the constructors of mpi4py's subclasses, which check the handle: a
+        Cartesian communicator of the grid has the handle of a native one without topology.
         """
         members: CommunicatorMembers | None = getattr(comm, "_members", None)
         if comm is not None:
@@ -59,7 +59,7 @@ class Comm(
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        """Let predefined communicators be pickled; raises ValueError for others."""
+        """Pickle predefined communicators; raises ValueError for others."""
         if not self:
             return type(self), ()
         ours = predefined()
@@ -71,7 +71,7 @@ class Comm(
         return type(self), (ours.comms[name],)
 
     def Abort(self, errorcode: int = 0) -> NoReturn:
-        """End the whole run, all clusters of it, with this exit code."""
+        """End the whole run on all clusters, with this exit code."""
         errorcode = integer(errorcode)
         abort(errorcode)
         super().Abort(errorcode)
@@ -87,7 +87,7 @@ class Intracomm(Comm, Scans, GroupCreation, TopologyCreation, MPI.Intracomm):
 
 
 class Topocomm(Intracomm, NeighbourCollectives, MPI.Topocomm):
-    """A communicator whose ranks have neighbours."""
+    """A communicator with a topology."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Topocomm
 
@@ -111,7 +111,7 @@ class Distgraphcomm(Topocomm, DistgraphParts, MPI.Distgraphcomm):
 
 
 class Intercomm(Comm, InterParts, MPI.Intercomm):
-    """A communicator of two groups, which talk to each other."""
+    """A communicator of two groups."""
 
     _stands_for: ClassVar[type[MPI.Comm]] = MPI.Intercomm
 

@@ -54,7 +54,7 @@ from runtime.mpi.surface.refusals import Win as Win
 from runtime.mpi.surface.sessions import Session as Session
 from runtime.mpi.values import handles as _handles
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.surface.checkpoint import Checkpoint as Checkpoint
     from runtime.mpi.surface.random_numbers import Random as Random

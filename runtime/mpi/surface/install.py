@@ -1,6 +1,6 @@
-"""Unmodified programs: `from mpi4py import MPI` gives them the machine, once they say so.
+"""Makes `from mpi4py import MPI` give unmodified programs the machine, once they ask for it.
 
-Until then nothing of it is loaded, so that a program without MPI starts as quickly as ever.
+Until then nothing is loaded, so that a program without MPI starts as quickly as ever.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 
 from runtime.mpi.process.predefined import let_world_be_grid
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
@@ -20,7 +20,7 @@ NAME = "mpi4py.MPI"
 
 
 class _Finder:
-    """Stands in for mpi4py's own MPI until somebody imports it."""
+    """Stands in for mpi4py's own MPI until it is imported."""
 
     def __init__(self) -> None:
         package = sys.modules.get(PACKAGE)
@@ -31,7 +31,7 @@ class _Finder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return how to load the one module that is meant."""
+        """Return how to load this one module."""
         del path, target
         if name != NAME:
             return None
@@ -45,7 +45,7 @@ class _Finder:
         return load()
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: it has been run."""
+        """Do nothing: it is loaded already."""
 
     def step_aside(self) -> None:
         """Let mpi4py's own MPI be found: the face needs it."""
@@ -59,7 +59,7 @@ _finder: _Finder | None = None
 
 
 def install() -> None:
-    """Let COMM_WORLD be the grid for what runs in this process from now on."""
+    """Make COMM_WORLD the grid for everything that runs in this process from now on."""
     global _finder  # noqa: PLW0603 - a process runs one program
     if _finder is None:
         let_world_be_grid()
@@ -68,7 +68,7 @@ def install() -> None:
 
 
 def load() -> ModuleType:
-    """Return the face; the first call makes it, and puts it where `import` looks if need be."""
+    """Return the face; the first call loads it, and installs it for `import` if necessary."""
     global _native  # noqa: PLW0603 - a process has one MPI
     if _finder is not None and _finder in sys.meta_path:
         _finder.step_aside()
@@ -85,17 +85,17 @@ _native: ModuleType | None = None
 
 
 class _Package(type(sys)):  # type: ignore[misc]  # `types` says what this is, and takes its time
-    """mpi4py, whose `MPI` is the face for everybody but the modules that the face is made of.
+    """The package mpi4py, whose `MPI` is the face for all modules but those the face is made of.
 
-    Those are partly imported late, when `mpi4py.MPI` is the face already.
+    These are partly imported late, when `mpi4py.MPI` is the face already.
     """
 
     @property
     def MPI(self) -> object:
-        """The module that the caller has to have."""
+        """The module that the caller is to have."""
         asks = sys._getframe(1).f_globals.get("__name__", "")
         return _native if asks.startswith("runtime.mpi.") else sys.modules[NAME]
 
     @MPI.setter
     def MPI(self, module: object) -> None:
-        """Do nothing for `import`, which sets it once more."""
+        """Ignore the assignment by `import`."""

@@ -1,4 +1,4 @@
-"""What mpi4py's own libraries, such as `mpi4py.util.pkl5`, ask of `MPI` beyond its public calls."""
+"""Private functions of `MPI` that mpi4py's own libraries, such as `mpi4py.util.pkl5`, call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mpi4py import MPI
 from runtime.mpi.communicators.classes import wrap
 from runtime.mpi.communicators.members import members_behind
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _TAGS = 32768
-"""MPI promises that many."""
+"""MPI guarantees this many."""
 
 
 class _Aside:
     """A duplicate of a communicator for one library's messages, and their next tag."""
 
     def __init__(self, members: CommunicatorMembers) -> None:
-        plain: Any = wrap(members)  # a library's own class would come back here
+        plain: Any = wrap(members)  # a library's own class would call this function again
         self.comm = plain.Dup()
         self.local, self.is_low = None, False
         if members.is_inter:
@@ -32,13 +32,13 @@ class _Aside:
         self._tag = -1
 
     def next_tag(self) -> int:
-        """Return a tag that no call before has used, or none for long."""
+        """Return a tag that was not used before, or not for long."""
         self._tag = (self._tag + 1) % _TAGS
         return self._tag
 
 
 def commctx_intra(comm: Any) -> tuple[Any, int]:
-    """Return a communicator like another one, for messages of a library, and a tag for them."""
+    """Return a duplicate of a communicator, for messages of a library, and a tag for them."""
     if members_behind(comm) is None:
         found: tuple[Any, int] = MPI._commctx_intra(comm)
         return found
@@ -47,7 +47,7 @@ def commctx_intra(comm: Any) -> tuple[Any, int]:
 
 
 def commctx_inter(comm: Any) -> tuple[Any, int, Any, bool]:
-    """Return the same for two groups, a communicator of the own one, and if that comes first."""
+    """Return the same for two groups, a communicator of the own one, and whether that is first."""
     if members_behind(comm) is None:
         found: tuple[Any, int, Any, bool] = MPI._commctx_inter(comm)
         return found
@@ -66,7 +66,7 @@ def _aside(comm: Any) -> _Aside:
 
 
 def _local_group(comm: Any, members: CommunicatorMembers) -> tuple[Any, bool]:
-    """Return a communicator of the own group, and whether that comes first."""
+    """Return a communicator of the own group, and whether that is first."""
     is_low = min(members.group) < min(members.peers)
     whole = comm.Merge(high=not is_low)
     try:

@@ -1,9 +1,9 @@
-"""Whether MPI is up, as a program sees it: what `mpi4py.rc` asks for, `Init` and `Finalize`.
+"""Whether MPI is initialised, as a program sees it: `mpi4py.rc`, `Init` and `Finalize`.
 
-A rank that a front-end has started has its MPI before the program begins, with all that threads
-need. The program sees what mpi4py would have done for it: MPI that is not up before it calls `Init`
-if `rc.initialize` is false, and the level of threads that it has asked for. Anywhere else all calls
-are mpi4py's own.
+In a rank that a front-end has started MPI is initialised before the program begins, with all that
+threads need. The program sees what mpi4py would have done for it: MPI that is not initialised until
+it calls `Init` if `rc.initialize` is false, and the level of threads that it has asked for.
+Anywhere else all calls are mpi4py's own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from runtime.mpi.process.options import LEVELS, YES, option
 from runtime.mpi.process.predefined import finish
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,7 +24,7 @@ _native: dict[str, Callable[..., object]] = {name: getattr(MPI, name) for name i
 
 
 class _Lifetime:
-    """That of MPI as the program sees it, in a rank whose MPI is up all the time."""
+    """The lifetime of MPI as the program sees it, in a rank where it is always initialised."""
 
     def __init__(self) -> None:
         level = str(option("thread_level")) if option("threads") in YES else "single"
@@ -32,14 +32,14 @@ class _Lifetime:
         self.level = LEVELS.index(level) + MPI.THREAD_SINGLE
 
     def begin(self, level: int) -> bool:
-        """Let MPI be up at a level of threads; False if it has been before."""
+        """Begin at a level of thread support; return False if it has begun before."""
         if self.is_up:
             return False
         self.is_up, self.level = True, level
         return True
 
     def check(self) -> None:
-        """Raise MPI's error if MPI is not up yet."""
+        """Raise MPI's error if MPI is not initialised yet."""
         if not self.is_up:
             error = MPI.Exception(MPI.ERR_OTHER)
             error.add_note("mpi4py.rc.initialize is false, and MPI.Init has not been called")
@@ -51,7 +51,7 @@ _whenever_up: list[Callable[[], None]] = []
 
 
 def _lifetime() -> _Lifetime | None:
-    """Return what this rank has to seem; None where a program starts MPI itself."""
+    """Return the lifetime that this rank simulates; None where a program initialises MPI itself."""
     global _life  # noqa: PLW0603 - mpi4py asks once in a process, too
     if _life is None and current() is not None:
         _life = _Lifetime()
@@ -59,7 +59,7 @@ def _lifetime() -> _Lifetime | None:
 
 
 def when_up(begin: Callable[[], None]) -> None:
-    """Call a function as soon as native MPI is up: now, or when the program has called `Init`."""
+    """Call a function when MPI is initialised: now, or when the program has called `Init`."""
     _lifetime()
     if MPI.Is_initialized():
         begin()
@@ -81,7 +81,7 @@ def Init() -> None:
 
 
 def Init_thread(required: int = MPI.THREAD_MULTIPLE) -> int:
-    """Initialise MPI for threads, and return what they may do."""
+    """Initialise MPI for threads, and return the provided level."""
     life, level = _lifetime(), integer(required)
     provided = max(MPI.THREAD_SINGLE, min(level, MPI.THREAD_MULTIPLE))
     if life is None or not life.begin(provided):
@@ -97,7 +97,7 @@ def Is_initialized() -> bool:
 
 
 def Query_thread() -> int:
-    """Return what threads may do."""
+    """Return the provided level of thread support."""
     life = _lifetime()
     if life is None or MPI.Is_finalized():
         return integer(_native["Query_thread"]())
@@ -106,7 +106,7 @@ def Query_thread() -> int:
 
 
 def Finalize() -> None:
-    """Send what is still to be sent, then end the native MPI of this cluster."""
+    """Flush messages, then finalise the native MPI of this cluster."""
     life = _lifetime()
     if life is not None:
         life.check()
@@ -115,5 +115,5 @@ def Finalize() -> None:
 
 
 def put_into_mpi4py() -> None:
-    """Let a program whose `mpi4py.MPI` is mpi4py's own see the same: its MPI is up, too."""
+    """Show the same to a program that uses mpi4py's own `MPI`: it is initialised, too."""
     vars(MPI).update({name: globals()[name] for name in CALLS})

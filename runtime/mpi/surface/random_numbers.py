@@ -16,7 +16,7 @@ class Random(random.Random):
     """A generator that differs between ranks, and from run to run, but not between replicas.
 
     Each rank makes its own with `MPI.Random()`, and gets another one each time. With a seed it is
-    as any `random.Random`. Replicas of a rank get the seed from the first one of them that lives.
+    like any `random.Random`. Replicas of a rank get the seed from the first live one.
 
         numbers = MPI.Random()
         numbers.gauss(0, 1)
@@ -31,7 +31,7 @@ class Random(random.Random):
         return Random, (0,), self.getstate()
 
     def generator(self) -> np.random.Generator:
-        """Return a generator of numpy, which goes its own way from here."""
+        """Return a generator of numpy, which is independent from here on."""
         from numpy.random import default_rng
 
         return default_rng(self.getrandbits(128))

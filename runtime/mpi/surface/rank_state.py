@@ -1,4 +1,4 @@
-"""What this rank tells when somebody asks why it waits: plain data, see `runtime.waits.states`."""
+"""What this rank reports when asked why it waits, as plain data; see `runtime.waits.states`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runtime.mpi.surface.waiting_calls import (
     told_of,
 )
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
@@ -36,10 +36,10 @@ Part = list[object]
 """Its kind, the other end or nothing for any rank, the tag or None, and whether that is known."""
 
 LOCK_TIMEOUT = 0.2
-"""How many seconds to wait for what a thread is moving just now."""
+"""Seconds to wait for an operation that a thread is driving just now."""
 
 MOST_MESSAGES = 100
-"""So many messages that nobody has asked for are told of."""
+"""How many unexpected messages are reported."""
 
 MOST_RECOVERIES = 20
 """So many communicators with modes of recovery are told of."""
@@ -50,7 +50,7 @@ EQUAL_SIZES = {
     **dict.fromkeys(("Gather", "Allgather", "Alltoall", "Reduce", "Allreduce"), "sendbuf"),
     **dict.fromkeys(("Scan", "Exscan", "Reduce_scatter_block"), "sendbuf"),
 }
-"""Collectives to which all members give equally many bytes, and the argument that has them."""
+"""Collectives to which all members contribute equal sizes, and the argument with the data."""
 
 _UNKNOWN: Part = ["unknown", "", None, False]
 """A request of native MPI may be for anything."""
@@ -59,7 +59,7 @@ _COLLECTIVE: Part = ["collective", "", None, True]
 
 
 class NamedPeers:
-    """The ranks that calls on a communicator mean, by name, and what others know it by."""
+    """The ranks that calls on a communicator refer to, by name, and the name others know it by."""
 
     def __init__(self, comm: object, cluster: str) -> None:
         m: CommunicatorMembers | None = getattr(comm, "_members", None)
@@ -83,13 +83,13 @@ class NamedPeers:
             self.facts = [known, name, _runs(members)]
 
     def name(self, rank: object) -> str:
-        """Return the name of a rank, "" for any or one that is not known."""
+        """Return the name of a rank, "" for any or an unknown one."""
         if isinstance(rank, int) and 0 <= rank < len(self._names):
             return self._names[rank]
         return ""
 
     def part(self, kind: str, rank: object, tag: object) -> Part | None:
-        """Return one end of a message; None for a message with nobody."""
+        """Return one end of a message; None for a message with PROC_NULL."""
         if rank == MPI.PROC_NULL:
             return None
         if not self._names or (rank != MPI.ANY_SOURCE and not self.name(rank)):
@@ -114,7 +114,7 @@ def state_at_end() -> dict[str, object]:
 
 
 def state_of_messages() -> dict[str, Any]:
-    """Return how many collectives were begun, and which messages nobody has asked for."""
+    """Return how many collectives were begun, and the unexpected messages."""
     engine = predefined.running_engine()
     if engine is None or not engine.lock.acquire(timeout=LOCK_TIMEOUT):
         return {"turns": {}, "unreceived": []}
@@ -156,7 +156,7 @@ def _unreceived(engine: Engine) -> Iterator[list[object]]:
 
 
 def _unreceived_inside() -> list[list[object]]:
-    """Return the first message of each communicator that native MPI has and nobody asked for."""
+    """Return the first unexpected message of each communicator that native MPI has."""
     engine = predefined.running_engine()
     cluster = str(here().me).rpartition(":")[0]
     status = MPI.Status()
@@ -195,7 +195,7 @@ def _told(call: CallOfThread, cluster: str) -> dict[str, object]:
 
 
 def _size(buffer: object) -> int | None:
-    """Return how many bytes an argument has, as far as that is plain to see."""
+    """Return the size of an argument in bytes, as far as it is obvious."""
     memory = buffer[0] if isinstance(buffer, (list, tuple)) and len(buffer) == 1 else buffer
     size = getattr(memory, "nbytes", None)
     return size if isinstance(size, int) else None
@@ -218,7 +218,7 @@ def _parts(name: str, values: dict[str, Any], peers: NamedPeers) -> tuple[list[P
     if isinstance(requests, (list, tuple)):
         parts = [part for one in requests for part in _parts_of_request(one)]
         are_known = all(getattr(one, "_operation", None) is not None for one in requests)
-        # which of several requests of native MPI are done nobody knows without asking it
+        # only native MPI knows which of several of its requests are done
         return parts, name.lower() == "waitall" and are_known
     if "self" in values and name.lower() == "wait":
         return _parts_of_request(values["self"]), True
@@ -283,7 +283,7 @@ def _names_of(indexes: Iterable[int]) -> list[str]:
 
 
 def _predefined_name(comm: object) -> str:
-    """Return the name of a communicator that all ranks have from the start."""
+    """Return the name of a predefined communicator."""
     if isinstance(comm, MPI.Comm):
         made = predefined.predefined()
         found = [name for name, one in made.comms.items() if one == comm]
@@ -304,7 +304,7 @@ def _world_ranks(group: MPI.Group) -> list[int]:
 
 
 def _runs(names: Sequence[str]) -> list[list[object]]:
-    """Return ranks by name as runs: the cluster, the first and the last one."""
+    """Return ranks by name as ranges: the cluster, the first and the last one."""
     found: list[list[object]] = []
     for cluster, ranks in groupby(names, lambda name: name.rpartition(":")[0]):
         first = last = None

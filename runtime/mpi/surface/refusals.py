@@ -1,4 +1,4 @@
-"""What several MPIs together cannot do: calls that say so, and what to use instead."""
+"""Calls that are impossible over several MPIs: they raise, and name alternatives."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runtime.mpi.process.place import here
 from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import named_like
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -76,13 +76,13 @@ def _inside(native: type[Any], name: str, instead: str) -> Any:
 
 
 class Win(MPI.Win, metaclass=FaceType):
-    """One-sided communication, which stays inside a cluster."""
+    """One-sided communication, within a cluster only."""
 
     _stands_for = MPI.Win
 
 
 class File(MPI.File, metaclass=FaceType):
-    """Parallel input and output, which stays inside a cluster."""
+    """Parallel input and output, within a cluster only."""
 
     _stands_for = MPI.File
 

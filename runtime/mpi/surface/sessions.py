@@ -8,7 +8,7 @@ from runtime.mpi.process.error_handlers import handle_as_asked
 from runtime.mpi.process.predefined import predefined
 from runtime.mpi.values.face_type import FaceType
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 

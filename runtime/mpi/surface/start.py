@@ -1,4 +1,4 @@
-"""Makes the communicators that every process has from the start, and the engine behind them."""
+"""Makes the predefined communicators of every process, and the engine behind them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 -
 from runtime.topology import Communicator, Identifier, rank_table
 from runtime.transport.keys import member_name
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
@@ -54,7 +54,7 @@ def start() -> Predefined:
 
 
 def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
-    """Let COMM_WORLD get over losses as the run asks for; a process started again joins by it."""
+    """Set how COMM_WORLD recovers from losses; a restarted process joins with it."""
     m = members_behind(comms["COMM_GRID"])
     recovery, messages = link.wrapper.settings["recovery"]
     if m is not None and recovery:
@@ -72,12 +72,12 @@ def _use_modes(comms: dict[str, MPI.Comm], link: RankLink) -> None:
 
 
 def find(name: str) -> MPI.Comm:
-    """Return a communicator that is there from the start by its name."""
+    """Return a predefined communicator by its name."""
     return start().comms[name]
 
 
 def agreed_calls() -> dict[str, Callable[..., object]]:
-    """Return what replicas of a rank have to call instead of the function of MPI of that name."""
+    """Return what replicas of a rank have to call instead of an MPI function of that name."""
     engine = start().engine
     if engine is None or engine.decisions is None:
         return {}
@@ -85,7 +85,7 @@ def agreed_calls() -> dict[str, Callable[..., object]]:
 
 
 def handle_errors() -> None:
-    """Let errors be handled as the program asks; under plain MPI mpi4py has seen to that."""
+    """Set up error handling as the program asks; under plain MPI mpi4py has done that."""
     if current() is not None:
         handle_errors_as_asked(comm for comm in start().comms.values() if comm)
 
@@ -145,7 +145,7 @@ def _engine(place: Place, link: RankLink) -> Engine:
     if place.is_isolated and replicated is None:
         from runtime.mpi.progress.newcomers import Newcomers
 
-        engine.newcomers = Newcomers(place, engine, link)  # before anybody can say anything
+        engine.newcomers = Newcomers(place, engine, link)  # before anybody can send anything
     connections = open_connections(link, replicated or engine, make, composition)
     if replicated is not None:
         from runtime.mpi.progress.decision_points import DecisionPoints
@@ -204,7 +204,7 @@ def _replicated(
 
 
 def _composition(place: Place, link: RankLink) -> Composition | None:
-    """Return what the descriptor names for this rank, or None where it names nothing."""
+    """Return what the descriptor names for this rank, or None."""
     told = link.wrapper.settings.get("named-classes")
     if not told:
         return None
@@ -223,10 +223,10 @@ def _explain_ends(
     ended: Callable[[int, int], None] | None,
     reports: list[dict[str, Any]],
 ) -> None:
-    """Let connections know which processes have ended.
+    """Tell connections which processes have ended.
 
-    Whoever hears of that posts it: the lock may be held by one who closes the connections, and
-    waits for just this.
+    The listener posts it: the lock may be held by a thread that closes the connections, and waits
+    for just this.
     """
     from runtime.machine.ends import in_words
     from runtime.wire import PeerLeft, PeerLost
@@ -245,7 +245,7 @@ def _explain_ends(
 
 
 def _tell_suspicion(link: RankLink, place: Place | None, index: int, why: Exception | None) -> None:
-    """Tell that a process cannot be reached, or can be again; without a place it is a replica."""
+    """Report that a process cannot be reached, or can be again; without a place it is a replica."""
     identifier = (
         everybody(link).residents[index].identifier if place is None else (place.everybody[index])
     )

@@ -11,7 +11,7 @@ from runtime.mpi.process.place import here
 from runtime.mpi.process.predefined import running_engine
 from runtime.topology import Identifier
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime import topology as distances
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -22,7 +22,7 @@ else:
 
 
 class TopologyCalls:
-    """The part of a communicator that tells about the machine its members are in."""
+    """The part of a communicator that describes the machine its members are in."""
 
     __slots__ = ()
     _members: CommunicatorMembers | None
@@ -30,8 +30,7 @@ class TopologyCalls:
     def translate(self, rank: int, other: MPI.Comm) -> int | None:
         """Return the rank in another communicator of the process that has `rank` in this one.
 
-        None means that it is not a member there. Raises `MPI.Exception` for a rank that this one
-        has not.
+        None means that it is not a member there. Raises `MPI.Exception` for an invalid rank.
 
         >>> MPI.COMM_CLUSTER.translate(0, MPI.COMM_GRID)               # doctest: +SKIP
         4
@@ -41,10 +40,10 @@ class TopologyCalls:
         return there.index(index) if index in there else None
 
     def neighborhood(self, first: int, second: int) -> facts.Neighborhood:
-        """Return how far two ranks are apart; raises `MPI.Exception` for one that is not here.
+        """Return how far two ranks are apart; raises `MPI.Exception` for an invalid one.
 
-        Where this process has connected to the other, the hops are those of that connection; else
-        those to expect from what the descriptor says of who can reach whom.
+        Where this process has connected to the other, the hops are those of that connection;
+        otherwise those to expect from the reachability in the descriptor.
         """
         grid, everybody = here().grid, here().everybody
         indexes = self._index_of(first), self._index_of(second)
@@ -93,7 +92,7 @@ class TopologyCalls:
 
     @property
     def gateways(self) -> facts.Gateways:
-        """The members of this communicator that stand for a cluster or a site."""
+        """The members of this communicator that are gateways of a cluster or a site."""
         sites, clusters = self.sites, self.clusters
         return facts.Gateways(
             tuple(one.gateway for one in clusters if one.gateway is not None),
@@ -112,7 +111,7 @@ class TopologyCalls:
 
 
 def indexes(comm: MPI.Comm) -> tuple[int, ...]:
-    """Return the ranks in COMM_GRID of the members of any communicator, its own group's."""
+    """Return the ranks in COMM_GRID of the members of any communicator, of its own group."""
     members: CommunicatorMembers | None = getattr(comm, "_members", None)
     if members is not None:
         return members.group
@@ -127,7 +126,7 @@ def indexes(comm: MPI.Comm) -> tuple[int, ...]:
 
 
 def _hops_of_connection(first: int, second: int) -> int | None:
-    """Return the hops of the connection of this process to another one, if it knows of them."""
+    """Return the hops of this process's connection to another one, if known."""
     me, engine = here().index, running_engine()
     if me not in (first, second) or engine is None or engine.connections is None:
         return None

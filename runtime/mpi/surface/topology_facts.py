@@ -1,4 +1,4 @@
-"""What communicators tell about the machine, as small values that print well."""
+"""What communicators tell about the machine, as small printable values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ClusterInfo:
     ranks: tuple[int, ...]
     """The ranks of those members of the communicator that are in the cluster."""
     gateway: int | None
-    """The rank of the process that stands for the cluster; None if it is not a member."""
+    """The rank of the cluster's gateway; None if it is not a member."""
     nodes: tuple[str, ...]
     """The names of its nodes."""
     reachability: Reachability
@@ -57,7 +57,7 @@ class SiteInfo:
     clusters: tuple[ClusterInfo, ...]
     """Those of its clusters that have a member in the communicator."""
     gateway: int | None
-    """The rank of the process that stands for the site; None if it is not a member."""
+    """The rank of the site's gateway; None if it is not a member."""
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -77,7 +77,7 @@ class SiteInfo:
 
 @dataclass(frozen=True, slots=True)
 class Gateways:
-    """The members of a communicator that stand for a whole cluster or site."""
+    """The members of a communicator that are gateways of a cluster or site."""
 
     clusters: tuple[int, ...]
     """The rank of the first process of each cluster, where that is a member."""
@@ -90,7 +90,7 @@ class Gateways:
 
 
 class Neighborhood(NamedTuple):
-    """How far apart two processes are; the nearer is the smaller.
+    """How far apart two processes are; nearer compares as smaller.
 
     >>> print(MPI.COMM_GRID.neighborhood(0, 5))                        # doctest: +SKIP
     1 hop, same grid
@@ -112,7 +112,7 @@ class Neighborhood(NamedTuple):
 
 
 def _ranks(ranks: Iterable[int]) -> str:
-    """Return ranks in words, runs of them shortened.
+    """Return ranks in words, with ranges shortened.
 
     >>> _ranks([0, 1, 2, 5])
     'ranks 0 to 2 and 5'

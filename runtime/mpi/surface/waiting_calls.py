@@ -1,8 +1,8 @@
-"""In which MPI calls the threads of this process are, read from their stacks.
+"""Finds the MPI calls that the threads of this process are in, from their stacks.
 
-Nothing is written down while calls are made, so that calls cost nothing. A call of ours is a frame
-of this package; a call of mpi4py's own has none, and is known by the line of the program that it is
-in. A frame that was seen gets a mark, which says later whether it is the same call still.
+Nothing is recorded while calls are made, so calls cost nothing. A call of ours is a frame of this
+package; a call of mpi4py's own has none, and is recognised by the program's line that makes it. A
+frame that was seen gets a mark, which shows later whether it is still the same call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import time
 
 from runtime.home import HOME, OWN_FRAMES
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import CodeType, FrameType
@@ -25,7 +25,7 @@ _AT_REST = ("threading.py", "queue.py", "selectors.py", "concurrent/futures/_bas
 """Files of Python in which threads wait for other threads of their process."""
 
 CO_OPTIMIZED = 1
-"""Set for the code of functions; see `inspect`, which a rank does not load for that."""
+"""A flag of the code of functions; see `inspect`, which ranks do not load just for that."""
 
 LOOKS_AT_LOCALS = {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"}
 
@@ -44,11 +44,11 @@ COLLECTIVES = {
     *("Neighbor_alltoallw", "neighbor_allgather", "neighbor_alltoall"),
 }
 BLOCKING = SENDS | RECEIVES | EXCHANGES | WAITS | COLLECTIVES
-"""The calls that may wait, as mpi4py names them."""
+"""The calls that may block, as mpi4py names them."""
 
 
 class _Mark:
-    """Says of a frame that it was seen, first at which time; it stays as long as the frame does."""
+    """Marks a frame as seen, with the time; it lives as long as the frame does."""
 
     __slots__ = ("seen", "serial")
 
@@ -57,18 +57,18 @@ class _Mark:
         self.seen = time.monotonic()
 
     def __call__(self, *_: object) -> None:
-        """Be what a frame takes for a trace function, and trace nothing."""
+        """Act as a trace function that traces nothing."""
 
 
 class CallOfThread:
-    """A call in which a thread is: its frame, and since when it has been seen there."""
+    """A call that a thread is in: its frame, and since when it has been seen there."""
 
     __slots__ = ("caller", "frame", "mark", "name")
 
     def __init__(self, name: str, frame: FrameType | None, caller: FrameType, mark: _Mark) -> None:
         self.name = name
         self.frame = frame
-        """That of this package; None for a call of mpi4py's own."""
+        """The frame of this package; None for a call of mpi4py's own."""
         self.caller = caller
         self.mark = mark
 
@@ -84,7 +84,7 @@ class CallOfThread:
 
 
 class ThreadsLook:
-    """What the threads of the program are doing: their calls, and who else may do something."""
+    """What the threads of the program are doing: their calls, and which others may act."""
 
     __slots__ = ("at", "calls", "may_act")
 
@@ -95,14 +95,14 @@ class ThreadsLook:
 
 
 class CallWatch:
-    """Looks at the threads, again and again; one for each process, and not safe for threads."""
+    """Looks at the threads repeatedly; one for each process. Not thread-safe."""
 
     def __init__(self) -> None:
         self._count = 0
         self._unmarked: dict[tuple[Any, ...], _Mark] = {}
 
     def look(self) -> ThreadsLook:
-        """Return what the threads are doing now. The caller should let go of it soon."""
+        """Return what the threads are doing now. The caller should drop the result soon."""
         found = ThreadsLook()
         unmarked: dict[tuple[Any, ...], _Mark] = {}
         names = _names_of_threads()
@@ -133,7 +133,7 @@ class CallWatch:
                 entered.f_trace = trace = self._new_mark()
             if isinstance(trace, _Mark):
                 return CallOfThread(name, entered, caller, trace)
-            key: tuple[Any, ...] = (thread, id(entered), frame.f_lasti)  # a debugger has it
+            key: tuple[Any, ...] = (thread, id(entered), frame.f_lasti)  # a debugger uses it
             return CallOfThread(name, entered, caller, self._unmarked_at(key, unmarked))
         name = _native_call(frame)
         if not name:
@@ -153,7 +153,7 @@ class CallWatch:
 def plain_state(
     watch: CallWatch, told: Callable[[CallOfThread], dict[str, object]], *, with_stacks: bool
 ) -> dict[str, object]:
-    """Return what a rank tells, as far as its stacks say it; `told` says more of each call."""
+    """Return what a rank reports from its stacks; `told` adds details of each call."""
     look = watch.look()
     return {
         "waits": [told(one) for one in look.calls],
@@ -174,7 +174,7 @@ def state_of_any_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[st
 
 
 def told_of(call: CallOfThread) -> dict[str, object]:
-    """Return what is known of any call, also of one of mpi4py's own."""
+    """Return what is known of any call, including mpi4py's own."""
     kind = "collective" if call.name in COLLECTIVES else "unknown"
     return {
         "call": call.name,
@@ -191,7 +191,7 @@ def told_of(call: CallOfThread) -> dict[str, object]:
 
 
 def where(frame: FrameType) -> str:
-    """Return the place of a frame: `ring.py:12 in step`."""
+    """Return the location of a frame: `ring.py:12 in step`."""
     code = frame.f_code
     inside = "" if code.co_name == _NO_FUNCTION else f" in {code.co_name}"
     return f"{code.co_filename.rpartition('/')[2]}:{frame.f_lineno}{inside}"
@@ -209,7 +209,7 @@ def program_frame(frame: FrameType) -> FrameType:
 
 
 def stacks() -> list[list[str]]:
-    """Return name and stack of each thread of the program, as tracebacks show them.
+    """Return the name and stack of each thread of the program, as tracebacks show them.
 
     A stack ends where it enters our MPI.
     """
@@ -228,7 +228,7 @@ def stacks() -> list[list[str]]:
 
 
 def _names_of_threads() -> dict[int, str]:
-    """Return the names of threads that Python knows; those that only listen for us it does not."""
+    """Return the names of Python's threads, without those that only listen for this package."""
     import _thread
 
     threading = sys.modules.get("threading")
@@ -240,7 +240,7 @@ def _names_of_threads() -> dict[int, str]:
 
 
 def _entered(frame: FrameType) -> FrameType | None:
-    """Return the frame by which the program entered our MPI, if it is in there."""
+    """Return the frame by which the program entered our MPI, if it did."""
     found: FrameType | None = None
     one: FrameType | None = frame
     while one is not None:
@@ -263,7 +263,7 @@ def _is_at_rest(frame: FrameType) -> bool:
 
 
 def _native_call(frame: FrameType) -> str:
-    """Return the name of the call of mpi4py's own that a frame may be in, from its source."""
+    """Return the name of the mpi4py call that a frame may be in, from its bytecode."""
     for name in _called(frame.f_code, frame.f_lasti):
         if name in BLOCKING:
             return name
@@ -294,7 +294,7 @@ def _called(code: CodeType, at: int) -> Iterator[str]:
 
 
 def _fingerprint(frame: FrameType) -> tuple[Any, ...]:
-    """Return what differs, as a rule, when a thread is in the same line once more."""
+    """Return a value that usually differs when a thread is in the same line once more."""
     found: list[Any] = []
     one: FrameType | None = frame
     while one is not None and not one.f_code.co_filename.startswith(OWN_FRAMES):
@@ -304,11 +304,11 @@ def _fingerprint(frame: FrameType) -> tuple[Any, ...]:
 
 
 def _hash_of_locals(frame: FrameType) -> int:
-    """Return what differs, as a rule, when local variables have other values.
+    """Return a value that usually differs when local variables have other values.
 
-    Before Python 3.13 the variables of a function are copied for that into a dictionary that stays
-    with the frame, and what is in it with it; so it is emptied. A function that may have asked for
-    that dictionary itself is not asked.
+    Before Python 3.13 this copies the variables of a function into a dictionary that stays with the
+    frame and keeps its values alive; so it is emptied. A function that may have asked for that
+    dictionary itself is skipped.
     """
     if frame.f_code.co_flags & CO_OPTIMIZED and LOOKS_AT_LOCALS.intersection(frame.f_code.co_names):
         return 0

@@ -1,1 +1,1 @@
-"""What calls are given and return: numbers, memory, handles; and what may be wrong with them."""
+"""Arguments and results of calls: numbers, memory, handles; and their errors."""

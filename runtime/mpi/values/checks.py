@@ -1,4 +1,4 @@
-"""Faults of arguments as the exceptions that mpi4py raises."""
+"""Invalid arguments as the exceptions that mpi4py raises."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from runtime.mpi.values.faults import WrongArgument
 
 
 def check_kind(given: object, kind: type, name: str) -> None:
-    """Raise mpi4py's TypeError for an argument that has to be an object of MPI, and is not."""
+    """Raise mpi4py's TypeError for an argument that is not the required MPI object."""
     if not isinstance(given, kind):
         words = f"expected mpi4py.MPI.{kind.__name__}, got {type(given).__name__}"
         raise TypeError(f"Argument {name!r} has incorrect type ({words})")
 
 
 def check_status(status: object) -> None:
-    """Raise mpi4py's TypeError for what is given as a status, and is none."""
+    """Raise mpi4py's TypeError for an argument that is not a status."""
     if status is not None:
         check_kind(status, MPI.Status, "status")
 

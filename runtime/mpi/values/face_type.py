@@ -1,8 +1,8 @@
-"""How classes of our own stand in for those of mpi4py: `isinstance` accepts objects of both."""
+"""Lets classes of our own stand in for those of mpi4py: `isinstance` accepts objects of both."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -11,7 +11,7 @@ class FaceType(type):
     """The type of a class that stands in for a class of mpi4py, which it names as `_stands_for`.
 
     Objects of that class, such as `COMM_SELF` or what a library made with plain mpi4py, count as
-    its instances. Classes derived by a user are classes as ever.
+    its instances. A user's subclasses are ordinary classes.
     """
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What is wrong with an argument of a call on communicators, groups or topologies."""
+"""Errors in arguments of calls on communicators, groups or topologies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Wrong(StrEnum):
-    """The class of error that MPI gives to a wrong argument, by its name in mpi4py."""
+    """The class of MPI's error for an invalid argument, by its name in mpi4py."""
 
     ARGUMENT = "ERR_ARG"
     DIMENSIONS = "ERR_DIMS"
@@ -24,7 +24,7 @@ class WrongArgument(Exception):
 
 
 def checked_rank(rank: int, size: int, what: str = "rank") -> int:
-    """Return a rank that one of `size` processes has; raises `WrongArgument` for another one."""
+    """Return a valid rank of `size` processes; raises `WrongArgument` for another one."""
     if 0 <= rank < size:
         return rank
     raise WrongArgument(Wrong.RANK, f"{what} {rank} is not between 0 and {size - 1}")

@@ -1,4 +1,4 @@
-"""Handles: of what has members in several clusters native code gets none.
+"""Handles: native code gets none of objects with members in several clusters.
 
 It would compute on one cluster of them. The object itself has the handle of the native communicator
 all the same, since mpi4py reads it there, as in `Datatype.Pack`: an extension module that takes it
@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
@@ -34,7 +34,7 @@ def check_handle(thing: object) -> None:
 
 
 def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that has the name, the description and the signature of mpi4py's."""
+    """Return a function with the name, docstring and signature of mpi4py's."""
     call.__name__, call.__qualname__ = native.__name__, native.__qualname__
     call.__doc__ = native.__doc__
     call.__wrapped__ = native  # type: ignore[attr-defined]  # `inspect.signature` follows it
@@ -42,7 +42,7 @@ def named_like(native: Any, call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_checked_handles(face: type[Any], native: type[Any]) -> None:
-    """Let a class refuse to give a handle of what has members in several clusters."""
+    """Make a class refuse to give handles of objects with members in several clusters."""
 
     def call(name: str) -> Callable[[Any], int]:
         def checked(self: Any) -> int:
@@ -64,12 +64,12 @@ def with_checked_handles(face: type[Any], native: type[Any]) -> None:
 
 
 def addressof(arg: Any) -> int:
-    """Return the address of a handle; raises NotOnTheGrid where there is none."""
+    """Return the address of a handle; raises NotOnTheGrid if there is none."""
     check_handle(arg)
     return MPI._addressof(arg)
 
 
 def handleof(arg: Any) -> int:
-    """Return the number of a handle; raises NotOnTheGrid where there is none."""
+    """Return the number of a handle; raises NotOnTheGrid if there is none."""
     check_handle(arg)
     return MPI._handleof(arg)

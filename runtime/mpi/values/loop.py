@@ -1,4 +1,4 @@
-"""Messages of this process to itself: how native MPI turns any datatype into bytes and back."""
+"""Messages of this process to itself: native MPI packs and unpacks any datatype."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -17,9 +17,9 @@ _one_at_a_time = threading.Lock()
 
 
 def pack_natively(spec: Any) -> memoryview:
-    """Return a copy of what a message specification describes, as its bytes travel.
+    """Return a packed copy of what a message specification describes.
 
-    Raises what mpi4py raises for one it does not understand.
+    Raises what mpi4py raises for an invalid one.
     """
     with _one_at_a_time:
         comm, status = _self(), MPI.Status()
@@ -32,9 +32,9 @@ def pack_natively(spec: Any) -> memoryview:
 
 
 def unpack_natively(spec: Any, data: Data) -> int:
-    """Put bytes where a message specification says; return how many.
+    """Unpack bytes to where a message specification says; return how many.
 
-    Raises what mpi4py raises for one it does not understand, or when there are too many.
+    Raises what mpi4py raises for an invalid one, or when there are too many.
     """
     with _one_at_a_time:
         comm, status = _self(), MPI.Status()

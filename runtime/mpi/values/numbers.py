@@ -1,7 +1,7 @@
-"""Numbers that programs give, taken as mpi4py takes them: it alone says what a number is.
+"""Numbers that programs give, converted as mpi4py converts them.
 
 mpi4py knows two kinds. What MPI takes as one `int`, such as a rank, a tag or a root, may be
-anything with `__int__`, and is rounded towards zero: `size / 2` is a rank. What stands in a list of
+anything with `__int__`, and is rounded towards zero: `size / 2` is a rank. An entry of a list of
 numbers, such as counts or dimensions, has to be an integer, or to have `__index__`.
 """
 
@@ -11,7 +11,7 @@ from operator import index
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
@@ -20,7 +20,7 @@ _COUNT = 1 << 63
 
 
 def integer(given: Any) -> int:
-    """Return what mpi4py makes of a number that is an `int` for MPI; raises its errors.
+    """Convert a number that is an `int` for MPI as mpi4py does; raises its errors.
 
     >>> integer(2.7), integer(-0.5), integer(True)
     (2, 0, 1)
@@ -33,12 +33,12 @@ def integer(given: Any) -> int:
 
 
 def entry(given: Any) -> int:
-    """Return what mpi4py makes of an entry of a list of `int`; raises its errors."""
+    """Convert an entry of a list of `int` as mpi4py does; raises its errors."""
     return integer(index(given))
 
 
 def count(given: Any) -> int:
-    """Return what mpi4py makes of a count or displacement of a message; raises its errors."""
+    """Convert a count or displacement of a message as mpi4py does; raises its errors."""
     found = index(given)
     if -_COUNT <= found < _COUNT:
         return found
@@ -46,7 +46,7 @@ def count(given: Any) -> int:
 
 
 def entries(given: Any, wanted: int | None = None) -> list[int]:
-    """Return what mpi4py makes of a sequence of `int`, of a certain length if one is given.
+    """Convert a sequence of `int` as mpi4py does, of a certain length if one is given.
 
     Raises TypeError for what is no sequence, and ValueError for another length.
     """
@@ -54,12 +54,12 @@ def entries(given: Any, wanted: int | None = None) -> list[int]:
 
 
 def counts(given: Any, wanted: int) -> list[int]:
-    """Return what mpi4py makes of a sequence of counts or displacements."""
+    """Convert a sequence of counts or displacements as mpi4py does."""
     return _of_length([count(given[place]) for place in range(len(given))], wanted)
 
 
 def is_integral(given: Any) -> bool:
-    """Tell whether mpi4py takes something for one integer, not for a sequence of them."""
+    """Return whether mpi4py takes something for one integer, not for a sequence of them."""
     if not hasattr(given, "__index__"):
         return False
     try:

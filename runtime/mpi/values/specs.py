@@ -1,4 +1,4 @@
-"""Message specifications: read as mpi4py reads them, turned into bytes and back."""
+"""Message specifications: read as mpi4py reads them, packed and unpacked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runtime.mpi.values.numbers import counts as as_counts
 from runtime.mpi.values.numbers import is_integral
 from runtime.mpi.values.tensors import format_of_tensor
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
@@ -31,8 +31,8 @@ EMPTY = memoryview(bytearray(0))
 class Spec:
     """One message in memory: `count` entries of a datatype, `offset` bytes from the beginning.
 
-    `memory` is all that the buffer has, or empty for MPI.BOTTOM and None. It `is_plain` if that is
-    just what travels.
+    `memory` is the whole buffer, or empty for MPI.BOTTOM and None. It `is_plain` if exactly that
+    memory is sent.
     """
 
     __slots__ = ("buffer", "count", "datatype", "is_plain", "memory", "offset")
@@ -56,12 +56,12 @@ class Spec:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes it has on its way."""
+        """The number of bytes to send."""
         return len(self.memory) if self.is_plain else self.count * _size(self.datatype)
 
     @property
     def view(self) -> memoryview | None:
-        """Its bytes where they are, or None if they do not lie one after the other."""
+        """Its bytes in place, or None if they are not contiguous."""
         if self.is_plain:
             return self.memory
         nbytes = self.nbytes
@@ -73,12 +73,12 @@ class Spec:
         return self.memory[self.offset : end]
 
     def pack(self) -> memoryview:
-        """Return its bytes: its own memory if they lie there one after the other, or a copy."""
+        """Return its bytes: its own memory if contiguous, a copy otherwise."""
         view = self.view
         return pack_natively(self.native()) if view is None else view
 
     def unpack(self, data: Data) -> int:
-        """Put bytes into it; return how many.
+        """Unpack bytes into it; return how many.
 
         Raises MPI.Exception with class ERR_TRUNCATE if they are too many.
         """
@@ -92,7 +92,7 @@ class Spec:
         return len(data)
 
     def native(self) -> tuple[Any, int, MPI.Datatype]:
-        """Return what mpi4py understands."""
+        """Return the specification for mpi4py."""
         buffer = self.memory[self.offset :] if self.offset else self.buffer
         return buffer, self.count, self.datatype
 
@@ -100,7 +100,7 @@ class Spec:
 def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
     """Read the specification of a message to or from one process, or of `blocks` equal parts.
 
-    What it is not told is inferred from the buffer. Raises what mpi4py raises.
+    What it does not say is inferred from the buffer. Raises what mpi4py raises.
     """
     found = plain(message, readonly=readonly) if blocks < 2 else None
     if found is not None:
@@ -120,10 +120,9 @@ def read(message: Any, *, readonly: bool, blocks: int = 1) -> Spec:
 
 
 def plain(message: Any, *, readonly: bool) -> Spec | None:
-    """Return the specification of a buffer alone whose elements lie one after another.
+    """Return the specification of a plain buffer with contiguous elements.
 
-    None is for all others, and whatever has to be complained about: this is for the most frequent
-    messages, and does little for them.
+    Returns None for all others and for errors: this is a fast path for the most frequent messages.
     """
     try:
         view = memoryview(message)
@@ -158,7 +157,7 @@ class Vector:
 
     @property
     def datatype(self) -> MPI.Datatype:
-        """The datatype of the first part, which is that of all but for types of their own."""
+        """The datatype of the first part, which all have unless each has its own."""
         return self.parts[0].datatype
 
 
@@ -214,11 +213,11 @@ def read_vector_w(message: Any, blocks: int, *, readonly: bool) -> Vector:
 
 
 def memory_of(buffer: Any, readonly: bool) -> memoryview:
-    """Return the bytes of a buffer; raises what mpi4py raises for what is none, or not writable."""
+    """Return the bytes of a buffer; raises what mpi4py raises if it is none, or not writable."""
     try:
         view = memoryview(buffer)
     except (TypeError, ValueError, BufferError):
-        view = EMPTY  # it may be one that only mpi4py can read, or wants to complain about
+        view = EMPTY  # it may be one that only mpi4py can read, or rejects
     if view.f_contiguous and not view.c_contiguous and (readonly or not view.readonly):
         where = MPI.buffer.fromaddress(MPI.Get_address(buffer), view.nbytes, readonly)
     elif view.obj is buffer and view.format == "B" and view.ndim == 1 and not view.readonly:
@@ -230,12 +229,12 @@ def memory_of(buffer: Any, readonly: bool) -> memoryview:
 
 
 def is_dense(datatype: MPI.Datatype) -> bool:
-    """Tell whether entries of a datatype lie in memory as they travel: predefined, without gaps."""
+    """Return whether entries of a datatype are sent as they are in memory: predefined, no gaps."""
     handle = datatype.handle
     known = _dense.get(handle)
     if known is None:
         known = datatype.is_predefined and datatype.size == datatype.extent and datatype.lb == 0
-        if datatype.is_predefined:  # handles of other types are used again
+        if datatype.is_predefined:  # handles of other types are reused
             _dense[handle] = known
             _sizes[handle] = datatype.size
     return known

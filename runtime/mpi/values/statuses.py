@@ -1,10 +1,10 @@
-"""Statuses: what is written into those of a program."""
+"""Fills the statuses of a program."""
 
 from __future__ import annotations
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def fill(status: MPI.Status | None, operation: Operation) -> None:
-    """Write down what has become of an operation, but for its error."""
+    """Fill a status with the result of an operation, except its error."""
     if status is not None:
         write(status, operation.source, operation.tag, operation.nbytes)
         if operation.cancelled:
@@ -20,7 +20,7 @@ def fill(status: MPI.Status | None, operation: Operation) -> None:
 
 
 def write(status: MPI.Status, source: int, tag: int, nbytes: int) -> None:
-    """Write down a message."""
+    """Fill a status with a message."""
     status.Set_source(source)
     status.Set_tag(tag)
     status.Set_elements(MPI.BYTE, nbytes)
@@ -28,25 +28,25 @@ def write(status: MPI.Status, source: int, tag: int, nbytes: int) -> None:
 
 
 def clear(status: MPI.Status | None) -> None:
-    """Write down what MPI says of nothing at all."""
+    """Fill a status with MPI's empty status."""
     copy(MPI.Status(), status)
 
 
 def copy(source: MPI.Status, target: MPI.Status | None) -> None:
-    """Write down what another status says."""
+    """Copy another status."""
     if target is not None:
         target.tomemory()[:] = source.tomemory()
 
 
 def error_class_of(error: BaseException | None) -> int:
-    """Return what the error field of a status says."""
+    """Return the error field of a status."""
     if error is None:
         return MPI.SUCCESS
     return error.error_class if isinstance(error, MPI.Exception) else MPI.ERR_OTHER
 
 
 def hand_out(found: Sequence[MPI.Status], statuses: Sequence[MPI.Status] | None) -> None:
-    """Write statuses into those a program gave: a list grows as needed, a tuple gets what fits."""
+    """Copy statuses into those a program gave: a list grows as needed, a tuple gets what fits."""
     if statuses is None:
         return
     if isinstance(statuses, list):

@@ -1,4 +1,4 @@
-"""The type of the items of a DLPack tensor, which mpi4py reads and Python itself does not."""
+"""The item type of a DLPack tensor, which mpi4py reads and Python itself does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Tensor(ctypes.Structure):
 
 
 def format_of_tensor(capsule: object) -> str:
-    """Return the type string, such as `f8`, of the tensor in a capsule that nobody has opened.
+    """Return the type string, such as `f8`, of the tensor in an unused capsule.
 
     Items without a datatype of MPI are bytes, as for mpi4py.
     """
