@@ -11,6 +11,7 @@ from benchmarks.echoes.contract import Rounds, listening, timed
 from benchmarks.echoes.members import member
 from gcm import primitive, provides
 from runtime.hosting.host import Host
+from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.reactor import Reactor
 
 PATH, CLIENT = "/echo", "/client"
@@ -35,7 +36,7 @@ class Echo:
 
 def serve(_way: str, host: str, port: int) -> None:
     """Send everything back until killed."""
-    with Reactor() as reactor:
+    with Reactor(brief_waits=BriefWaits()) as reactor:
         here = Host(PATH, reactor)
         component = primitive(Echo)
         component.start()
@@ -48,7 +49,7 @@ def serve(_way: str, host: str, port: int) -> None:
 @contextmanager
 def client(_way: str, host: str, port: int) -> Iterator[Rounds]:
     """Connect."""
-    with Reactor() as reactor:
+    with Reactor(brief_waits=BriefWaits()) as reactor:
         here = Host(CLIENT, reactor)
         here.dial(f"{host}:{port}", member(CLIENT, encrypts=False))
         found: Any = here.find(PATH, "echo")

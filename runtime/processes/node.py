@@ -14,6 +14,7 @@ from runtime.hosting.node import node_agent
 from runtime.membership.room import as_others_see
 from runtime.processes.configuration import REFUSED, NodeStart, OtherVersion, read_first_input
 from runtime.processes.cores import leave_no_core_file
+from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor
 
@@ -58,7 +59,7 @@ def _settle(told: NodeStart) -> None:
 def _serve(told: NodeStart, ended: threading.Event) -> None:
     home = told.job.home
     credentials = Credentials(told.keys, home, told.certificate)
-    with Reactor(f"node {told.job.name}") as reactor:
+    with Reactor(f"node {told.job.name}", brief_waits=BriefWaits()) as reactor:
         host = Host(home, reactor)
         address = ""
         if told.job.listen:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.errors import TransportError
 
@@ -28,6 +29,14 @@ TAKE_OVER_SECONDS = 0.002
 
 _ATTENTIVE_SECONDS = 0.1  # how long after the last task the second thread looks out for that
 _CLOSE_GRACE_SECONDS = 2.0  # how long a task may take to end when the reactor is closed
+
+Events = list[tuple[int, int]]
+Wait = Callable[[Callable[[float | None], Events], float | None], Events]
+
+
+def _sleep(poll: Callable[[float | None], Events], timeout: float | None) -> Events:
+    return poll(timeout)
+
 
 _FAILED = "a callback of the reactor failed"
 
@@ -59,13 +68,15 @@ class Reactor:
 
     A callback that raises is logged and does no harm to the others. A *task* may wait: it runs on
     the thread that was woken for it, which saves a second wake-up, and if it takes long a second
-    thread waits for events from then on.
+    thread waits for events from then on. With `brief_waits` it asks before it sleeps, which is
+    worth a processor where calls of others are all that a process lives for.
 
     >>> with Reactor() as reactor:           # doctest: +SKIP
     ...     reactor.later(1.0, ring)
     """
 
-    def __init__(self, name: str = "reactor") -> None:
+    def __init__(self, name: str = "reactor", *, brief_waits: BriefWaits | None = None) -> None:
+        self._wait: Wait = brief_waits.wait if brief_waits else _sleep
         self._threads = [threading.Thread(target=self._run, name=name, daemon=True)]
         self._poll = select.epoll()
         self._watched: dict[int, tuple[int, Callable[[int], None]]] = {}
@@ -260,7 +271,7 @@ class Reactor:
         self._sleeps = True
         # A thread that adds something from here on sees that a wake-up is needed.
         left = self._left() if DECRYPTED else []
-        ready = self._poll.poll(0 if self._soon or left else self._rest())
+        ready = self._wait(self._poll.poll, 0 if self._soon or left else self._rest())
         self._sleeps = False
         for descriptor, events in ready:
             self._tell(descriptor, events | READ if descriptor in left else events)

@@ -9,6 +9,7 @@ import select
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.frames import Part
 from runtime.transport.reactor import READ, WRITE, Reactor
@@ -106,6 +107,7 @@ class SocketStream(_Watched):
         super().__init__(connected.fileno(), connected.fileno())
         self._socket = connected
         self._poll: select.poll | None = None
+        self._brief_waits = BriefWaits()
 
     def receive_into(self, space: memoryview) -> int | None:
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
@@ -128,7 +130,12 @@ class SocketStream(_Watched):
         if self._poll is None:
             self._poll = select.poll()
             self._poll.register(self._reads, select.POLLIN)
-        return bool(self._poll.poll(None if seconds is None else 1000 * seconds))
+        poll = self._poll.poll
+        return bool(
+            self._brief_waits.wait(
+                lambda most: poll(None if most is None else 1000 * most), seconds
+            )
+        )
 
     def hang_up(self) -> None:
         """Let those who wait in `await_readable` see the end of the stream."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from runtime.later import logger
+from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
-from runtime.wire.brief_waits import SOON, BriefWaits, preemptions
 from runtime.wire.dialling.connecting import Attempt, Connector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
@@ -101,7 +101,7 @@ class PeerConnections:
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
         self._brief_waits = BriefWaits(
-            has_processor=directory.near(me) <= len(os.sched_getaffinity(0)), preempted=preemptions
+            has_processor=directory.near(me) <= len(os.sched_getaffinity(0))
         )
         self._is_closed = False
         self._epoll.register(self._wake_up, READ)
@@ -210,22 +210,9 @@ class PeerConnections:
 
     def _wait_for_events(self, timeout: float | None) -> list[tuple[int, int]]:
         """Ask again and again at first, where that is likely to help, and then sleep."""
-        begun = now = self.now()
-        patience = self._brief_waits.patience(begun)
-        ask_until = begun + (patience if timeout is None else min(patience, timeout))
-        events: list[tuple[int, int]] = []
-        while now < ask_until and not events:
-            events = self._poll(0, _MOST_EVENTS)
-            now = self.now()
-        if not events:
-            if timeout is not None and 0 < timeout < _COARSE:
-                events = self._sleep_briefly(timeout)
-            else:
-                events = self._poll(timeout, _MOST_EVENTS)
-            now = self.now()
-        if events or now - begun >= SOON:
-            self._brief_waits.ended(begun, now, asked=patience > 0)
-        return events
+        if timeout is not None and 0 < timeout < _COARSE:
+            return self._sleep_briefly(timeout)
+        return self._brief_waits.wait(lambda most: self._poll(most, _MOST_EVENTS), timeout)
 
     def _sleep_briefly(self, timeout: float) -> list[tuple[int, int]]:
         descriptor = self._epoll.fileno()

@@ -1,0 +1,96 @@
+"""How long to ask again and again for what will be there soon, instead of sleeping."""
+
+from __future__ import annotations
+
+import time
+from resource import RUSAGE_THREAD, getrusage
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Found = TypeVar("Found")
+
+SOON = 1e-3
+"""Waits that usually take less are worth a processor: waking up takes a good part of them."""
+
+_WEIGHT = 1 / 8
+"""How much one wait counts in what is usual."""
+
+_LONGEST = 2 * SOON
+"""A longer wait counts as one of so many seconds, so that one of a minute is soon forgotten."""
+
+_LEAST_PAUSE, _MOST_PAUSE = 1e-3, 0.1
+"""For how many seconds to leave the processor to others after one of them has needed it."""
+
+
+def preemptions() -> int:
+    """Return how often this thread had to make room for another one on its processor."""
+    return getrusage(RUSAGE_THREAD).ru_nivcsw
+
+
+class BriefWaits:
+    """Waits, of which the usual ones are brief, without being put to sleep and woken.
+
+    Asking keeps a processor busy. That is harmless while there are enough of them, which is said
+    by `has_processor` and, while the program runs, by `preempted`: it counts how often this thread
+    had to make room for another one. The more often that happens, the longer are the times in
+    which all waits sleep. Any thread may wait; what they learn is a guess.
+    """
+
+    def __init__(
+        self,
+        *,
+        has_processor: bool = True,
+        now: Callable[[], float] = time.monotonic,
+        preempted: Callable[[], int] = preemptions,
+    ) -> None:
+        self._has_processor = has_processor
+        self._now = now
+        self._preempted = preempted
+        self._usual = _LONGEST
+        self._pause = _LEAST_PAUSE
+        self._sleep_until = 0.0
+
+    def wait(self, poll: Callable[[float | None], Found], timeout: float | None) -> Found:
+        """Return what `poll` finds within `timeout` seconds, or nothing; None is for ever.
+
+        `poll` takes for how long to sleep, and returns something false if there is nothing.
+        """
+        if timeout == 0:
+            return poll(0)
+        begun = self._now()
+        patience = self._patience(begun)
+        found = self._ask_first(poll, timeout, begun, patience) if patience else poll(timeout)
+        taken = self._now() - begun
+        if found or taken >= SOON:
+            self._usual += _WEIGHT * (min(taken, _LONGEST) - self._usual)
+        return found
+
+    def _patience(self, now: float) -> float:
+        """Return for how many seconds to ask at first."""
+        if not self._has_processor or self._usual >= SOON or now < self._sleep_until:
+            return 0.0
+        return 2 * self._usual
+
+    def _ask_first(
+        self,
+        poll: Callable[[float | None], Found],
+        timeout: float | None,
+        begun: float,
+        patience: float,
+    ) -> Found:
+        preempted = self._preempted()
+        ask_for = patience if timeout is None else min(patience, timeout)
+        found, taken = poll(0), 0.0
+        while not found and taken < ask_for:
+            found, taken = poll(0), self._now() - begun
+        if self._preempted() == preempted:
+            self._pause = max(self._pause / 2, _LEAST_PAUSE)
+        else:
+            self._sleep_until = begun + taken + self._pause
+            self._pause = min(self._pause * 2, _MOST_PAUSE)
+        if found:
+            return found
+        return poll(timeout if timeout is None else max(0.0, timeout - taken))
