@@ -514,6 +514,12 @@ class Peer:
         return self.why is None and (self._resuming is not None or self._aside is not None)
 
     @property
+    def is_under_way(self) -> bool:
+        """Whether the peer's host has not confirmed all that was written to it."""
+        line = self.line
+        return not self.may_go and line is not None and line.resumes and line.is_under_way
+
+    @property
     def may_go(self) -> bool:
         """Whether the peer knows that nothing more will come, or does not care any more."""
         if self.why is not None or self.receiver.may_go or self.sender.has_all_come:

@@ -21,7 +21,7 @@ from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.dialling.listeners import Listeners
 from runtime.wire.dialling.meetings import Meetings
-from runtime.wire.errors import PeerLost, WireError
+from runtime.wire.errors import LinkLost, PeerAbsent, PeerLost, WireError
 from runtime.wire.peer import Peer
 from runtime.wire.stream.messages import MessageSink, Outgoing
 from runtime.wire.stream.receiver import STAGE
@@ -43,6 +43,9 @@ _MOST_SELECTABLE = 1024
 
 _LATE = 1.0
 """Seconds after which it is this process that did not run, and nobody else is to blame."""
+
+_PAUSE = 0.1
+"""Seconds between two looks at what hosts have confirmed, of which nobody is told."""
 
 _LEAVE = 50e-6
 """Seconds in which others that were woken get up, rather than to keep them from that."""
@@ -458,10 +461,16 @@ class PeerConnections:
         for peer in peers:
             peer.say_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
-        if any(one.is_interrupted for one in peers):
+        self._await_hosts(peers, until)
+        interrupted = [one for one in peers if one.is_interrupted]
+        if interrupted:
             left = None if until is None else until - self.now()
             self._go_on_until(lambda: not any(one.is_interrupted for one in peers), left)
             self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
+        for one in interrupted:
+            if isinstance(one.why, LinkLost | PeerAbsent) or one.is_interrupted:
+                name = self.describe(one.index)
+                _log.warning("%s may not have got the last that was sent: %s", name, one.why)
         if self.at_end is not None:
             self.at_end()
         if self._listeners is not None:
@@ -474,6 +483,18 @@ class PeerConnections:
             self._is_closed = True
             self._epoll.close()
             os.close(self._wake_up)
+
+    def _await_hosts(self, peers: Sequence[Peer], until: float | None) -> None:
+        """Wait until the hosts of all peers have what was written, or the connections break.
+
+        Only one whose link is cut has not confirmed anything for so long, and another way may lead
+        there. A peer that is busy, and reads nothing, is not waited for: its host has all.
+        """
+        deadline = self.now() + self.silence + LINGER
+        deadline = deadline if until is None else min(deadline, until)
+        while any(one.is_under_way for one in peers) and self.now() < deadline:
+            self.ready(_PAUSE)
+            self.progress()
 
     def _go_on_until(self, is_over: Callable[[], bool], timeout: float | None) -> None:
         deadline = None if timeout is None else self.now() + timeout

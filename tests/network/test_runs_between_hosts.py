@@ -74,6 +74,22 @@ if comm.rank:
 """
 
 
+LAST_WORDS = """
+import time
+from mpi4py import MPI
+
+comm = MPI.COMM_WORLD
+if comm.rank == 1:
+    comm.recv(source=2)
+    print("begun", flush=True)
+    print(comm.recv(source=2), flush=True)
+elif comm.rank == 2:
+    comm.send("hello", 1)
+    time.sleep(1.5)
+    comm.send("last words", 1)
+"""
+
+
 @pytest.fixture
 def grid() -> Iterator[EmulatedGrid]:
     if lacking := missing():
@@ -167,4 +183,22 @@ def test_ranks_whose_line_is_cut_for_good_go_on_by_a_third_cluster(tmp_path: Pat
         grid.cut("c1", "c2")
         output, said = run.communicate(timeout=100)
     assert output == "goes on\n", said
+    assert run.returncode == 0, said
+
+
+def test_the_last_words_of_a_rank_whose_line_is_cut_in_its_direction_come_by_a_third_cluster(
+    tmp_path: Path,
+) -> None:
+    """Its own host has not got them confirmed, so it does not end before another way is found."""
+    if lacking := missing():
+        pytest.skip(lacking)
+    with (
+        EmulatedGrid(Layout((1, 1, 1), wan=Line(delay=0.001, rate=400e6))) as grid,
+        started(grid, tmp_path, LAST_WORDS, ("direct", "direct", "direct")) as run,
+    ):
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begun\n"
+        grid.cut("c2", "c1", one_way=True)
+        output, said = run.communicate(timeout=100)
+    assert output == "last words\n", said
     assert run.returncode == 0, said
