@@ -74,7 +74,7 @@ def overloaded(small: bool) -> Iterator[Case]:
     members, seconds = (32, 120.0) if small else (128, 300.0)
     groups = [(protocol, members, seconds, 0) for protocol in (P.BRR, P.DBRR, P.HIERARCHICAL)]
     if not small:
-        groups.append((P.HIERARCHICAL, 10_000, 30.0, 32))
+        groups.append((P.HIERARCHICAL, 2_000, 60.0, 32))
     for protocol, members, seconds, group in groups:
         case = Case(
             protocol, members, seconds, 0, overload=0.1, stop=5.0, max_hang=2.0, group=group
