@@ -54,9 +54,7 @@ TWICE = """
 """
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [("0:0:1", "0:1:1"), ("0:1:0", "0:0:0"), ("0:0:2", "0:1:0")]
-)
+@pytest.mark.parametrize(("first", "second"), [("0:0:1", "0:1:1"), ("0:1:0", "0:0:0")])
 def test_the_other_replica_may_die_when_the_lost_one_is_back(
     grid: Grid, tmp_path: Path, first: str, second: str
 ) -> None:
@@ -66,6 +64,50 @@ def test_the_other_replica_may_die_when_the_lost_one_is_back(
     assert (tmp_path / first).exists()
     assert {rank: said[rank] for rank in undisturbed} == undisturbed
     assert not any(said[rank] for rank in said if rank not in undisturbed)
+
+
+IN_TURNS = """
+    import os
+    from mpi4py import MPI
+    from runtime.membership.rank_link import current
+
+    deaths = {deaths}
+    me = current()
+    step, total, back = MPI.Checkpoint((0, 0, ()))
+    if me.incarnation > 1:
+        open(os.path.join("{folder}", f"{{me.name}}-{{me.incarnation}}"), "w").close()
+    world = MPI.COMM_WORLD
+    while step < 15:
+        if (me.name, me.incarnation) == deaths.get(step):
+            os._exit(9)
+        if step - 1 in deaths and step not in back:
+            name, incarnation = deaths[step - 1]
+            is_back = False
+            if world.rank == 0:
+                come = os.path.join("{folder}", f"{{name}}-{{incarnation + 1}}")
+                world.send(os.path.exists(come), 1)
+                is_back = world.recv(source=1)
+            else:
+                world.send(world.recv(source=0), 0)
+            if world.bcast(is_back):
+                back += (step,)
+        else:
+            total += world.allreduce(step)
+            print(step, total)
+            step += 1
+        step, total, back = MPI.Checkpoint((step, total, back))
+"""
+
+
+def test_replicas_of_a_rank_may_die_again_and_again_if_each_is_back_before_the_next_dies(
+    grid: Grid, tmp_path: Path
+) -> None:
+    undisturbed = grid("2", IN_TURNS.format(deaths={}, folder=tmp_path))
+    deaths = {2: ("0:0:1", 1), 5: ("0:1:1", 1), 8: ("0:0:0", 1), 11: ("0:0:1", 2)}
+    program = IN_TURNS.format(deaths=deaths, folder=tmp_path)
+    said = grid("2+2", program, replicas=2, restart=True)
+    assert (tmp_path / "0:0:1-3").exists()
+    assert {rank: said[rank] for rank in undisturbed} == undisturbed
 
 
 def test_a_checkpoint_says_what_it_cannot_hand_over(grid: Grid) -> None:

@@ -106,6 +106,32 @@ SIZES = {
             newcomers=(1, 0),
         ),
         Size(
+            "one joins after the other",
+            (
+                (
+                    ("send", 1, 0),
+                    ("join", (1, 0)),
+                    ("send", 1, 0),
+                    ("join", (2, 0)),
+                    ("send", 1, 0),
+                    ("receive", 1, 0),
+                ),
+                (
+                    ("receive", 0, 0),
+                    ("join", (1, 0)),
+                    ("receive", 0, 0),
+                    ("join", (2, 0)),
+                    ("receive", 0, 0),
+                    ("send", 0, 0),
+                ),
+            ),
+            (3, 1),
+            2,
+            _AT_ONCE,
+            is_quick=False,
+            newcomers=(2, 0),
+        ),
+        Size(
             "one joins in each rank",
             (
                 (("send", 1, 0), ("join", (1, 0), (3, 1)), ("send", 1, 0), ("receive", 1, 0)),
