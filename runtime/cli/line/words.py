@@ -115,7 +115,7 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--restart", action="store_true",
-        help="start replicas again that have died: they join the others when the program calls"
+        help="restart replicas that have died: they join the others when the program calls"
         " MPI.Checkpoint",
     )  # fmt: skip
     _add_recovery(group)

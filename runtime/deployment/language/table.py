@@ -121,8 +121,8 @@ _APPLICATION = ElementType(
         Attribute(
             "restart",
             ValueKind.CHOICE,
-            "Whether a replica that has died is started again where it was, and joins the others "
-            "when the program calls `MPI.Checkpoint`. Of use with `replicas` only.",
+            "Whether a replica that has died is restarted where it was, and joins the others when "
+            "the program calls `MPI.Checkpoint`. Only useful with `replicas`.",
             default="no",
             choices=("yes", "no"),
         ),
