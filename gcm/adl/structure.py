@@ -19,7 +19,7 @@ class MissingClasses:
 
     Interceptors are noted as well; controllers of controller files, each with its interface;
     these files, each with its name in the documents; and descriptions of membranes, each with the
-    ready-made membrane that its components would have without it.
+    predefined membrane that its components would have without it.
     """
 
     stand_ins: dict[str, type[Any]] = field(default_factory=dict)

@@ -164,7 +164,7 @@ class _Reading:
         return found
 
     def _says_all(self) -> bool:
-        """Tell whether the document itself, and no content class, declares the interfaces."""
+        """Return whether the document itself, and no content class, declares the interfaces."""
         interfaces = self._body.interfaces
         return bool(interfaces) and all(one.role and one.signature for one in interfaces)
 

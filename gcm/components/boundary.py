@@ -44,6 +44,6 @@ class Boundary(Composite):
             self._add_interface(seen)
 
     def leads_inside(self, name: str) -> bool:
-        """Tell whether the outer face of an interface leads to the content."""
+        """Return whether the outer face of an interface leads to the content."""
         declared = self.type.find(name)
         return declared is not None and declared.name in self._internal

@@ -90,7 +90,7 @@ def immediate(method: Method) -> Method:
 
 
 def is_immediate(content: type[Any], operation: str) -> bool:
-    """Tell whether `content` declares `operation` immediate."""
+    """Return whether `content` declares `operation` immediate."""
     return bool(get_mark(getattr(content, operation, None), "immediate"))
 
 

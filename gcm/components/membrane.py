@@ -90,7 +90,7 @@ class Membrane:
         return iter(self._controllers)
 
     def __contains__(self, name: object) -> bool:
-        """Tell whether there is a controller of that name."""
+        """Return whether there is a controller of that name."""
         return name in self._controllers
 
     def __getitem__(self, name: str) -> Controller:

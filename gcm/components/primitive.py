@@ -45,7 +45,7 @@ class Primitive(Component):
         return self._content
 
     def serves_at_once(self, operation: str) -> bool:
-        """Tell whether the content declares `operation` immediate."""
+        """Return whether the content declares `operation` immediate."""
         return is_immediate(self._content.__class__, operation)
 
     def target_of(self, interface: ServerInterface, operation: str) -> Callable[..., Any]:  # noqa: ARG002 - the operation is enough here

@@ -144,7 +144,7 @@ def _begun(
 
 
 def is_under_way(frame: FrameType) -> bool:
-    """Tell whether what the loop in `frame` handed on is on its way to a thread of its own."""
+    """Return whether what the loop in `frame` handed on is on its way to a thread of its own."""
     if not _is_loop(frame):
         return False
     return any(not (one.running() or one.done()) for one in frame.f_locals.get("gcm_handed", ()))

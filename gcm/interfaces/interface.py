@@ -253,7 +253,7 @@ class Referenced:
         self._server.disconnect(client)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both lead to the same interface."""
+        """Return whether both lead to the same interface."""
         return isinstance(other, Referenced) and other._server is self._server
 
     def __hash__(self) -> int:

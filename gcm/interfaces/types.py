@@ -132,7 +132,7 @@ class InterfaceType:
         return replace(self, name=name)
 
     def is_subtype_of(self, other: InterfaceType) -> bool:
-        """Tell whether an interface of this type can take the place of one of the other.
+        """Return whether an interface of this type can take the place of one of the other.
 
         A server offers at least as much: a subtype of the signature, mandatory where the other is.
         A client asks for at most as much: a supertype, optional where the other is. Name and role
@@ -230,7 +230,7 @@ class ComponentType:
         _refuse("the component type is illegal", faults)
 
     def is_subtype_of(self, other: ComponentType) -> bool:
-        """Tell whether a component of this type can take the place of one of the other.
+        """Return whether a component of this type can take the place of one of the other.
 
         It offers all that the other offers and asks for nothing that the other does not ask for:
         each of the other's servers has a subtype here, each client here a supertype there.

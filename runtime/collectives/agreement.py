@@ -45,7 +45,7 @@ class Value:
         self.acknowledged = frozenset(acknowledged)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same value."""
+        """Return whether it is the same value."""
         return isinstance(other, Value) and self._parts() == other._parts()
 
     def __hash__(self) -> int:

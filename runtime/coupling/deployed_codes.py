@@ -319,5 +319,5 @@ class Codes:
 
 
 def _nobody(*_: object) -> Any:
-    """Raise: the machine has not started."""
+    """Raise NotCoupled: the machine has not started."""
     raise NotCoupled("the machine has not begun")

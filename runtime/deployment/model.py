@@ -158,7 +158,7 @@ class DeployedCluster:
 
     @property
     def is_local(self) -> bool:
-        """Tell whether it is emulated on the launcher's machine."""
+        """Return whether it is emulated on the launcher's machine."""
         return not self.hops and not self.peer and self.launcher is None
 
     @property
@@ -224,18 +224,18 @@ class Application:
 
     @property
     def goes_on(self) -> bool:
-        """Tell whether the other ranks go on when one is lost, at least for a while."""
+        """Return whether the other ranks go on when one is lost, at least for a while."""
         return self.failures is FailureMode.RETURN or self.replicas > 1
 
     @property
     def is_file(self) -> bool:
-        """Tell whether the program is a file, and not looked up by its name."""
+        """Return whether the program is a file, and not looked up by its name."""
         is_path = self.kind is ProgramKind.EXECUTABLE and "/" in self.path
         return is_path or self.kind is ProgramKind.SCRIPT
 
     @property
     def is_inside(self) -> bool:
-        """Tell whether the program is a file of the program folder."""
+        """Return whether the program is a file of the program folder."""
         return self.is_file and self.path.startswith(f"{self.folder.rstrip('/')}/")
 
 

@@ -147,7 +147,7 @@ class Dial:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether it was established."""
+        """Return whether it was established."""
         return self.outcome == "open"
 
 

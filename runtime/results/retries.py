@@ -24,7 +24,7 @@ class Retries:
     _stalls: int = field(default=0)
 
     def is_over(self, fault: LaunchError, size: int, now: float) -> bool:
-        """Tell whether a fault is the last one; `size` are the bytes that have come."""
+        """Return whether a fault is the last one; `size` are the bytes that have come."""
         if size > self.size:
             self.since, self.size, self._stalls = now, size, 0
         if isinstance(fault, Stalled):

@@ -19,7 +19,7 @@ class DefinitionAmount(StrEnum):
     PARTS = "components, interfaces, bindings and attributes"
     USES = "uses of definitions with different arguments"
     MERGED = "components where definitions extend one another"
-    TEXT = "characters, with values in the place of arguments"
+    TEXT = "characters, with arguments replaced by values"
 
 
 MOST = {

@@ -121,7 +121,7 @@ class MembraneReader:
 
 
 def _kind_named(desc: str) -> MembraneKind | None:
-    """Return the kind of a ready-made membrane, by its own name or one that Fractal has for it."""
+    """Return the kind of a predefined membrane, by its own name or its name in Fractal."""
     try:
         return MembraneKind(described(desc).name)
     except InstantiationError:

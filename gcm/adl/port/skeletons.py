@@ -141,7 +141,7 @@ def interceptor_skeleton(dotted: str, names: Names) -> Skeleton:
 
 
 def membrane_skeleton(dotted: str, kind: str, names: Names) -> Skeleton:
-    """Return the description of a membrane, with the controllers of a ready-made one."""
+    """Return the description of a membrane, with the controllers of a predefined one."""
     name = names.around[dotted]
     (known,) = (one for one in _MEMBRANES if described(kind) is getattr(descriptions, one))
     lines = [

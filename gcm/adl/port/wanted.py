@@ -219,7 +219,7 @@ def _found(composite: Draft, owner: str, interface: str) -> InterfaceType | None
 
 
 def can_be_attribute(name: str) -> bool:
-    """Tell whether a class of a skeleton can have an attribute of that name.
+    """Return whether a class of a skeleton can have an attribute of that name.
 
     >>> [can_be_attribute(name) for name in ("size", "max-size", "class")]
     [True, False, False]

@@ -15,7 +15,7 @@ class Homes:
         self._inside = _tree(root)
 
     def is_home(self, parent: Component, child: Component) -> bool:
-        """Tell whether `child` is described in `parent`."""
+        """Return whether `child` is described in `parent`."""
         return self._home(child) is parent
 
     def path(self, component: Component) -> str:

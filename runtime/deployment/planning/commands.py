@@ -121,7 +121,7 @@ def node_command(cluster: DeployedCluster, node: Node, *, library: str = "") -> 
 
 
 def is_at_front_end(cluster: DeployedCluster, node: Node) -> bool:
-    """Tell whether a node is on the host of its cluster's front-end."""
+    """Return whether a node is on the host of its cluster's front-end."""
     return _is_front_end(cluster, node.host)
 
 

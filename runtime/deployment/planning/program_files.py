@@ -140,7 +140,7 @@ def _why_not(entry: FolderEntry) -> str:
 
 
 def _is_below(link: FolderEntry, is_ignored: Callable[[str], bool]) -> bool:
-    """Tell whether a link leads to something that is ignored, or that is in such a folder."""
+    """Return whether a link leads to something that is ignored, or that is in such a folder."""
     parts = link.target.split("/")
     above = ("/".join(parts[:end]) + "/" for end in range(1, len(parts)))
     last = f"{link.target}/" if link.leads_to == EntryKind.FOLDER else link.target

@@ -298,8 +298,8 @@ class CollectiveCall:
 def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
     """Tell the other members when planning fails, since they wait for this process.
 
-    `name` is that of the call; if the plan has one of the words `others` that is true, the name
-    given for that word.
+    They are told that this process refuses the call `name`, or `others[word]` if its argument
+    `word` is true.
     """
 
     def announced(plan: _Planner) -> _Planner:

@@ -60,12 +60,12 @@ class Creation(Splitting):
         return group_of(members.engine, members.group)
 
     def Is_inter(self) -> bool:
-        """Tell whether it has two groups."""
+        """Return whether it has two groups."""
         members = members_behind(self)
         return MPI.Comm.Is_inter(self) if members is None else members.is_inter
 
     def Is_intra(self) -> bool:
-        """Tell whether it has one group."""
+        """Return whether it has one group."""
         members = members_behind(self)
         return MPI.Comm.Is_intra(self) if members is None else not members.is_inter
 

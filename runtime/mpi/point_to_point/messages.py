@@ -56,7 +56,7 @@ class Message(MPI.Message, metaclass=FaceType):
         return self._found is not None or MPI.Message.__bool__(self)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same message."""
+        """Return whether it is the same message."""
         if not isinstance(other, MPI.Message):
             return NotImplemented
         if self._found is not None or getattr(other, "_found", None) is not None:
@@ -64,7 +64,7 @@ class Message(MPI.Message, metaclass=FaceType):
         return MPI.Message.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        """Tell whether it is another message."""
+        """Return whether it is another message."""
         return not self == other if isinstance(other, MPI.Message) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's

@@ -46,7 +46,7 @@ class ProbeCalls(MPI.Comm):
         tag: int = MPI.ANY_TAG,
         status: MPI.Status | None = None,
     ) -> bool:
-        """Tell whether there is a message."""
+        """Return whether there is a message."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
             return _Native(self).Iprobe(source, tag, status)
@@ -105,7 +105,7 @@ class ProbeCalls(MPI.Comm):
         tag: int = MPI.ANY_TAG,
         status: MPI.Status | None = None,
     ) -> bool:
-        """Tell whether there is a message."""
+        """Return whether there is a message."""
         return ProbeCalls.Iprobe(self, source, tag, status)
 
     def mprobe(

@@ -294,7 +294,7 @@ class ReplicatedConnections:
         return next((one for one in whys if isinstance(one, PeerLeft)), whys[-1])
 
     def _lives(self, rank: int) -> bool:
-        """Tell whether a process of a rank is left; what it was given may be on its way."""
+        """Return whether a process of a rank is left; what it was given may be on its way."""
         if self.core.processes_of(rank):
             return True
         late = range(self.table.size, len(self._ranks))

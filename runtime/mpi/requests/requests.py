@@ -70,7 +70,7 @@ class Request(SeveralCalls, metaclass=FaceType):
         return is_ours(self) or MPI.Request.__bool__(self)
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether it is the same request."""
+        """Return whether it is the same request."""
         if not isinstance(other, MPI.Request):
             return NotImplemented
         if is_ours(self) or is_ours(other):
@@ -78,7 +78,7 @@ class Request(SeveralCalls, metaclass=FaceType):
         return MPI.Request.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        """Tell whether it is another request."""
+        """Return whether it is another request."""
         return not self == other if isinstance(other, MPI.Request) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's

@@ -175,7 +175,7 @@ def wait_some(
 
 
 def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tuple[int, bool]:
-    """Tell whether one is done, and which."""
+    """Return whether one is done, and which."""
     mix = Mix(requests)
     _move(mix)
     mix.agree(most=1)
@@ -190,7 +190,7 @@ def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tu
 
 
 def status_all(requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None) -> bool:
-    """Tell whether all are done."""
+    """Return whether all are done."""
     mix = Mix(requests)
     _move(mix)
     found = [MPI.Status() for _ in requests]

@@ -26,7 +26,7 @@ class SeveralCalls(MPI.Request):
     def Testany(
         cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
     ) -> tuple[int, bool]:
-        """Tell whether one is done, and which."""
+        """Return whether one is done, and which."""
         return several.test_any(requests, status, objects=False)[:2]
 
     @classmethod
@@ -41,7 +41,7 @@ class SeveralCalls(MPI.Request):
     def Testall(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> bool:
-        """Tell whether all are done."""
+        """Return whether all are done."""
         return several.test_all(requests, statuses, objects=False) is not None
 
     @classmethod
@@ -69,7 +69,7 @@ class SeveralCalls(MPI.Request):
     def testany(
         cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
     ) -> tuple[int, bool, Any | None]:
-        """Tell whether one is done, which, and what it has received."""
+        """Return whether one is done, which, and what it has received."""
         return several.test_any(requests, status, objects=True)
 
     @classmethod
@@ -83,7 +83,7 @@ class SeveralCalls(MPI.Request):
     def testall(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
-        """Tell whether all are done, and what they have received."""
+        """Return whether all are done, and what they have received."""
         found = several.test_all(requests, statuses, objects=True)
         return found is not None, found
 
@@ -105,14 +105,14 @@ class SeveralCalls(MPI.Request):
     def Get_status_any(
         cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
     ) -> tuple[int, bool]:
-        """Tell whether one is done, and which; leave all as they are."""
+        """Return whether one is done, and which; leave all as they are."""
         return several.status_any(requests, status)
 
     @classmethod
     def Get_status_all(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> bool:
-        """Tell whether all are done; leave all as they are."""
+        """Return whether all are done; leave all as they are."""
         return several.status_all(requests, statuses)
 
     @classmethod

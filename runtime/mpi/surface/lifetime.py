@@ -91,7 +91,7 @@ def Init_thread(required: int = MPI.THREAD_MULTIPLE) -> int:
 
 
 def Is_initialized() -> bool:
-    """Tell whether MPI has been initialised."""
+    """Return whether MPI has been initialised."""
     life = _lifetime()
     return bool(_native["Is_initialized"]()) if life is None else life.is_up
 
