@@ -90,6 +90,7 @@ class Host:
     def withdraw(self, path: str) -> None:
         """Take back what `publish` did."""
         self.exports.withdraw(path)
+        self._serving.forget_ways()
         self.routes.drop(path)
         self.routes.drop(only(path))
 

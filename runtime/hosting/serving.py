@@ -110,10 +110,15 @@ class Serving:
 
     def forget(self, whose: object) -> None:
         """Dismiss the clients of a process that is gone."""
+        self.forget_ways()
         with self._lock:
             self._lanes.pop(whose, None)
         # Not in the caller's thread: a round that no longer waits for them may fire.
         self._workers.run(lambda: self._exports.forget(whose))
+
+    def forget_ways(self) -> None:
+        """Hold on to no component that was called: it may have been withdrawn."""
+        self._ways = {}
 
     def _closed(self, target: Target) -> ChannelClosed:
         gone = f"{target} is not called any more: the process {self.name} ends"
@@ -169,6 +174,7 @@ class Serving:
         way = self._ways.get(operation)
         if way is None or not way.holds():
             was_slow = way is not None and way.is_slow
+            self._ways = {one: kept for one, kept in self._ways.items() if kept.holds()}
             way = self._ways[operation] = _Way(operation, is_slow=was_slow)
         return way
 

@@ -237,6 +237,7 @@ class RunState:
         yield from self._show_end(event)
         if goes_on:
             yield self._tell(TellEnd(event.rank, event.code, _how(event)))
+            self._ended.add(event.rank)
             self._look_after_replicas(event.rank)
             yield from self._end_if_none_is_left(event)
         else:
@@ -263,13 +264,9 @@ class RunState:
 
     def _are_results_whole(self) -> bool:
         """Tell whether nobody writes any more where results are to come from."""
-        needed = self._clusters_of_results()
-        return all(
-            rank in self.codes
-            for cluster, ranks in self.outline.ranks.items()
-            if cluster in needed
-            for rank in ranks
-        )
+        writing = self._clusters_of_results()
+        ended = self._ended | self.codes.keys()
+        return all(ended.issuperset(self.outline.ranks[cluster]) for cluster in writing)
 
     def _lose_results(self, cluster: str) -> None:
         """What replicas of a cluster have made is gone with it: others are needed again."""
@@ -290,7 +287,6 @@ class RunState:
 
     def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
         """End the run with the last rank: where one was lost no job ends before."""
-        self._ended.add(event.rank)
         if event.code:
             self._held.add(event.rank.rpartition(":")[0])
         yield from self._end_if_all_ended()

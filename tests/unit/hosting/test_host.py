@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import queue
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -208,6 +211,25 @@ def test_a_withdrawn_component_is_gone(two: Two) -> None:
     two.right.withdraw("/app/pinger")
     with pytest.raises(NoSuchComponentError, match="no such component in this process"):
         end.stub.ping(1)
+
+
+def test_a_withdrawn_component_that_was_called_is_let_go(two: Two) -> None:
+    component = primitive(Pinger, "leaving")
+    component.start()
+    two.right.publish("/app/leaving", component)
+    end: Any = two.left.find("/app/leaving", "ping")
+    assert end.stub.ping(1) == 2
+    is_there = weakref.ref(component.content)
+    two.right.withdraw("/app/leaving")
+    component.stop()
+    component.terminate()
+    del component
+    for _ in range(100):
+        gc.collect()
+        if is_there() is None:
+            break
+        time.sleep(0.01)  # a thread of the host may still be about to end the call
+    assert is_there() is None
 
 
 def test_content_that_exits_does_not_take_its_caller_along(two: Two) -> None:
