@@ -463,6 +463,8 @@ class Engine:
         for landing in [one for one in self._landing if one.comes_from == peer]:
             self._landing.discard(landing)
             landing.finish(self.losses.of(peer))
+        if self.connections is None:
+            return  # the program has ended here, and others may have ended before it
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
