@@ -37,8 +37,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(f"{self.path} {asked}".strip())
         self.close_connection = True
         match self.path.split("/")[1:]:
-            case ["cut", *_]:
-                self._send(asked, most=300_000)
+            case ["cut" | "cut-whole" | "tagged" | "growing" as how, *_]:
+                self._break_off(how, asked)
             case ["whole", *_]:
                 self._send("")
             case ["other", *_]:
@@ -64,10 +64,21 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self.send_error(404)
 
-    def _send(self, asked: str, data: bytes = DATA, most: int = 1 << 30) -> None:
+    def _break_off(self, how: str, asked: str) -> None:
+        """Send a piece only; some files change from one request to another."""
+        before = len(self.server.asked) - 1
+        tag = f'"{before // 2}"'
+        data = DATA + bytes(min(before, 1)) if how == "growing" else DATA
+        if how == "cut-whole" or (how == "tagged" and self.headers.get("If-Range") != tag):
+            asked = ""
+        self._send(asked, data, most=300_000, tag=tag if how == "tagged" else "")
+
+    def _send(self, asked: str, data: bytes = DATA, most: int = 1 << 30, tag: str = "") -> None:
         found = re.fullmatch(r"bytes=(\d+)-", asked)
         first = int(found[1]) if found else 0
         self.send_response(206 if found else 200)
+        if tag:
+            self.send_header("ETag", tag)
         if found:
             self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
         self.send_header("Content-Length", str(len(data) - first))
@@ -149,11 +160,16 @@ def test_a_connection_that_breaks_is_opened_again_where_it_ended(
     assert peer.cache.path(DIGEST) is not None
 
 
-def test_a_web_server_that_sends_only_all_of_it_will_do(tmp_path: Path, server: WebServer) -> None:
-    peer = service(tmp_path)
+def test_a_web_server_that_sends_only_all_of_it_does_not_send_it_twice(
+    tmp_path: Path, server: WebServer
+) -> None:
+    peer, url = service(tmp_path), server.url("whole/data")
     peer.put("user:ana", "key", CONTENT, 0, DATA[:1000])
-    fetch(peer, server.url("whole/data"))
-    assert peer.cache.path(DIGEST) is not None
+    with pytest.raises(Refused) as raised:
+        fetch(peer, url)
+    assert "the web server cannot go on behind 1000 bytes" in raised.value.cause
+    assert peer.cache.held(DIGEST) == 1000
+    assert fetch(service(tmp_path / "other"), url) == url
 
 
 @pytest.mark.parametrize(
@@ -201,6 +217,22 @@ def test_a_submitter_reads_all_of_it(server: WebServer, how: str) -> None:
     file = io.BytesIO()
     download(WebAddress.parse(f"{server.url(how)}/data#sha256={DIGEST}"), file)
     assert file.getvalue() == DATA
+
+
+@pytest.mark.parametrize(
+    ("how", "why", "requests"),
+    [
+        ("cut-whole", "the web server cannot go on behind 300000 bytes", 2),
+        ("tagged", "the web server cannot go on behind 600000 bytes, or has another file now", 3),
+        ("growing", "the file had 1024000 bytes before, and has 1024001 now", 2),
+    ],
+)
+def test_a_submitter_does_not_join_what_are_no_parts_of_one_file(
+    server: WebServer, how: str, why: str, requests: int
+) -> None:
+    with pytest.raises(PeerError, match=why):
+        download(WebAddress.parse(server.url(f"{how}/data")), io.BytesIO())
+    assert len(server.asked) == requests
 
 
 def test_a_submitter_is_told_at_once_what_is_wrong(
