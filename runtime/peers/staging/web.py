@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
 from typing import IO, Any
@@ -17,6 +19,9 @@ from runtime.web_address import WebAddress
 
 TIMEOUT = 10.0
 """How many seconds a web server may be silent."""
+
+ANSWER_TIMEOUT = 20.0
+"""How many seconds it takes at most until it answers: all its addresses, redirections, headers."""
 
 MOST_BYTES = 4 << 30
 """No file is larger than that, which is what the caches of peers hold by default."""
@@ -93,8 +98,7 @@ class WebSource:
             headers["Range"] = f"bytes={offset}-"
             if self._version:
                 headers["If-Range"] = self._version
-        asked = Request(self._url, headers=headers)
-        response: HTTPResponse = self._opener.open(asked, timeout=self._timeout)
+        response = self._answer(Request(self._url, headers=headers))
         self._response, self._has_come, self._offset = response, False, offset
         end = None if response.length is None else offset + response.length
         if offset:
@@ -103,6 +107,25 @@ class WebSource:
         tag = response.headers.get("ETag", "")
         is_exact = tag and not tag.startswith("W/")
         self._version = tag if is_exact else response.headers.get("Last-Modified", "")
+
+    def _answer(self, asked: Request) -> HTTPResponse:
+        """Return what a web server answers, in time.
+
+        In a thread, since the timeout of a socket is one for each address and each byte of headers.
+        """
+        answer: Future[HTTPResponse] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self._opener.open(asked, timeout=self._timeout))
+            except Exception as fault:  # whatever it is, who waits hears it
+                answer.set_exception(fault)
+
+        threading.Thread(target=ask, name="web server", daemon=True).start()
+        if not wait([answer], ANSWER_TIMEOUT).done:
+            answer.add_done_callback(_hang_up)
+            raise ConnectionError(f"it has not answered within {ANSWER_TIMEOUT:g} s")
+        return answer.result()
 
     def _end_of_the_rest(self, response: HTTPResponse, end: int | None) -> int | None:
         """Return where a file ends of which this is the rest; raises PeerError if it is not."""
@@ -140,6 +163,11 @@ class WebSource:
             why = fault.reason if isinstance(fault, URLError) else fault
             said = "the web server cannot be reached, or does not answer as one"
             raise PeerError(said, place=self._url, cause=str(why)) from None
+
+
+def _hang_up(late: Future[HTTPResponse]) -> None:
+    if late.exception() is None:
+        late.result().close()
 
 
 @contextmanager

@@ -51,6 +51,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(asked, most=0)
             case ["silent", *_]:
                 self.server.ending.wait(20)
+            case ["slow", *_]:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+                while not self.server.ending.wait(0.1):
+                    self.wfile.write(b"More: follows\r\n")
             case ["to", where, *rest]:
                 self.send_response(302)
                 self.send_header("Location", f"{where}:/{'/'.join(rest)}")
@@ -180,6 +184,7 @@ def test_a_web_server_that_sends_only_all_of_it_does_not_send_it_twice(
         ("to/file/etc/passwd", "the web server answers 302"),
         ("to/ftp/ftp.example.org/data", "the web server answers 302 it leads from http to ftp"),
         ("silent/data", "the web server has said nothing for 0.3 s"),
+        ("slow/data", "it has not answered within 0.5 s"),
         ("", "is no address of a file"),
     ],
 )
@@ -187,6 +192,7 @@ def test_a_web_server_that_does_not_have_it_is_told_of_and_the_next_source_is_tr
     tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch, path: str, why: str
 ) -> None:
     monkeypatch.setattr(web_module.WebSource.__init__, "__defaults__", (0.3,))
+    monkeypatch.setattr(web_module, "ANSWER_TIMEOUT", 0.5)
     peer, url = service(tmp_path), server.url(path)
     with pytest.raises(Refused) as raised:
         fetch(peer, url)
