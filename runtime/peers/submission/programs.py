@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,9 @@ from runtime.peers.connections import MemberConnection
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
 from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, ordered, path_in
+from runtime.peers.staging.cache import FULL
 from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.temporary import temporary_file
 from runtime.peers.submission.web_contents import WebContents
 from runtime.results.work_folder import staged_files
 from runtime.web_address import WebAddress
@@ -108,18 +109,20 @@ class StagedPrograms:
                 name: str(source) if isinstance(source, Path) else source
                 for name, source in sorted(files, key=lambda one: one[0])
             }
-            stream = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            try:
-                archive.pack(sources, stream)
+            with temporary_file(self._files) as stream:
+                try:
+                    archive.pack(sources, stream)
+                except OSError as error:
+                    if error.errno in FULL:
+                        raise
+                    raise PeerError(
+                        "the program cannot be packed",
+                        place=error.filename or "",
+                        cause=error.strerror or str(error),
+                        cure="Start the run again when nothing changes the folder of the program",
+                    ) from error
                 stream.flush()
-            except OSError as error:
-                raise PeerError(
-                    "the program cannot be packed",
-                    place=error.filename or "",
-                    cause=error.strerror or str(error),
-                    cure="Start the run again when nothing changes the folder of the program",
-                ) from error
-            self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
+                self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
         return self._packed[files]
 
     def _receiver(self, peer: str, site: str) -> Receiver:

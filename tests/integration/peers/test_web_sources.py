@@ -8,6 +8,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NoReturn
@@ -39,8 +40,8 @@ class _Handler(BaseHTTPRequestHandler):
         match self.path.split("/")[1:]:
             case ["cut" | "cut-whole" | "tagged" | "growing" as how, *_]:
                 self._break_off(how, asked)
-            case ["whole", *_]:
-                self._send("")
+            case ["whole" | "small" as how, *_]:
+                self._send("", DATA[:10] if how == "small" else DATA)
             case ["other", *_]:
                 self._send("", b"x" * len(DATA))
             case ["unsaid", *_]:
@@ -52,9 +53,7 @@ class _Handler(BaseHTTPRequestHandler):
             case ["silent", *_]:
                 self.server.ending.wait(20)
             case ["slow", *_]:
-                self.wfile.write(b"HTTP/1.1 200 OK\r\n")
-                while not self.server.ending.wait(0.1):
-                    self.wfile.write(b"More: follows\r\n")
+                self._say_more_and_more()
             case ["to", where, *rest]:
                 self.send_response(302)
                 self.send_header("Location", f"{where}:/{'/'.join(rest)}")
@@ -67,6 +66,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(asked)
             case _:
                 self.send_error(404)
+
+    def _say_more_and_more(self) -> None:
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        while not self.server.ending.wait(0.1):
+            self.wfile.write(b"More: follows\r\n")
 
     def _break_off(self, how: str, asked: str) -> None:
         """Send a piece only; some files change from one request to another."""
@@ -258,13 +262,14 @@ def test_a_submitter_is_told_at_once_what_is_wrong(
         assert said(f"{how}/data").startswith("the file is larger than")
 
 
+@pytest.mark.parametrize("how", ["plain", "small"])
 def test_a_submitter_without_room_is_told_where(
-    server: WebServer, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    address = WebAddress.parse(server.url("plain/data"))
-    with Path("/dev/full").open("r+b", buffering=0) as full:
-        monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
-        with pytest.raises(PeerError, match="cannot be kept here") as raised:
-            WebContents([address])
-    assert raised.value.place == server.url("plain/data")
+    address = WebAddress.parse(server.url(f"{how}/data"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", partial(open, "/dev/full", "r+b"))
+    with pytest.raises(PeerError, match="cannot be kept here") as raised:
+        WebContents([address])
+    assert raised.value.place == tempfile.gettempdir()
     assert raised.value.cause == "No space left on device"
+    assert "TMPDIR" in raised.value.cure
