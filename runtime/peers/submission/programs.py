@@ -63,7 +63,8 @@ class StagedPrograms:
             receivers = [self._receiver(peer, sites[peer]) for peer in ordered(sites)]
             me = self._booking.lab.me
             failures |= deliver(content, receivers, caller=me, shape=self._shape, arrived=arrived)
-            self._holders[content.digest] = set(sites) - set(failures)
+            holders = self._holders.setdefault(content.digest, set())
+            holders.update(set(sites) - set(failures))
         return failures
 
     def confirm(self, peers: Iterable[str]) -> Mapping[str, str]:
