@@ -94,6 +94,13 @@ class StagedPrograms:
             return ""
         return path_in(cache, content.digest)
 
+    def here(self, files: Mapping[str, Source]) -> Mapping[str, Source]:
+        """Return files as they can be sent from here, those of web servers too."""
+        return {
+            name: self._web[one].path if isinstance(one, WebAddress) else one
+            for name, one in files.items()
+        }
+
     def __enter__(self) -> Self:
         """Return it."""
         return self
