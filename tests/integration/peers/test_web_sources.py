@@ -8,6 +8,8 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,7 +18,14 @@ from typing import NoReturn
 import pytest
 
 from runtime.peers.errors import PeerError, Refused
-from runtime.peers.staging import ContentCache, StagingService
+from runtime.peers.staging import (
+    ContentCache,
+    Receiver,
+    StagedContent,
+    StagingService,
+    deliver,
+    fetching,
+)
 from runtime.peers.staging import web as web_module
 from runtime.peers.staging.web import download, open_web_source
 from runtime.peers.submission import WebContents
@@ -52,8 +61,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(asked, most=0)
             case ["silent", *_]:
                 self.server.ending.wait(20)
-            case ["slow", *_]:
-                self._say_more_and_more()
+            case ["slow" | "slowly" as how, *_]:
+                self._take_time(how)
             case ["to", where, *rest]:
                 self.send_response(302)
                 self.send_header("Location", f"{where}:/{'/'.join(rest)}")
@@ -67,7 +76,14 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self.send_error(404)
 
-    def _say_more_and_more(self) -> None:
+    def _take_time(self, how: str) -> None:
+        """Send all of it in pieces, or headers without an end."""
+        if how == "slowly":
+            self._send("", most=300_000)
+            for first in range(300_000, len(DATA), 100_000):
+                self.server.ending.wait(0.1)
+                self.wfile.write(DATA[first : first + 100_000])
+            return
         self.wfile.write(b"HTTP/1.1 200 OK\r\n")
         while not self.server.ending.wait(0.1):
             self.wfile.write(b"More: follows\r\n")
@@ -178,6 +194,19 @@ def test_a_web_server_that_sends_only_all_of_it_does_not_send_it_twice(
     assert "the web server cannot go on behind 1000 bytes" in raised.value.cause
     assert peer.cache.held(DIGEST) == 1000
     assert fetch(service(tmp_path / "other"), url) == url
+
+
+def test_a_slow_web_server_that_sends_only_all_of_it_is_asked_once_more_and_the_rest_is_sent(
+    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PORTION", 0.2)
+    peer, file = service(tmp_path), tmp_path / "data"
+    file.write_bytes(DATA)
+    content = replace(StagedContent.of(file), url=server.url("slowly/data"))
+    receiver = Receiver("h1", "h1:7700", "key", lambda: nullcontext(peer))
+    assert not deliver(content, [receiver], caller="user:ana")
+    assert peer.cache.path(DIGEST) is not None
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize(
