@@ -26,6 +26,9 @@ _log = logging.getLogger(__name__)
 Stored = Callable[[Mapping[str, "Source"]], str]
 """Returns the path of a file at the peer in which these files are packed, "" if there is none."""
 
+Here = Callable[[Mapping[str, "Source"]], Mapping[str, "Source"]]
+"""Returns files as they can be sent from here, those of web servers too."""
+
 Connect = Callable[[int, tuple[str, str]], tuple[socket.socket, bytes]]
 """Has a guard started whose source has so many bytes and which begins with a marker.
 
@@ -52,12 +55,14 @@ class PeerLauncher(GuardSession):
         *,
         place: str,
         stored: Stored = lambda _: "",
+        here: Here = lambda files: files,
         patience: float = 30.0,
         lease: float = 30.0,
     ) -> None:
         super().__init__(place, patience)
         self._connect = connect
         self._stored = stored
+        self._here = here
         self._lease = lease
         self._closing = False
         self._outgoing: deque[bytes] = deque([bootstrap.source()])
@@ -84,7 +89,7 @@ class PeerLauncher(GuardSession):
                 return
             except StagingFailed as fault:  # others may have needed the room meanwhile
                 _log.info("%s: %s is sent again: %s", self.place, packed, fault)
-        staging.stage(self, python, files, folder)
+        staging.stage(self, python, self._here(files), folder)
 
     def close(self) -> None:
         """End all commands and remove all folders at the far end, then end the connection."""

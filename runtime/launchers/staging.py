@@ -42,12 +42,7 @@ def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: 
     sources: dict[str, str | bytes] = {}
     for name, one in files.items():
         _inside(name, launcher.place)
-        if isinstance(one, WebAddress):
-            raise StagingFailed(
-                f"{one.url} is not here, from where it could be sent",
-                place=launcher.place,
-                cure="Start the run again: the peer fetches it once more",
-            )
+        assert not isinstance(one, WebAddress), "peers are sent the copy that is here"
         sources[name] = str(one) if isinstance(one, Path) else one
     program = bootstrap.read_source("archive")
     process = launcher.start(Command((python, "-I", "-S", "-c", program, folder)))

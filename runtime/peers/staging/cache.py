@@ -24,8 +24,8 @@ DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 SLACK = 16 << 20  # bytes of the disk that are left to others
 MOST_REFUSED = 1000
 ABANDONED = 60.0  # seconds without a piece after which what has come in part may go
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _PIECE = 1 << 20
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def path_in(folder: str, digest: str) -> str:
@@ -145,7 +145,7 @@ class ContentCache:
                     view = view[file.write(view) :]
         except OSError as fault:
             self._drop(digest)
-            if fault.errno in _FULL:
+            if fault.errno in FULL:
                 raise _full(self.folder, str(fault)) from None
             raise
 

@@ -145,13 +145,16 @@ def _threads(
 def _is_fetched_from_web(
     content: StagedContent, receiver: Receiver, caller: str, is_ending: Callable[[], bool]
 ) -> bool:
-    """Let a peer fetch from the web server, if one has it; tell whether it could."""
+    """Let a peer fetch from the web server, if one has it; tell whether it could.
+
+    A peer that has gone meanwhile is found out when it is sent the content.
+    """
     if not content.url:
         return False
     try:
         _let_fetch(content, receiver, [content.url], caller, is_ending)
-    except Refused as fault:
-        if not _is_starved(fault):
+    except PeerError as fault:
+        if is_ending() or (isinstance(fault, Refused) and fault.reason in _FINAL):
             raise
         _log.warning("%s: %s\n%s", receiver.name, fault.what, fault.cause)
         return False

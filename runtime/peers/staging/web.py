@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPResponse
 from typing import IO, Any
@@ -17,11 +20,15 @@ from runtime.web_address import WebAddress
 TIMEOUT = 10.0
 """How many seconds a web server may be silent."""
 
+ANSWER_TIMEOUT = 20.0
+"""How many seconds it takes at most until it answers: all its addresses, redirections, headers."""
+
 MOST_BYTES = 4 << 30
 """No file is larger than that, which is what the caches of peers hold by default."""
 
 MOST_REDIRECTIONS = 5
 _PIECE = 1 << 20
+_RANGE = re.compile(r"bytes (?P<first>\d+)-\d+/(?P<total>\d+|\*)", re.ASCII)
 
 
 class _Redirections(HTTPRedirectHandler):
@@ -39,7 +46,10 @@ class _Redirections(HTTPRedirectHandler):
 
 
 class WebSource:
-    """A file of a web server as a `ContentSource`; where it has got some, it goes on there."""
+    """A file of a web server as a `ContentSource`; where it has got some, it goes on there.
+
+    A web server that would send all of it again cannot do that: others have the content too.
+    """
 
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
         self._url = url
@@ -47,7 +57,8 @@ class WebSource:
         self._opener = build_opener(_Redirections)
         self._response: HTTPResponse | None = None
         self._offset = 0
-        self._end: int | None = None  # where what it sends now ends, if it says so
+        self._end: int | None = None  # where the file ends, if the web server says so
+        self._version = ""  # what the web server calls it, if it does
         self._has_come = False
 
     @property
@@ -60,9 +71,6 @@ class WebSource:
         with self._told():
             if self._response is None or offset != self._offset:
                 self._open(offset)
-            while self._offset < offset:  # the web server does not begin in the middle
-                if not self._take(min(offset - self._offset, _PIECE)):
-                    return b""
             return self._take(most)
 
     def close(self) -> None:
@@ -88,14 +96,56 @@ class WebSource:
         headers = {"User-Agent": "gcm-peer", "Accept-Encoding": "identity"}
         if offset:
             headers["Range"] = f"bytes={offset}-"
-        asked = Request(self._url, headers=headers)
-        response: HTTPResponse = self._opener.open(asked, timeout=self._timeout)
-        self._response, self._has_come = response, False
+            if self._version:
+                headers["If-Range"] = self._version
+        response = self._answer(Request(self._url, headers=headers))
+        self._response, self._has_come, self._offset = response, False, offset
+        end = None if response.length is None else offset + response.length
+        if offset:
+            end = self._end_of_the_rest(response, end)
+        self._end = end
+        tag = response.headers.get("ETag", "")
+        is_exact = tag and not tag.startswith("W/")
+        self._version = tag if is_exact else response.headers.get("Last-Modified", "")
+
+    def _answer(self, asked: Request) -> HTTPResponse:
+        """Return what a web server answers, in time.
+
+        In a thread, since the timeout of a socket is one for each address and each byte of headers.
+        """
+        answer: Future[HTTPResponse] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self._opener.open(asked, timeout=self._timeout))
+            except Exception as fault:  # whatever it is, who waits hears it
+                answer.set_exception(fault)
+
+        threading.Thread(target=ask, name="web server", daemon=True).start()
+        if not wait([answer], ANSWER_TIMEOUT).done:
+            answer.add_done_callback(_hang_up)
+            raise ConnectionError(f"it has not answered within {ANSWER_TIMEOUT:g} s")
+        return answer.result()
+
+    def _end_of_the_rest(self, response: HTTPResponse, end: int | None) -> int | None:
+        """Return where a file ends of which this is the rest; raises PeerError if it is not."""
         told = response.headers.get("Content-Range", "")
-        if response.status == 206 and not told.startswith(f"bytes {offset}-"):
-            raise ValueError(f"it was asked for what is behind {offset} bytes, and sends {told!r}")
-        self._offset = offset if response.status == 206 else 0
-        self._end = None if response.length is None else self._offset + response.length
+        found = _RANGE.fullmatch(told)
+        if response.status != 206 or found is None or int(found["first"]) != self._offset:
+            raise PeerError(
+                f"the web server cannot go on behind {self._offset} bytes, or has another file now",
+                place=self._url,
+                cause=f"It answers {response.status} {response.reason} {told}".rstrip(),
+                cure="Start the run again",
+            )
+        end = end if found["total"] == "*" else int(found["total"])
+        if None not in (self._end, end) and self._end != end:
+            raise PeerError(
+                f"the file had {self._end} bytes before, and has {end} now",
+                place=self._url,
+                cure="Start the run again",
+            )
+        return end
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -113,6 +163,11 @@ class WebSource:
             why = fault.reason if isinstance(fault, URLError) else fault
             said = "the web server cannot be reached, or does not answer as one"
             raise PeerError(said, place=self._url, cause=str(why)) from None
+
+
+def _hang_up(late: Future[HTTPResponse]) -> None:
+    if late.exception() is None:
+        late.result().close()
 
 
 @contextmanager

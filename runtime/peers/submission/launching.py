@@ -56,7 +56,7 @@ def launcher_on(
         booking.launched(peer)
         return connection.detach(), b""
 
-    return PeerLauncher(connect, place=place, stored=stored, patience=patience)
+    return PeerLauncher(connect, place=place, stored=stored, here=programs.here, patience=patience)
 
 
 def ranks_of(deployment: Deployment, at: DeployedCluster) -> list[list[int]]:

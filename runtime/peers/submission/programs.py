@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -17,7 +16,9 @@ from runtime.peers.connections import MemberConnection
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
 from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, ordered, path_in
+from runtime.peers.staging.cache import FULL
 from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.temporary import temporary_file
 from runtime.peers.submission.web_contents import WebContents
 from runtime.results.work_folder import staged_files
 from runtime.web_address import WebAddress
@@ -62,7 +63,8 @@ class StagedPrograms:
             receivers = [self._receiver(peer, sites[peer]) for peer in ordered(sites)]
             me = self._booking.lab.me
             failures |= deliver(content, receivers, caller=me, shape=self._shape, arrived=arrived)
-            self._holders[content.digest] = set(sites) - set(failures)
+            holders = self._holders.setdefault(content.digest, set())
+            holders.update(set(sites) - set(failures))
         return failures
 
     def confirm(self, peers: Iterable[str]) -> Mapping[str, str]:
@@ -92,6 +94,13 @@ class StagedPrograms:
             return ""
         return path_in(cache, content.digest)
 
+    def here(self, files: Mapping[str, Source]) -> Mapping[str, Source]:
+        """Return files as they can be sent from here, those of web servers too."""
+        return {
+            name: self._web[one].path if isinstance(one, WebAddress) else one
+            for name, one in files.items()
+        }
+
     def __enter__(self) -> Self:
         """Return it."""
         return self
@@ -108,18 +117,20 @@ class StagedPrograms:
                 name: str(source) if isinstance(source, Path) else source
                 for name, source in sorted(files, key=lambda one: one[0])
             }
-            stream = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            try:
-                archive.pack(sources, stream)
+            with temporary_file(self._files) as stream:
+                try:
+                    archive.pack(sources, stream)
+                except OSError as error:
+                    if error.errno in FULL:
+                        raise
+                    raise PeerError(
+                        "the program cannot be packed",
+                        place=error.filename or "",
+                        cause=error.strerror or str(error),
+                        cure="Start the run again when nothing changes the folder of the program",
+                    ) from error
                 stream.flush()
-            except OSError as error:
-                raise PeerError(
-                    "the program cannot be packed",
-                    place=error.filename or "",
-                    cause=error.strerror or str(error),
-                    cure="Start the run again when nothing changes the folder of the program",
-                ) from error
-            self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
+                self._packed[files] = StagedContent.of(Path(f"/proc/self/fd/{stream.fileno()}"))
         return self._packed[files]
 
     def _receiver(self, peer: str, site: str) -> Receiver:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -10,8 +9,8 @@ from pathlib import Path
 from typing import Self
 
 from runtime.deployment.model import Deployment, Direction
-from runtime.peers.errors import PeerError
 from runtime.peers.staging import StagedContent
+from runtime.peers.submission.temporary import temporary_file
 from runtime.web_address import WebAddress, is_web_address
 
 
@@ -51,17 +50,9 @@ class WebContents:
     def _read(self, address: WebAddress) -> StagedContent:
         from runtime.peers.staging.web import download  # a web client, which few runs need
 
-        try:
-            file = self._files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+        with temporary_file(self._files) as file:
             download(address, file)
             content = StagedContent.of(Path(f"/proc/self/fd/{file.fileno()}"))
-        except OSError as error:
-            raise PeerError(
-                "what the web server has cannot be kept here",
-                place=address.url,
-                cause=error.strerror or str(error),
-                cure="Make room in the folder of temporary files, or name another one in TMPDIR",
-            ) from error
         return replace(content, url=address.url)
 
 

@@ -21,7 +21,7 @@ from runtime.launchers import bootstrap
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import MpiexecFlavour
-from runtime.launchers.peer import PeerLauncher
+from runtime.launchers.peer import Here, PeerLauncher, Stored
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
 
@@ -182,9 +182,9 @@ WAYS = ("local", "ssh", "peer", "ssh-jump")
 class JoinedGuard(PeerLauncher):
     """A launcher on a peer, with what the daemon of the peer does: start a guard, and reap it."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: Stored = lambda _: "", here: Here = lambda files: files) -> None:
         self._guards: list[subprocess.Popen[bytes]] = []
-        super().__init__(self._start_guard, place="peer")
+        super().__init__(self._start_guard, place="peer", stored=stored, here=here)
 
     def _start_guard(self, size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
         near, far = socket.socketpair()

@@ -8,6 +8,9 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NoReturn
@@ -15,7 +18,14 @@ from typing import NoReturn
 import pytest
 
 from runtime.peers.errors import PeerError, Refused
-from runtime.peers.staging import ContentCache, StagingService
+from runtime.peers.staging import (
+    ContentCache,
+    Receiver,
+    StagedContent,
+    StagingService,
+    deliver,
+    fetching,
+)
 from runtime.peers.staging import web as web_module
 from runtime.peers.staging.web import download, open_web_source
 from runtime.peers.submission import WebContents
@@ -37,10 +47,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(f"{self.path} {asked}".strip())
         self.close_connection = True
         match self.path.split("/")[1:]:
-            case ["cut", *_]:
-                self._send(asked, most=300_000)
-            case ["whole", *_]:
-                self._send("")
+            case ["cut" | "cut-whole" | "tagged" | "growing" as how, *_]:
+                self._break_off(how, asked)
+            case ["whole" | "small" as how, *_]:
+                self._send("", DATA[:10] if how == "small" else DATA)
             case ["other", *_]:
                 self._send("", b"x" * len(DATA))
             case ["unsaid", *_]:
@@ -51,6 +61,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(asked, most=0)
             case ["silent", *_]:
                 self.server.ending.wait(20)
+            case ["slow" | "slowly" as how, *_]:
+                self._take_time(how)
             case ["to", where, *rest]:
                 self.send_response(302)
                 self.send_header("Location", f"{where}:/{'/'.join(rest)}")
@@ -64,10 +76,33 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self.send_error(404)
 
-    def _send(self, asked: str, data: bytes = DATA, most: int = 1 << 30) -> None:
+    def _take_time(self, how: str) -> None:
+        """Send all of it in pieces, or headers without an end."""
+        if how == "slowly":
+            self._send("", most=300_000)
+            for first in range(300_000, len(DATA), 100_000):
+                self.server.ending.wait(0.1)
+                self.wfile.write(DATA[first : first + 100_000])
+            return
+        self.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        while not self.server.ending.wait(0.1):
+            self.wfile.write(b"More: follows\r\n")
+
+    def _break_off(self, how: str, asked: str) -> None:
+        """Send a piece only; some files change from one request to another."""
+        before = len(self.server.asked) - 1
+        tag = f'"{before // 2}"'
+        data = DATA + bytes(min(before, 1)) if how == "growing" else DATA
+        if how == "cut-whole" or (how == "tagged" and self.headers.get("If-Range") != tag):
+            asked = ""
+        self._send(asked, data, most=300_000, tag=tag if how == "tagged" else "")
+
+    def _send(self, asked: str, data: bytes = DATA, most: int = 1 << 30, tag: str = "") -> None:
         found = re.fullmatch(r"bytes=(\d+)-", asked)
         first = int(found[1]) if found else 0
         self.send_response(206 if found else 200)
+        if tag:
+            self.send_header("ETag", tag)
         if found:
             self.send_header("Content-Range", f"bytes {first}-{len(data) - 1}/{len(data)}")
         self.send_header("Content-Length", str(len(data) - first))
@@ -149,11 +184,29 @@ def test_a_connection_that_breaks_is_opened_again_where_it_ended(
     assert peer.cache.path(DIGEST) is not None
 
 
-def test_a_web_server_that_sends_only_all_of_it_will_do(tmp_path: Path, server: WebServer) -> None:
-    peer = service(tmp_path)
+def test_a_web_server_that_sends_only_all_of_it_does_not_send_it_twice(
+    tmp_path: Path, server: WebServer
+) -> None:
+    peer, url = service(tmp_path), server.url("whole/data")
     peer.put("user:ana", "key", CONTENT, 0, DATA[:1000])
-    fetch(peer, server.url("whole/data"))
+    with pytest.raises(Refused) as raised:
+        fetch(peer, url)
+    assert "the web server cannot go on behind 1000 bytes" in raised.value.cause
+    assert peer.cache.held(DIGEST) == 1000
+    assert fetch(service(tmp_path / "other"), url) == url
+
+
+def test_a_slow_web_server_that_sends_only_all_of_it_is_asked_once_more_and_the_rest_is_sent(
+    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "PORTION", 0.2)
+    peer, file = service(tmp_path), tmp_path / "data"
+    file.write_bytes(DATA)
+    content = replace(StagedContent.of(file), url=server.url("slowly/data"))
+    receiver = Receiver("h1", "h1:7700", "key", lambda: nullcontext(peer))
+    assert not deliver(content, [receiver], caller="user:ana")
     assert peer.cache.path(DIGEST) is not None
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -164,6 +217,7 @@ def test_a_web_server_that_sends_only_all_of_it_will_do(tmp_path: Path, server: 
         ("to/file/etc/passwd", "the web server answers 302"),
         ("to/ftp/ftp.example.org/data", "the web server answers 302 it leads from http to ftp"),
         ("silent/data", "the web server has said nothing for 0.3 s"),
+        ("slow/data", "it has not answered within 0.5 s"),
         ("", "is no address of a file"),
     ],
 )
@@ -171,6 +225,7 @@ def test_a_web_server_that_does_not_have_it_is_told_of_and_the_next_source_is_tr
     tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch, path: str, why: str
 ) -> None:
     monkeypatch.setattr(web_module.WebSource.__init__, "__defaults__", (0.3,))
+    monkeypatch.setattr(web_module, "ANSWER_TIMEOUT", 0.5)
     peer, url = service(tmp_path), server.url(path)
     with pytest.raises(Refused) as raised:
         fetch(peer, url)
@@ -203,6 +258,22 @@ def test_a_submitter_reads_all_of_it(server: WebServer, how: str) -> None:
     assert file.getvalue() == DATA
 
 
+@pytest.mark.parametrize(
+    ("how", "why", "requests"),
+    [
+        ("cut-whole", "the web server cannot go on behind 300000 bytes", 2),
+        ("tagged", "the web server cannot go on behind 600000 bytes, or has another file now", 3),
+        ("growing", "the file had 1024000 bytes before, and has 1024001 now", 2),
+    ],
+)
+def test_a_submitter_does_not_join_what_are_no_parts_of_one_file(
+    server: WebServer, how: str, why: str, requests: int
+) -> None:
+    with pytest.raises(PeerError, match=why):
+        download(WebAddress.parse(server.url(f"{how}/data")), io.BytesIO())
+    assert len(server.asked) == requests
+
+
 def test_a_submitter_is_told_at_once_what_is_wrong(
     server: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -220,13 +291,14 @@ def test_a_submitter_is_told_at_once_what_is_wrong(
         assert said(f"{how}/data").startswith("the file is larger than")
 
 
+@pytest.mark.parametrize("how", ["plain", "small"])
 def test_a_submitter_without_room_is_told_where(
-    server: WebServer, monkeypatch: pytest.MonkeyPatch
+    server: WebServer, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    address = WebAddress.parse(server.url("plain/data"))
-    with Path("/dev/full").open("r+b", buffering=0) as full:
-        monkeypatch.setattr(tempfile, "TemporaryFile", lambda: full)
-        with pytest.raises(PeerError, match="cannot be kept here") as raised:
-            WebContents([address])
-    assert raised.value.place == server.url("plain/data")
+    address = WebAddress.parse(server.url(f"{how}/data"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", partial(open, "/dev/full", "r+b"))
+    with pytest.raises(PeerError, match="cannot be kept here") as raised:
+        WebContents([address])
+    assert raised.value.place == tempfile.gettempdir()
     assert raised.value.cause == "No space left on device"
+    assert "TMPDIR" in raised.value.cure

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -166,6 +166,23 @@ def test_a_peer_without_room_says_so_and_the_others_get_the_content(
     assert list(failures) == ["small"]
     assert "no room for files" in failures["small"]
     assert has_it(lab, "h2", content)
+
+
+def test_a_peer_that_says_nothing_while_it_fetches_from_a_web_server_is_sent_the_content(
+    lab: Lab, content: StagedContent
+) -> None:
+    class Hanging:
+        def __init__(self) -> None:
+            service = lab.services["h0"]
+            self.held, self.put = service.held, service.put
+
+        def fetch(self, *_: object) -> None:
+            raise PeerUnreachable("h0 does not answer in time")
+
+    lab.add("h0")
+    hanging = Receiver("h0", "h0:7700", KEY, lambda: nullcontext(cast(Staging, Hanging())))
+    assert not deliver(replace(content, url="http://example.org/data"), [hanging], caller=CALLER)
+    assert has_it(lab, "h0", content)
 
 
 def test_a_wrong_key_brings_nothing_anywhere(lab: Lab, content: StagedContent) -> None:
