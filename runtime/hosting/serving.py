@@ -174,7 +174,6 @@ class Serving:
         way = self._ways.get(operation)
         if way is None or not way.holds():
             was_slow = way is not None and way.is_slow
-            self._ways = {one: kept for one, kept in self._ways.items() if kept.holds()}
             way = self._ways[operation] = _Way(operation, is_slow=was_slow)
         return way
 

@@ -74,7 +74,7 @@ class ReplicaLines:
     def _is_new(self, process: str, name: str, stream: str, line: bytes) -> bool:
         """Count a line; tell whether nobody has written as many."""
         _, mark, number = line.rpartition(MARK)  # it may follow the last words of one that died
-        if mark:
+        if mark and number.strip().isdigit():
             self._written[process, stream] = int(number)
             return False
         count = self._written[process, stream] = self._written.get((process, stream), 0) + 1

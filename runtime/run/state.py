@@ -106,6 +106,7 @@ class RunState:
     _progress: RunProgress = field(init=False)
     _jobs: set[str] = field(default_factory=set)
     _ended: set[str] = field(default_factory=set)
+    _restarted: set[str] = field(default_factory=set)
     """The ranks that have ended, and were not started again since."""
     _held: set[str] = field(default_factory=set)
     """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
@@ -216,6 +217,7 @@ class RunState:
     def _rank_again(self, event: RankReady) -> Iterable[Effect]:
         """A code, or a rank in place of a lost one, was started, or started again."""
         self._ended.discard(event.rank)
+        self._restarted.add(event.rank)
         self._jobs.add(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
@@ -515,7 +517,7 @@ class RunState:
     def _others_have_results_of(self, cluster: str) -> bool:
         """Tell whether each rank has a replica elsewhere that has made the same."""
         replicas, own = self.outline.replicas, self.outline.ranks.get(cluster, ())
-        good = {one for one in replicas if self.codes.get(one) == 0}
+        good = {one for one in replicas if self._has_made_all(one)}
         elsewhere = {replicas[one] for one in good.difference(own)}
         return bool(replicas) and elsewhere == set(replicas.values())
 
@@ -592,15 +594,17 @@ class RunState:
     def _clusters_of_results(self) -> set[str]:
         """Return the clusters whose results are needed: with replicas those of one of each rank.
 
-        Clusters that have lost nobody come first, those that are lost themselves last.
+        Clusters that have lost nobody come first, those that are lost themselves last. Where a rank
+        has no replica that has made all of them, what each cluster has is needed.
         """
         replicas, needed, done = self.outline.replicas, set[str](), set[int]()
-        if not replicas or self._ranks_without_result():
-            return {step.partition(":")[2] for step in self.outline.closing}
         good = {
-            cluster: {replicas[one] for one in ranks if self.codes.get(one) == 0}
+            cluster: {replicas[one] for one in ranks if self._has_made_all(one)}
             for cluster, ranks in self.outline.ranks.items()
+            if replicas
         }
+        if not replicas or set[int]().union(*good.values()) != set(replicas.values()):
+            return {step.partition(":")[2] for step in self.outline.closing}
 
         def lacks(cluster: str) -> tuple[bool, int]:
             return cluster in self._gone, len(self.outline.ranks[cluster]) - len(good[cluster])
@@ -610,6 +614,10 @@ class RunState:
                 needed.add(cluster)
                 done |= good[cluster]
         return needed
+
+    def _has_made_all(self, rank: str) -> bool:
+        """Tell whether a replica has ended well that ran from the beginning."""
+        return self.codes.get(rank) == 0 and rank not in self._restarted
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()

@@ -97,7 +97,8 @@ class ReplicaNewcomers:
         connections = self._connections
         incarnation = max(1, self._residents[index].incarnation)
         is_ours = connections.rank_of(index) == connections.rank
-        if is_ours and code and incarnation < MOST_STARTS:
+        is_over = self._engine.connections is None
+        if is_ours and code and incarnation < MOST_STARTS and not is_over:
             self._link.wrapper.health.replace(self._link.name, [self.name_of(index)])
 
     # --- those that have others join --------------------------------------------------------------

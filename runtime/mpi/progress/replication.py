@@ -201,6 +201,8 @@ class ReplicatedConnections:
         """Handle a message from a process."""
         if incoming.head == _FOR_NEWCOMER:
             incoming.take()
+            if self.rank_of(incoming.source) != self.rank:
+                return  # only another replica of this rank can know its state
             incoming.owner = self._take_what_is_given
             if incoming.done:
                 self._take_what_is_given(incoming)

@@ -1170,6 +1170,47 @@ def test_a_cluster_that_still_writes_results_which_are_needed_is_not_stopped(
     )
 
 
+def test_results_of_a_replica_that_was_started_again_are_not_taken_for_whole(
+    replicated: RunState,
+) -> None:
+    play(
+        replicated,
+        """
+        > RankEnded 0:0:1 9
+        /0:0:1 is failed exit code 9
+        tell all that 0:0:1 ended with exit code 9 (9)
+        > RankReady 0:0:1
+        /0:0:1 is running
+        > RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        > RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > RankEnded 1:0:0 0
+        /1:0:0 is done exit code 0
+        tell all that 1:0:0 ended (0)
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        tell all that 1:0:1 ended (0)
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        start fetch:1:0
+        > StepUp fetch:1:0
+        discard fetch:0:0
+        > StepUp fetch:0:0
+        finish 0
+        """,
+    )
+
+
 def test_replicas_whose_results_are_needed_again_are_not_stopped(replicated: RunState) -> None:
     play(
         replicated,
