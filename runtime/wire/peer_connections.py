@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from runtime.later import logger
-from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
@@ -103,9 +102,6 @@ class PeerConnections:
         self.at_end: Callable[[], None] | None = None
         """What is called once, when all has been sent and all have heard goodbye."""
         self._sleepers = 0
-        self._brief_waits = BriefWaits(
-            has_processor=directory.near(me) <= len(os.sched_getaffinity(0))
-        )
         self._is_closed = False
         self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
@@ -198,7 +194,10 @@ class PeerConnections:
             time.sleep(_LEAVE)
             return True
         try:
-            events = self._wait_for_events(timeout)
+            if timeout is not None and 0 < timeout < _COARSE:
+                events = self._sleep_briefly(timeout)
+            else:
+                events = self._poll(timeout, _MOST_EVENTS)
         finally:
             with self._wake_lock:
                 self._sleepers -= 1
@@ -210,12 +209,6 @@ class PeerConnections:
         if events[0][0] != self._wake_up or len(events) > 1:
             self._hint = events
         return True
-
-    def _wait_for_events(self, timeout: float | None) -> list[tuple[int, int]]:
-        """Ask again and again at first, where that is likely to help, and then sleep."""
-        if timeout is not None and 0 < timeout < _COARSE:
-            return self._sleep_briefly(timeout)
-        return self._brief_waits.wait(lambda most: self._poll(most, _MOST_EVENTS), timeout)
 
     def _sleep_briefly(self, timeout: float) -> list[tuple[int, int]]:
         descriptor = self._epoll.fileno()

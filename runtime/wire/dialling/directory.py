@@ -98,16 +98,6 @@ class RankDirectory:
             return f"the link inside cluster {here}"
         return f"the link from cluster {here} to cluster {there}"
 
-    def near(self, index: int) -> int:
-        """Return how many ranks share the machine of one, which is one of them.
-
-        >>> blade, other = Party("0:0:0", machine="a"), Party("1:0:0", machine="b")
-        >>> RankDirectory((blade, other, Party("0:0:1", machine="a"))).near(0)
-        2
-        """
-        machine = self.party(index).machine
-        return sum(one.machine == machine for one in self._parties) if machine else 1
-
     def ways(self, source: int, target: int) -> tuple[str, ...]:
         """Return the addresses at which one rank can try to reach another, the best one first."""
         party = self.party(target)
