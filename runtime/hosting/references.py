@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from gcm.interfaces.types import InterfaceType
 from runtime.hosting.lent_blocks import DistantBlock
 from runtime.hosting.remote import INNER, RemoteInterface
 from runtime.transport.errors import NotSendable
-from runtime.transport.frames import Part
 from runtime.transport.messages import Codec
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class ReferenceCodec(Codec):
         made.host = self._host
         return made
 
-    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+    def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return an unpickler that finds what the names mean here."""
         made = _Unpickler(stream, buffers=buffers)
         made.host = self._host

@@ -303,7 +303,6 @@ class Channel:
                     where = "" if self._reader.is_between_frames else " in the middle of a message"
                     self._end(f"the other end hung up{where}")
                 return
-            del space  # memory cannot grow while somebody looks at it
             self.received_bytes += count
             self._take(self._reader.filled, count)
             if count < room:  # there is no more, or the reactor tells of it

@@ -6,6 +6,8 @@ a large part can be read into the memory where it stays.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from mmap import MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from struct import Struct
 
 from runtime.transport.errors import FrameError
@@ -25,8 +27,6 @@ MOST_BYTES = 1 << 36
 
 AT_ONCE = 16 << 20
 """How much memory is taken ahead of what comes: 16 MiB, whatever is announced."""
-
-_STEP = 1 << 18
 
 SMALL = 1 << 12
 """Frames with fewer bytes in their parts leave in one piece."""
@@ -93,19 +93,19 @@ class FrameReader:
     [(1, 7, b'hello')]
     """
 
-    __slots__ = ("_at_once", "_done", "_kind", "_later", "_missing", "_most", "_number", "_part",
-                 "_parts", "_stage", "_staged")  # fmt: skip
+    __slots__ = ("_at_once", "_done", "_kind", "_missing", "_most", "_number", "_part",
+                 "_parts", "_room", "_stage", "_staged")  # fmt: skip
 
     def __init__(self, most_bytes: int = MOST_BYTES, at_once: int = AT_ONCE) -> None:
         self._most = most_bytes
         self._at_once = at_once
-        self._stage = memoryview(bytearray(STAGE))
+        self._stage = bytearray(STAGE)
+        self._room = memoryview(self._stage)
         self._staged = 0
         self._kind = self._number = 0
         self._missing: list[int] | None = None  # lengths of the parts still to come, the next last
-        self._parts: list[bytearray] = []
+        self._parts: list[Part] = []
         self._part: memoryview | None = None  # what is coming in now, in the memory where it stays
-        self._later = 0  # how much of that part has no memory yet
         self._done: list[Frame] = []
 
     @property
@@ -117,12 +117,10 @@ class FrameReader:
         """Return where the next bytes have to go."""
         if self._part is not None and len(self._part) >= STAGE:
             return self._part
-        return self._stage[self._staged :]
+        return self._room[self._staged :] if self._staged else self._room
 
     def filled(self, count: int) -> list[Frame]:
         """Take note that `count` bytes were put into the space; return the frames they complete.
-
-        Nobody may keep the space: it is not where the next bytes go.
 
         Raises:
             FrameError: the bytes are no frame, or one beyond the limits. The reader is of no use
@@ -144,7 +142,6 @@ class FrameReader:
             space = self.space()
             count = min(len(space), len(rest))
             space[:count] = rest[:count]
-            del space  # memory cannot grow while somebody looks at it
             rest = rest[count:]
             found += self.filled(count)
         return found
@@ -160,12 +157,12 @@ class FrameReader:
                 begin += size
             elif self._part is not None:
                 count = min(len(self._part), end - begin)
-                self._part[:count] = self._stage[begin : begin + count]
+                self._part[:count] = self._room[begin : begin + count]
                 self._advance(count)
                 begin += count
         self._staged = end - begin
         if begin and self._staged:
-            self._stage[: self._staged] = bytes(self._stage[begin:end])
+            self._room[: self._staged] = self._stage[begin:end]
 
     def _take_head(self, begin: int, end: int) -> int:
         """Read the head at `begin`, and the frame if all of it is here; return how much that was.
@@ -200,11 +197,12 @@ class FrameReader:
         self._next_part()
         return size
 
-    def _cut(self, begin: int, lengths: Sequence[int]) -> list[bytearray]:
+    def _cut(self, begin: int, lengths: Sequence[int]) -> list[Part]:
         """Return the parts that are staged from `begin` on."""
-        parts = []
+        stage = self._stage
+        parts: list[Part] = []
         for length in lengths:
-            parts.append(bytearray(self._stage[begin : begin + length]))
+            parts.append(stage[begin : begin + length])
             begin += length
         return parts
 
@@ -212,41 +210,34 @@ class FrameReader:
         assert self._part is not None
         self._part = self._part[count:]
         if not self._part:
-            if self._later:
-                self._grow()
-            else:
-                self._next_part()
-
-    def _grow(self) -> None:
-        """Take memory for more of the part that is coming in."""
-        part, self._part = self._parts[-1], None
-        begun = len(part)
-        more = min(self._later, self._at_once)
-        nothing = memoryview(bytes(min(more, _STEP)))  # small enough to stay in the cache
-        try:
-            for done in range(0, more, _STEP):
-                part.extend(nothing[: more - done])
-        except MemoryError as error:
-            raise FrameError(
-                f"there is no memory for a part of {begun + self._later} bytes",
-                cure="Send less in one call",
-            ) from error
-        self._later -= more
-        self._part = memoryview(part)[begun:]
+            self._next_part()
 
     def _next_part(self) -> None:
         """Make room for the next part that has any bytes, or finish the frame."""
         assert self._missing is not None
         while self._missing:
             size = self._missing.pop()
-            part = bytearray(min(size, self._at_once))
+            part = bytearray(size) if size <= self._at_once else _mapped(size)
             self._parts.append(part)
             if size:
-                self._later = size - len(part)
                 self._part = memoryview(part)
                 return
         self._done.append(Frame(self._kind, self._number, self._parts))
         self._missing, self._part, self._parts = None, None, []
+
+
+def _mapped(size: int) -> memoryview:
+    """Return room of which each page takes memory only once something is put there."""
+    try:
+        room = mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise FrameError(
+            f"there is no memory for a part of {size} bytes",
+            cure="Send less in one call",
+        ) from error
+    with suppress(OSError):  # a system without huge pages takes small ones, one by one
+        room.madvise(MADV_HUGEPAGE)
+    return memoryview(room)
 
 
 def _no_frame() -> FrameError:

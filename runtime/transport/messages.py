@@ -16,7 +16,7 @@ from runtime.transport.plain_data import fault_of
 
 TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from gcm.invocation import Invocation
@@ -71,13 +71,15 @@ class Codec:
         if not parts[0]:
             (_, value) = parts
             return bytes(value)
-        return self.unpickler(io.BytesIO(parts[0]), parts[1:]).load()
+        # What no object takes for its own has to be such that it can be sent on.
+        buffers = [one if type(one) is bytearray else pickle.PickleBuffer(one) for one in parts[1:]]
+        return self.unpickler(io.BytesIO(parts[0]), buffers).load()
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
         """Return what pickles into `stream` and asks `in_band` about each buffer."""
         return pickle.Pickler(stream, protocol=5, buffer_callback=in_band)
 
-    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+    def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return what unpickles from `stream` with its `buffers`."""
         return pickle.Unpickler(stream, buffers=buffers)
 
@@ -101,7 +103,7 @@ class PlainDataCodec(Codec):
             raise pickle.UnpicklingError(f"plain data is expected here: {fault}")
         return super().load(parts)
 
-    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+    def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return what refuses every name."""
         return _Nameless(stream, buffers=buffers)
 
