@@ -10,7 +10,13 @@ import io
 import pickle
 from functools import lru_cache
 
-from runtime.transport.errors import FrameError, NotSendable, RemoteError, RemoteTraceback
+from runtime.transport.errors import (
+    ChannelClosed,
+    FrameError,
+    NotSendable,
+    RemoteError,
+    RemoteTraceback,
+)
 from runtime.transport.frames import Frame, Part
 from runtime.transport.plain_data import fault_of
 
@@ -179,8 +185,9 @@ def target_of(frame: Frame) -> Target:
     """
     try:
         where = bytes(frame.parts[0])
-        is_usual = len(where) <= _MOST_REMEMBERED and where.count(0) == _SEPARATORS
-        return (_remembered if is_usual else _parsed)(where)
+        if len(where) <= _MOST_REMEMBERED and where.count(0) == _SEPARATORS:
+            return _remembered(where)
+        return _parsed(where)
     except (IndexError, ValueError) as error:
         raise FrameError("a call came that does not say where it goes") from error
 
@@ -238,12 +245,14 @@ def failure_frame(number: int, error: BaseException) -> Frame:
     return Frame(FAILURE, number, [b"", pickled, *words])
 
 
-def outcome_of(frame: Frame, peer: str, codec: Codec = PLAIN) -> Any:
-    """Return the result that a frame holds, or raise the exception.
+def outcome_of(frame: Frame | ChannelClosed, peer: str, codec: Codec = PLAIN) -> Any:
+    """Return the result that a frame holds, or raise the exception, or why there is no frame.
 
     An exception that was pickled comes back as itself, with the traceback of the other end as its
     cause; any other is a RemoteError.
     """
+    if isinstance(frame, ChannelClosed):
+        raise frame
     if frame.kind == RESULT:
         try:
             return codec.load(frame.parts[1:])

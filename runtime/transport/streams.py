@@ -121,6 +121,8 @@ class SocketStream(_Watched):
     def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         try:
+            if len(pieces) == 1:
+                return self._socket.send(pieces[0])
             return self._socket.sendmsg(pieces)
         except BlockingIOError:
             return 0
