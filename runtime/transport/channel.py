@@ -149,7 +149,7 @@ class Channel:
         return answer
 
     def ask(self, invocation: Invocation, codec: Codec | None = None) -> Any:
-        """Send `invocation` off and return its result, which this thread receives if none else does.
+        """Send `invocation` off and return its result, which this thread receives if it can.
 
         Raises:
             ChannelClosed: the connection has ended.
@@ -285,7 +285,7 @@ class Channel:
         self._has_begun = True
 
     def _want(self, *, elsewhere: bool | None = None) -> None:
-        """Say what the reactor looks out for; it reads unless another thread does so `elsewhere`."""
+        """Say what the reactor looks out for: nothing to read while a caller does so `elsewhere`."""
         with self._wanting:
             if elsewhere is not None:
                 self._read_elsewhere = elsewhere
@@ -580,8 +580,7 @@ class _Answer(Future[Any]):
     _state = "RUNNING"  # it cannot be cancelled
 
     def __init__(self, channel: Channel, call: Invocation, codec: Codec) -> None:
-        self._mutex = threading.RLock()  # all that the inherited one makes, beside `about`
-        self._call = call
+        super().__init__(call)
         self._channel = channel
         self._codec = codec
         self.number = 0
