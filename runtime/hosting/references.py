@@ -56,15 +56,15 @@ class ReferenceCodec(Codec):
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def dump(self, value: Any) -> list[Part]:
-        """Return the parts of `value`, like `Codec`; a few plain values need no pickler for that."""
-        return [pickle.dumps(value, 5)] if _is_plain(value) else super().dump(value)
+    def pickled(self, value: Any) -> list[Part]:
+        """Return the parts of a value; a few plain ones hold no references."""
+        return [pickle.dumps(value, 5)] if _is_plain(value) else super().pickled(value)
 
-    def load(self, parts: Sequence[Part]) -> Any:
+    def unpickled(self, parts: Sequence[Part]) -> Any:
         """Return the value; where no class is named, no reference is."""
         if len(parts) == 1 and pickle.STACK_GLOBAL not in parts[0]:
             return pickle.loads(parts[0])
-        return super().load(parts)
+        return super().unpickled(parts)
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
         """Return a pickler that writes names for stubs and server ends."""

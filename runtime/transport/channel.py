@@ -285,7 +285,7 @@ class Channel:
         self._has_begun = True
 
     def _want(self, *, elsewhere: bool | None = None) -> None:
-        """Say what the reactor looks out for: nothing to read while a caller does so `elsewhere`."""
+        """Tell the reactor what to look out for, not to read while a caller does so `elsewhere`."""
         with self._wanting:
             if elsewhere is not None:
                 self._read_elsewhere = elsewhere

@@ -51,8 +51,17 @@ class Codec:
         Raises:
             NotSendable: it cannot be pickled.
         """
-        if type(value) is bytes:
-            return [b"", value]
+        return [b"", value] if type(value) is bytes else self.pickled(value)
+
+    def load(self, parts: Sequence[Part]) -> Any:
+        """Return the value; its large buffers stay where they were received."""
+        if not parts[0]:
+            (_, value) = parts
+            return bytes(value)
+        return self.unpickled(parts)
+
+    def pickled(self, value: Any) -> list[Part]:
+        """Return the parts of what is not bytes; raises like `dump`."""
         buffers: list[Part] = []
 
         def in_band(buffer: pickle.PickleBuffer) -> bool:
@@ -72,11 +81,8 @@ class Codec:
             ) from error
         return [stream.getbuffer(), *buffers]
 
-    def load(self, parts: Sequence[Part]) -> Any:
-        """Return the value; its large buffers stay where they were received."""
-        if not parts[0]:
-            (_, value) = parts
-            return bytes(value)
+    def unpickled(self, parts: Sequence[Part]) -> Any:
+        """Return what is not bytes."""
         # What no object takes for its own has to be such that it can be sent on.
         buffers = [one if type(one) is bytearray else pickle.PickleBuffer(one) for one in parts[1:]]
         return self.unpickler(io.BytesIO(parts[0]), buffers).load()
