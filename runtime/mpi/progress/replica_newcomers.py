@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from runtime.errors import GridError
 from runtime.machine.table import decoded
-from runtime.membership.everybody import everybody, replacing
+from runtime.membership.everybody import replacing
 from runtime.mpi.progress.operations import IDLE, Operation
 from runtime.transport.keys import member_name
 from runtime.wire.dialling.directory import Party
@@ -21,7 +21,7 @@ from runtime.wire.dialling.directory import Party
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from runtime.membership.everybody import Resident
+    from runtime.membership.everybody import Everybody, Resident
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.replication import ReplicatedConnections
@@ -37,9 +37,16 @@ class ReplicaNewcomers:
     The lock of the engine protects it.
     """
 
-    def __init__(self, link: RankLink, engine: Engine, connections: ReplicatedConnections) -> None:
+    def __init__(
+        self,
+        link: RankLink,
+        known: Everybody,
+        engine: Engine,
+        connections: ReplicatedConnections,
+    ) -> None:
         self._link, self._engine, self._connections = link, engine, connections
-        self._residents: list[Resident] = list(everybody(link).residents)
+        self._residents: list[Resident] = list(known.residents)
+        self._cluster_name = known.cluster_name
         self._joined: set[int] = set()
         self._given: bytes | None = None
         self.is_joining = link.is_again
@@ -73,14 +80,13 @@ class ReplicaNewcomers:
 
     def hear_of_view(self, table: bytes) -> None:
         """Know who has taken the place of whom."""
-        cluster_name = everybody(self._link).cluster_name
         below = self._connections.below
         for one in replacing(decoded(table), len(self._residents)):
             self._residents.append(one)
             self._connections.know(
                 self._connections.rank_of(self.place_of(len(self._residents) - 1))
             )
-            name = cluster_name(one.identifier)
+            name = self._cluster_name(one.identifier)
             below.add(
                 Party(
                     str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
