@@ -210,3 +210,52 @@ def test_replicas_that_are_started_again_at_the_same_time_all_take_their_places(
     said = grid("3+3", program, replicas=2, restart=True)
     assert all((tmp_path / one).exists() for one in first)
     assert {rank: said[rank] for rank in undisturbed} == undisturbed
+
+
+SLOW = """
+    import os, time
+    from mpi4py import MPI
+    from runtime.membership.rank_link import current
+
+    lost, other = "{lost}", "{other}"
+    def file(name):
+        return os.path.join("{folder}", lost + name)
+    me = current()
+    if me.incarnation > 1:
+        open(file("begun"), "w").close()
+        while not os.path.exists(file("far")):  # the others go on meanwhile
+            time.sleep(0.01)
+    step, total, is_there = MPI.Checkpoint((0, 0, False))
+    if me.incarnation > 1:
+        open(file("joined"), "w").close()
+    world = MPI.COMM_WORLD
+    awaited = {{2: "begun", 6: "joined"}} if lost else {{}}
+    while step < 8:
+        if (step, me.name, me.incarnation) == (1, lost, 1) or (step, me.name) == (7, other):
+            os._exit(9)
+        if step in awaited and not is_there:
+            if world.rank == 0:
+                world.send(os.path.exists(file(awaited[step])), 1)
+                is_there = world.recv(source=1)
+            elif world.rank == 1:
+                world.send(world.recv(source=0), 0)
+            is_there = world.bcast(is_there)
+        else:
+            total += world.allreduce(world.rank + step)
+            print(step, total)
+            step, is_there = step + 1, False
+            if step == 6:
+                open(file("far"), "w").close()
+        step, total, is_there = MPI.Checkpoint((step, total, is_there))
+"""
+
+
+@pytest.mark.parametrize(("lost", "other"), [("0:0:0", "0:1:0"), ("0:1:1", "0:0:1")])
+def test_nobody_waits_for_one_that_is_slow_to_come_to_its_first_checkpoint(
+    grid: Grid, tmp_path: Path, lost: str, other: str
+) -> None:
+    undisturbed = grid("2", SLOW.format(lost="", other="", folder=tmp_path))
+    program = SLOW.format(lost=lost, other=other, folder=tmp_path)
+    said = grid("2+2", program, replicas=2, restart=True)
+    assert (tmp_path / f"{lost}joined").exists()
+    assert {rank: said[rank] for rank in undisturbed} == undisturbed

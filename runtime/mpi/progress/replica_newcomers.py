@@ -47,10 +47,10 @@ class ReplicaNewcomers:
         self._link, self._engine, self._connections = link, engine, connections
         self._residents: list[Resident] = list(known.residents)
         self._cluster_name = known.cluster_name
-        self._joined: set[int] = set()
         self._given: bytes | None = None
         self.is_joining = link.is_again
         """Whether this process has not joined the others yet."""
+        self._is_waiting = False
 
     def __len__(self) -> int:
         """Return how many processes are known, the lost ones among them."""
@@ -81,7 +81,8 @@ class ReplicaNewcomers:
     def hear_of_view(self, table: bytes) -> None:
         """Know who has taken the place of whom."""
         below = self._connections.below
-        for one in replacing(decoded(table), len(self._residents)):
+        first = len(self._residents)
+        for one in replacing(decoded(table), first):
             self._residents.append(one)
             self._connections.know(
                 self._connections.rank_of(self.place_of(len(self._residents) - 1))
@@ -92,6 +93,8 @@ class ReplicaNewcomers:
                     str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
                 )
             )
+        if self._is_waiting:
+            self._say_that_it_waits(first)
         self._engine.wake()
         below.wake()
 
@@ -111,9 +114,7 @@ class ReplicaNewcomers:
 
     def ready(self) -> tuple[int, ...]:
         """Return who could join now."""
-        begun = range(self._connections.table.size, len(self._residents))
-        gone = self._connections.gone
-        return tuple(one for one in begun if one not in gone and one not in self._joined)
+        return self._connections.core.ready
 
     def await_all(self, newcomers: Sequence[int]) -> None:
         """Wait until they are known here, and what this process has sent is not lost any more."""
@@ -130,12 +131,11 @@ class ReplicaNewcomers:
         The lock of the engine is held, and all are known.
         """
         connections = self._connections
-        self._joined.update(newcomers)
         ranks = [(one, connections.rank_of(one)) for one in newcomers]
         connections.carry_out(connections.core.join(ranks))
         ours = [one for one, rank in ranks if rank == connections.rank]
         if ours:
-            handed = pickle.dumps((connections.core.hand_over(), tuple(self._joined), make()))
+            handed = pickle.dumps((connections.core.hand_over(), make()))
             for one in ours:
                 if one not in connections.gone:
                     connections.give(one, handed)
@@ -154,6 +154,9 @@ class ReplicaNewcomers:
             GridError: all others have ended before they have given it.
         """
         connections, waiting = self._connections, Settling()
+        with self._engine.lock:
+            self._is_waiting = True
+            self._say_that_it_waits(0)
         self._engine.wait_until(lambda: bool(self._given) or not self._others(), lambda: (waiting,))
         if not self._given:
             raise GridError(
@@ -161,14 +164,25 @@ class ReplicaNewcomers:
                 cause="all others have ended since it was started again",
             )
         # From another replica of this rank, over a proved connection.
-        core, joined, given = pickle.loads(self._given)
+        core, given = pickle.loads(self._given)
         self._given = b""
         with self._engine.lock:
-            self._joined.update(joined)
-            self.is_joining = False
+            self.is_joining = self._is_waiting = False
             connections.take_over(core)
         given_bytes: bytes = given
         return given_bytes
+
+    def _say_that_it_waits(self, first: int) -> None:
+        """Tell rank 0, whose master decides who joins; any process of it may become that."""
+        connections = self._connections
+        several = [
+            one
+            for one in range(first, len(self._residents))
+            if connections.rank_of(one) == 0
+            and one != connections.process
+            and one not in connections.gone
+        ]
+        connections.carry_out(connections.core.wait(several))
 
     def _others(self) -> list[int]:
         """Return the other processes of this rank that live."""
