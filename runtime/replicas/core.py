@@ -156,6 +156,7 @@ class Replication:
         that gets one gives it what it has to `hand_over` after that.
         """
         self.epoch += 1
+        self._sends.begin_epoch()
         added = [one for one, rank in newcomers if self._roster.add(one, rank)]
         twins = [one for one in added if one in self._roster.twins]
         self._decisions.join(twins)

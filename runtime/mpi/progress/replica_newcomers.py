@@ -8,6 +8,7 @@ its library is. Loaded only in runs whose lost replicas are started again.
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,8 @@ from runtime.transport.keys import member_name
 from runtime.wire.dialling.directory import Party
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from typing import IO, Any
 
     from runtime.membership.everybody import Everybody, Resident
     from runtime.membership.rank_link import RankLink
@@ -47,7 +49,7 @@ class ReplicaNewcomers:
         self._link, self._engine, self._connections = link, engine, connections
         self._residents: list[Resident] = list(known.residents)
         self._cluster_name = known.cluster_name
-        self._given: bytes | None = None
+        self._given = b""
         self.is_joining = link.is_again
         """Whether this process has not joined the others yet."""
         self._is_waiting = False
@@ -125,30 +127,39 @@ class ReplicaNewcomers:
             lambda: (waiting,),
         )
 
-    def let_join(self, newcomers: Sequence[int], make: Callable[[], bytes]) -> None:
-        """Count processes among the replicas of their ranks, and give ours what `make` returns.
+    def is_of_this_rank(self, newcomers: Sequence[int]) -> bool:
+        """Return whether one of those that are known is to be a replica of the rank of this one."""
+        connections = self._connections
+        return any(connections.rank_of(one) == connections.rank for one in newcomers)
 
-        The lock of the engine is held, and all are known.
+    def let_join(self, newcomers: Sequence[int], library: object, state: bytes) -> None:
+        """Count processes among the replicas of their ranks.
+
+        Ours are given where the library is, and the state of the program. The lock of the engine is
+        held, and all are known.
         """
         connections = self._connections
         ranks = [(one, connections.rank_of(one)) for one in newcomers]
         connections.carry_out(connections.core.join(ranks))
         ours = [one for one, rank in ranks if rank == connections.rank]
         if ours:
-            handed = pickle.dumps((connections.core.hand_over(), make()))
+            handed = pickle.dumps((connections.core.hand_over(), library))
             for one in ours:
                 if one not in connections.gone:
-                    connections.give(one, handed)
+                    connections.give(one, handed, state)
 
     # --- those that join --------------------------------------------------------------------------
 
     def take(self, given: bytes) -> None:
         """Take what a replica of this rank gives; all of them give the same."""
-        self._given = self._given or given
-        self._engine.wake()
+        if self.is_joining and not self._given:
+            self._given = given
+            self._engine.wake()
 
-    def join(self) -> bytes:
+    def join(self) -> tuple[Any, IO[bytes]]:
         """Wait for what another replica of this rank gives, and go on where it is.
+
+        Return where its library is, and what its program has kept, pickled.
 
         Raises:
             GridError: all others have ended before they have given it.
@@ -164,13 +175,13 @@ class ReplicaNewcomers:
                 cause="all others have ended since it was started again",
             )
         # From another replica of this rank, over a proved connection.
-        core, given = pickle.loads(self._given)
-        self._given = b""
+        given = io.BytesIO(self._given)
+        core, library = pickle.load(given)
         with self._engine.lock:
             self.is_joining = self._is_waiting = False
+            self._given = b""
             connections.take_over(core)
-        given_bytes: bytes = given
-        return given_bytes
+        return library, given
 
     def _say_that_it_waits(self, first: int) -> None:
         """Tell rank 0, whose master decides who joins; any process of it may become that."""
