@@ -181,8 +181,8 @@ def test_spare_hosts_are_shown_where_lost_ranks_are_restarted(read: Any) -> None
     text = '<deployment><application script="a.py"/><grid><site><cluster><mpi ranks="1"/>'
     text += '<nodes hosts="n[1-2]"/></cluster></site></grid></deployment>'
     plan = make_plan(read(text).good)
-    plain = plan_as_dict(plan)
-    assert plain["sites"][0]["clusters"][0]["spares"] == []
+    without: dict[str, Any] = plan_as_dict(plan)
+    assert without["sites"][0]["clusters"][0]["spares"] == []
     shown = render_plan(plan).splitlines()
     assert "      n2: no ranks" in shown
     assert "    once for each host, with its ranks" not in shown
