@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Transmit:
-    """Send a message to a process, with its stream and number in the header.
+    """Send a message to several processes, with its stream and number in the header.
 
     `message` is what was given to `send`. What is transmitted to one process arrives there in this
     order, in one line with the words of `Tell`; of a process that is lost the last may be missing.
     """
 
-    to: int
+    to: tuple[int, ...]
     stream: Stream
     number: int
     message: Any
@@ -63,15 +63,6 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
-class Deliver:
-    """Give a message to whoever receives in this process: it is the next one of its stream."""
-
-    stream: Stream
-    number: int
-    message: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Decided:
     """A decision is known now, which was not when it was asked for."""
 
@@ -92,4 +83,4 @@ class DecisionsSettled:
     count: int
 
 
-Effect = Transmit | Tell | Keep | Drop | Deliver | Decided | Lead | DecisionsSettled
+Effect = Transmit | Tell | Keep | Drop | Decided | Lead | DecisionsSettled
