@@ -41,10 +41,10 @@ class Replication:
 
         With `restarts` others may `join` in place of lost ones.
         """
-        self._limits = limits = limits or ReplicationLimits()
+        limits = limits or ReplicationLimits()
         self._roster = Roster(me, ranks)
         self._sends = Sends(self._roster, limits, restarts=restarts)
-        self._arrivals = Arrivals()
+        self._arrivals = Arrivals(limits)
         self._decisions = Decisions(self._roster, limits)
         self._master = self._roster.master  # the last that was heard of
         self._leads = self._master == me
@@ -211,10 +211,7 @@ class Replication:
         the message is synchronous; so many of them are acknowledged at once. Call `acknowledge`
         for those that are urgent, and after a while for the others.
         """
-        arrivals, limits = self._arrivals, self._limits
-        arrivals.count(process, size)
-        is_many = arrivals.unsaid >= limits.batch or arrivals.unsaid_bytes >= limits.batch_bytes
-        return self.acknowledge() if is_many else []
+        return self.acknowledge() if self._arrivals.count(process, size) else []
 
     @property
     def has_to_acknowledge(self) -> bool:

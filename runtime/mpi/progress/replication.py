@@ -120,7 +120,7 @@ class ReplicatedConnections:
             self.check_has_joined()
         core = self.core
         sending = ReplicatedSending(to, head, core.epoch, payload, sync)
-        if not self._lives(to):
+        if not (core.processes_of(to) or self._lives(to)):
             self._fail(sending)
             return sending
         stream = (context, inner, core.epoch), self.rank, to, -1 if inner else tag
