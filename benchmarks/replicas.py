@@ -48,6 +48,7 @@ def alltoall(part, whole):
     world.Alltoall([part, len(part) // size, MPI.BYTE], [whole, len(whole) // size, MPI.BYTE])
 
 field = numpy.full((18, 8192), float(rank))
+inner, new = field[1:-1], numpy.empty((16, 8192))
 computed = 0.0
 
 def heat(part, whole):
@@ -55,13 +56,16 @@ def heat(part, whole):
     world.Sendrecv(field[1], before, recvbuf=field[-1], source=after)
     world.Sendrecv(field[-2], after, recvbuf=field[0], source=before)
     begun = time.thread_time()
-    new = numpy.copy(field[1:-1])
-    for _ in range(6):
-        new[:, 1:-1] = (field[:-2, 1:-1] + field[2:, 1:-1] + new[:, :-2] + new[:, 2:]) / 4
-    change = numpy.array([abs(new - field[1:-1]).max()])
-    field[1:-1] = new
+    for _ in range(9):
+        numpy.add(field[:-2], field[2:], out=new)
+        new[:, 1:] += inner[:, :-1]
+        new[:, :-1] += inner[:, 1:]
+        numpy.multiply(new, 0.25, out=new)
+        numpy.subtract(inner, new, out=inner)
+        change = abs(inner.max()), abs(inner.min())
+        inner[:] = new
     computed += time.thread_time() - begun
-    world.Allreduce(change, numpy.empty(1), MPI.MAX)
+    world.Allreduce(numpy.array(change), numpy.empty(2), MPI.MAX)
 
 def figures():
     used = resource.getrusage(resource.RUSAGE_SELF)
