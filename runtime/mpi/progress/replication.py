@@ -237,10 +237,13 @@ class ReplicatedConnections:
         process, head = incoming.source, incoming.head
         incoming.source = source = self._ranks[process]
         if head == _FOR_CORE:
-            incoming.take()
-            incoming.owner = partial(self._hear, process)
-            if incoming.done:
-                self._completed(incoming)
+            if incoming.came == incoming.size:
+                word = marshal.loads(incoming.payload or b"")
+                incoming.take()
+                self.carry_out(self.core.hear(process, word))
+            else:
+                incoming.owner = partial(self._hear, process)
+                incoming.take()
             return
         context, inner, _, tag, epoch, has_number, number = _WHOLE.unpack(head)
         incoming.head = head[: HEAD.size]
