@@ -5,7 +5,6 @@ from runtime.replicas.decisions import UNKNOWN
 from runtime.replicas.effects import (
     Decided,
     DecisionsSettled,
-    Deliver,
     Drop,
     Effect,
     Keep,
@@ -20,7 +19,6 @@ __all__ = [
     "UNKNOWN",
     "Decided",
     "DecisionsSettled",
-    "Deliver",
     "Drop",
     "Effect",
     "Keep",

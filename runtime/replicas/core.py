@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime.replicas.arrivals import Arrivals
 from runtime.replicas.decisions import Decisions
-from runtime.replicas.effects import Deliver, Drop, Lead, Tell
+from runtime.replicas.effects import Drop, Lead, Tell
 from runtime.replicas.limits import ReplicationError, ReplicationLimits
 from runtime.replicas.roster import Roster
 from runtime.replicas.sends import Sends
@@ -21,12 +21,12 @@ class Replication:
     """What one process knows and does as one of the replicas of a rank. Not safe for threads.
 
     All methods that return effects want them carried out in that order, and before the next call.
-    After `lost` nothing of that process may be given to `arrive` or `hear` any more.
+    After `lost` nothing of that process may be given to `arrived` or `hear` any more.
 
     >>> core = Replication(me=1, ranks=[(0, 2), (1, 3)])
     >>> number, effects = core.send(("world", 1, 0, 7), "hello", size=5)
     >>> [(effect.to, effect.number) for effect in effects]
-    [(0, 0), (2, 0)]
+    [((0, 2), 0)]
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class Replication:
 
         With `restarts` others may `join` in place of lost ones.
         """
-        self._limits = limits = limits or ReplicationLimits()
+        limits = limits or ReplicationLimits()
         self._roster = Roster(me, ranks)
         self._sends = Sends(self._roster, limits, restarts=restarts)
-        self._arrivals = Arrivals()
+        self._arrivals = Arrivals(limits)
         self._decisions = Decisions(self._roster, limits)
         self._master = self._roster.master  # the last that was heard of
         self._leads = self._master == me
@@ -192,43 +192,38 @@ class Replication:
 
         If there is a `Transmit`, `Keep` or `Drop` with it among the effects now, that says when the
         program may go on; else the program has to wait for a later `Transmit` or `Drop` with it (a
-        non-blocking send returns at once, and its request is done then). A message to the own rank
-        is delivered at once, by each replica to itself.
+        non-blocking send returns at once, and its request is done then).
         """
-        number = self._sends.count(stream)
-        if stream[2] == self._roster.rank:
-            return number, [Deliver(stream, number, message), Drop(message)]
-        if self._sends.is_committed(stream, number):
+        sends, decisions = self._sends, self._decisions
+        line, number = sends.count(stream)
+        if number < line.committed:
             return number, [Drop(message)]
-        after = self._decisions.made
-        if self._leads and not self._sends.backup and after <= self._decisions.settled:
-            return number, self._sends.transmit_one(stream, number, message) + self._commit()
-        return number, self._sends.back_up(stream, number, message, size, after)
+        after = decisions.made
+        if self._leads and not sends.backup and after <= decisions.settled:
+            effects = sends.transmit_one(line, number, message)
+            return number, effects + self._commit()
+        return number, sends.back_up(line, number, message, size, after)
 
-    def discard(self, process: int, size: int = 0) -> list[Effect]:
-        """Record a message of an earlier epoch, when this process was no replica yet."""
-        self._arrivals.count(process, size)
-        return self._acknowledge_if_many()
+    def is_new(self, process: int, stream: Stream, number: int) -> bool:
+        """Record that a message begins to arrive from a process that has transmitted it.
 
-    def arrive(
-        self, process: int, stream: Stream, number: int, message: Any, size: int = 0
-    ) -> list[Effect]:
-        """Record a message that a process has transmitted: it is delivered, or discarded.
-
-        Nobody who sends it has to wait for its acknowledgement, unless there is no memory left or
-        the message is synchronous; so many of them are acknowledged at once. Call `acknowledge`
-        for those that are urgent, and after a while for the others.
+        Return whether it is to be delivered; else it was before, and is discarded. Once all of it
+        is here, `arrived` has to be told.
 
         Raises:
             ReplicationError: an earlier message of the stream has not come.
         """
-        effects = self._arrivals.arrive(process, stream, number, message, size)
-        return effects + self._acknowledge_if_many()
+        return self._arrivals.is_new(process, stream, number)
 
-    def _acknowledge_if_many(self) -> list[Effect]:
-        arrivals, limits = self._arrivals, self._limits
-        is_many = arrivals.unsaid >= limits.batch or arrivals.unsaid_bytes >= limits.batch_bytes
-        return self.acknowledge() if is_many else []
+    def arrived(self, process: int, size: int = 0) -> list[Effect]:
+        """Record that a message is here, in the order in which a process has transmitted them.
+
+        It may be of an earlier epoch, when this process was no replica yet; then it is discarded.
+        Nobody who sends it has to wait for its acknowledgement, unless there is no memory left or
+        the message is synchronous; so many of them are acknowledged at once. Call `acknowledge`
+        for those that are urgent, and after a while for the others.
+        """
+        return self.acknowledge() if self._arrivals.count(process, size) else []
 
     @property
     def has_to_acknowledge(self) -> bool:

@@ -48,16 +48,13 @@ class Decisions:
         self._recent: deque[Made] = deque()
         self.made = 0
         """How many decisions are known here; the last of them are in `_recent`."""
+        self.settled = 0
+        """How many decisions all living replicas know; asked of a master."""
         self._used = 0
         self._known_by: dict[int, int] = dict.fromkeys(roster.twins, 0)
         self._used_by: dict[int, int] = dict.fromkeys(roster.twins, 0)
         self._waiting: deque[Made] = deque()
         self._said = (0, 0)
-
-    @property
-    def settled(self) -> int:
-        """How many decisions all living replicas know; asked of a master."""
-        return min((self._known_by[twin] for twin in self._roster.twins), default=self.made)
 
     # ----------------------------------------------------------------------------- the program
 
@@ -107,14 +104,19 @@ class Decisions:
         self.made += 1
         if self._roster.twins:
             self._recent.append(made)
+        else:
+            self.settled = self.made
 
     def known(self, twin: int, made: int, used: int) -> list[Effect]:
         """Record how many decisions another replica knows, and how many it has used; as master."""
-        before = self.settled
         self._known_by[twin], self._used_by[twin] = made, used
-        return self._settle(before)
+        return self._settle(self.settled)
+
+    def _known_by_all(self) -> int:
+        return min((self._known_by[twin] for twin in self._roster.twins), default=self.made)
 
     def _settle(self, before: int) -> list[Effect]:
+        self.settled = self._known_by_all()
         self._forget(self.settled)
         effects: list[Effect] = [] if self.settled == before else [DecisionsSettled(self.settled)]
         return effects + self._make_those_waiting()
@@ -129,6 +131,7 @@ class Decisions:
         """Count others among the replicas; the program has asked for no decision that is open."""
         for twin in twins:
             self._known_by[twin] = self._used_by[twin] = self._used
+        self.settled = self._known_by_all()
 
     def hand_over(self) -> tuple[tuple[Hashable, int], ...]:
         """Return how many decisions of each sequence the program has asked for."""
@@ -137,14 +140,13 @@ class Decisions:
     def take_over(self, asked: Iterable[tuple[Hashable, int]]) -> None:
         """Be where another replica is, whose program has all that it has asked for."""
         self._asked = dict(asked)
-        self.made = self._used = sum(self._asked.values())
+        self.made = self.settled = self._used = sum(self._asked.values())
         self._said = (self.made, self._used)
 
     def lost(self, twin: int, *, leads: bool) -> list[Effect]:
         """Wait for no word of a replica that is dead; the roster has lost it."""
-        before = min(self._known_by.pop(twin), self.settled)
-        del self._used_by[twin]
-        return self._settle(before) if leads else []
+        del self._known_by[twin], self._used_by[twin]
+        return self._settle(self.settled) if leads else []
 
     # ------------------------------------------------------------------------- other replicas
 

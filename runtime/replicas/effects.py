@@ -19,18 +19,41 @@ if TYPE_CHECKING:
     """What one core says to another: a name and plain values, for `hear` of the other one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transmit:
-    """Send a message to a process, with its stream and number in the header.
+class _OfMessage:
+    """An effect on a message. There is one for each message, so it is made quickly."""
+
+    __slots__ = ("message",)
+
+    def __init__(self, message: Any) -> None:
+        self.message = message
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}{self._values()}"
+
+    def _values(self) -> tuple[Any, ...]:
+        return (self.message,)
+
+
+class Transmit(_OfMessage):
+    """Send a message to several processes, with its stream and number in the header.
 
     `message` is what was given to `send`. What is transmitted to one process arrives there in this
     order, in one line with the words of `Tell`; of a process that is lost the last may be missing.
     """
 
-    to: int
-    stream: Stream
-    number: int
-    message: Any
+    __slots__ = ("number", "stream", "to")
+
+    def __init__(self, to: tuple[int, ...], stream: Stream, number: int, message: Any) -> None:
+        self.to, self.stream, self.number, self.message = to, stream, number, message
+
+    def _values(self) -> tuple[Any, ...]:
+        return self.to, self.stream, self.number, self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +64,23 @@ class Tell:
     word: Word
 
 
-@dataclass(frozen=True, slots=True)
-class Keep:
+class Keep(_OfMessage):
     """Copy the payload of a message that was given to `send`: the program may go on now.
 
     The copy may be let go at `Drop`, or when the message has been transmitted to all.
     """
 
-    message: Any
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Drop:
+class Drop(_OfMessage):
     """Nothing is to be done for this message any more: every receiver has it, or is dead.
 
     The program may go on if it waits for it, and a copy may be let go. A message for which there is
     a `Transmit` is done when the transmissions are, and there is no `Drop`.
     """
 
-    message: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Deliver:
-    """Give a message to whoever receives in this process: it is the next one of its stream."""
-
-    stream: Stream
-    number: int
-    message: Any
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +104,4 @@ class DecisionsSettled:
     count: int
 
 
-Effect = Transmit | Tell | Keep | Drop | Deliver | Decided | Lead | DecisionsSettled
+Effect = Transmit | Tell | Keep | Drop | Decided | Lead | DecisionsSettled

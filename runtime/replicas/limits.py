@@ -16,7 +16,7 @@ class ReplicationLimits:
     """So many decisions the master may be ahead of its slowest replica; beyond that it waits."""
     batch: int = 64
     """So many messages arrive before they are acknowledged without anybody asking for it."""
-    batch_bytes: int = 1 << 20
+    batch_bytes: int = 4 << 20
     """The same for their bytes, of which the replicas of the sender keep copies until then."""
 
 

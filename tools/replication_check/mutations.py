@@ -10,7 +10,7 @@ from typing import Any
 from runtime.replicas.arrivals import Arrivals
 from runtime.replicas.core import Replication
 from runtime.replicas.decisions import Decisions
-from runtime.replicas.effects import Deliver, Effect, Lead, Transmit
+from runtime.replicas.effects import Effect, Lead, Transmit
 from runtime.replicas.sends import Sends
 
 
@@ -46,7 +46,8 @@ def _commits_at_once(right: Callable[..., Any]) -> Callable[..., Any]:
         effects: list[Effect] = right(sends, stream, number, message)
         for effect in effects:
             if isinstance(effect, Transmit):
-                sends.acknowledged(effect.to, 10**6)
+                for process in effect.to:
+                    sends.acknowledged(process, 10**6)
         return effects
 
     return transmit_one
@@ -58,10 +59,11 @@ def _nothing(right: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _delivers_all(right: Callable[..., Any]) -> Callable[..., Any]:
-    def arrive(here: Arrivals, process: int, stream: Any, number: int, *rest: Any) -> list[Effect]:
-        return right(here, process, stream, number, *rest) or [Deliver(stream, number, rest[0])]
+    def is_new(here: Arrivals, process: int, stream: Any, number: int) -> bool:
+        right(here, process, stream, number)
+        return True
 
-    return arrive
+    return is_new
 
 
 def _drops_the_backup(right: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,8 +94,11 @@ def _asks_nobody(right: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _does_not_wait(right: Callable[..., Any]) -> Callable[..., Any]:
-    del right
-    return lambda decisions: decisions.made
+    def add(decisions: Decisions, made: Any) -> None:
+        right(decisions, made)
+        decisions.settled = decisions.made
+
+    return add
 
 
 def _listens_to_the_dead(right: Callable[..., Any]) -> Callable[..., Any]:
@@ -150,7 +155,7 @@ MUTATIONS = {
         Replication, "_lead", _drops_the_backup, MESSAGE, "no"
     ),
     "never commits": Mutation(Sends, "commit", _nothing, MESSAGE, "nothing left"),
-    "delivers what was delivered": Mutation(Arrivals, "arrive", _delivers_all, MESSAGE, "once"),
+    "delivers what was delivered": Mutation(Arrivals, "is_new", _delivers_all, MESSAGE, "once"),
     "sends what is left in another order": Mutation(
         Sends, "transmit", _the_last_first, TAGS, "same order"
     ),
@@ -167,7 +172,7 @@ MUTATIONS = {
         Decisions, "teach", _nothing, TEST, "nothing left", is_quick=False
     ),
     "sends before decisions are settled": Mutation(
-        Decisions, "settled", _does_not_wait, TEST, "no ghosts", is_quick=False
+        Decisions, "_add", _does_not_wait, TEST, "no ghosts", is_quick=False
     ),
     "listens to a master that has a successor": Mutation(
         Replication, "hear", _listens_to_the_dead, TEST, "same order", is_quick=False

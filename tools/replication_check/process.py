@@ -25,7 +25,6 @@ from typing import Any
 from runtime.replicas import (
     UNKNOWN,
     Decided,
-    Deliver,
     Drop,
     Effect,
     Keep,
@@ -199,10 +198,13 @@ class Process:
     def _arrive(
         self, out: list[tuple[int, Packet]], process: int, stream: Any, number: int, content: Any
     ) -> None:
-        if self.has_taken_over and stream[0][1] < self.core.epoch:
-            self._do(self.core.discard(process, 100), out)
-        else:
-            self._do(self.core.arrive(process, stream, number, content), out)
+        is_late = self.has_taken_over and stream[0][1] < self.core.epoch
+        if not is_late and self.core.is_new(process, stream, number):
+            _, source, _, tag = stream
+            self.mailbox += ((source, tag, content),)
+            key = (stream, number)
+            self.delivered[key] = self.delivered.get(key, 0) + 1
+        self._do(self.core.arrived(process, 100), out)
 
     def _source(self) -> int:
         name, *facts = self.program[self.at]
@@ -238,15 +240,10 @@ class Process:
             if isinstance(effect, Tell):
                 out.append((effect.to, ("word", me, effect.word)))
             elif isinstance(effect, Transmit):
-                content = (me, effect.stream, effect.number, effect.message)
-                out.append((effect.to, ("data", *content)))
+                data = ("data", me, effect.stream, effect.number, effect.message)
+                out += [(to, data) for to in effect.to]
             if isinstance(effect, Transmit | Keep | Drop) and effect.message == self.waits_for:
                 self.waits_for = None
-            elif isinstance(effect, Deliver):
-                _, source, _, tag = effect.stream
-                self.mailbox += ((source, tag, effect.message),)
-                key = (effect.stream, effect.number)
-                self.delivered[key] = self.delivered.get(key, 0) + 1
             elif isinstance(effect, Decided):
                 assert self.asked == (effect.sequence, effect.number)
                 self.decided = effect.value

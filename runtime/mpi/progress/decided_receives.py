@@ -96,12 +96,16 @@ class DecidedReceives:
         self._by_point: dict[Key, DecidedReceive] = {}
         self._lines: dict[Mailbox, list[DecidedReceive]] = {}
 
-    def begin(
-        self, m: CommunicatorMembers, source: int, tag: int, landing: Landing
-    ) -> DecidedReceive:
+    def begin(self, m: CommunicatorMembers, source: int, tag: int, landing: Landing) -> Receive:
         """Begin a receive: post it now, or once its message is decided."""
         point: Key | None = None
-        if source == MPI.ANY_SOURCE:
+        if source != MPI.ANY_SOURCE:
+            if m.box not in self._lines:
+                near, far = _sides(m, source)
+                known = Receive(m.box, pattern_of(source, tag), landing, near=near, far=far)
+                self._engine.post(known)
+                return known
+        else:
             sequence = "match", m.context
             number, value = self._connections.core.ask(sequence)
             if value is UNKNOWN:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
-from runtime.mpi.progress.decided_receives import DecidedReceive, DecidedReceives
+from runtime.mpi.progress.decided_receives import DecidedReceives
 from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 from runtime.replicas.decisions import UNKNOWN
 from runtime.replicas.effects import Decided, Lead
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.receives import Receive
     from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.replicas.core import Replication
@@ -113,11 +114,10 @@ class DecisionPoints:
 
     # ------------------------------------------------------------------- receives and requests
 
-    def receive(
-        self, m: CommunicatorMembers, source: int, tag: int, landing: Landing
-    ) -> DecidedReceive:
+    def receive(self, m: CommunicatorMembers, source: int, tag: int, landing: Landing) -> Receive:
         """Begin a receive of the program; the lock is held."""
-        self._connections.check_has_joined()
+        if self._connections.newcomers is not None:
+            self._connections.check_has_joined()
         return self._receives.begin(m, source, tag, landing)
 
     def is_done(self, operation: Operation) -> bool:

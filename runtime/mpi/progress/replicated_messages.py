@@ -12,38 +12,92 @@ if TYPE_CHECKING:
     from runtime.replicas.effects import Stream
 
 
+_LARGE = 64 << 10
+"""Of how many bytes copies have memory that is used again: new memory costs more than the copy."""
+
+MOST_SPARE = 16 << 20
+"""How many bytes of that are kept at most while there are no copies in them."""
+
+
+class CopyMemory:
+    """Memory for copies of large messages, which programs often send in the same sizes."""
+
+    def __init__(self) -> None:
+        self._spare: dict[int, list[bytearray]] = {}
+        self.spare_bytes = 0
+        """How many bytes have no copies in them."""
+
+    def copy(self, payload: Sequence[memoryview], size: int) -> bytearray | bytes:
+        """Return a copy of the bytes of a payload."""
+        if size < _LARGE:
+            return b"".join(payload)
+        spare = self._spare.get(size)
+        if spare:
+            memory = spare.pop()
+            self.spare_bytes -= size
+        else:
+            memory = bytearray(size)
+        target, at = memoryview(memory), 0
+        for view in payload:
+            end = at + len(view)
+            target[at:end] = view
+            at = end
+        return memory
+
+    def free(self, memory: bytearray) -> None:
+        """Take back the memory of a copy that nobody needs any more."""
+        size = len(memory)
+        if self.spare_bytes + size > MOST_SPARE:
+            self._spare.clear()
+            self.spare_bytes = 0
+        if size <= MOST_SPARE:
+            self._spare.setdefault(size, []).append(memory)
+            self.spare_bytes += size
+
+
 class ReplicatedSending(Outgoing):
     """A message to all replicas of a rank."""
 
-    __slots__ = ("_is_transmitted", "_parts", "head", "payload", "size", "sync", "to")
+    __slots__ = ("_copy", "_parts", "epoch", "head", "is_transmitted", "payload", "size", "sync",
+                 "to")  # fmt: skip
 
-    def __init__(self, to: int, head: bytes, payload: Sequence[memoryview], sync: bool) -> None:
-        super().__init__()
-        self.to, self.head, self.payload, self.sync = to, head, payload, sync
-        self.size = sum(map(len, payload))
+    def __init__(
+        self, to: int, head: bytes, epoch: int, payload: Sequence[memoryview], sync: bool
+    ) -> None:
+        self.done, self.error = False, None
+        self.to, self.head, self.epoch = to, head, epoch
+        self.payload, self.sync = payload, sync
+        self.size = 0
+        for view in payload:
+            self.size += len(view)
+        self.is_transmitted = False
         self._parts: list[Outgoing] = []
-        self._is_transmitted = False
+        self._copy: bytearray | bytes = b""
 
-    def transmitted(self, part: Outgoing) -> None:
+    def await_part(self, part: Outgoing) -> None:
         """Wait for the copy to one of them, unless the program does not wait any more."""
-        self._is_transmitted = True
-        if not (part.done or self.done):
+        if not self.done:
             self._parts.append(part)
 
-    def keep(self) -> None:
+    def keep(self, memory: CopyMemory) -> None:
         """Copy the payload; the program continues, unless it waits for more."""
-        self.payload = [memoryview(b"".join(self.payload))]
+        self._copy = memory.copy(self.payload, self.size)
+        self.payload = [memoryview(self._copy)]
         self.done = not self.sync
 
-    def drop(self) -> None:
+    def drop(self, memory: CopyMemory) -> None:
         """Drop the payload: all receivers have it."""
         self.payload = ()
         self.done = True
+        if isinstance(self._copy, bytearray):
+            memory.free(self._copy)
+        self._copy = b""
 
     def look(self) -> bool:
         """Test whether all copies are sent, except those to lost processes."""
-        if self._is_transmitted and not self.done:
-            self._parts = [one for one in self._parts if not one.done]
+        if self.is_transmitted and not self.done:
+            if self._parts:
+                self._parts = [one for one in self._parts if not one.done]
             self.done = not self._parts
         return self.done
 
@@ -129,44 +183,46 @@ class Arrival:
 
     def __init__(self, stream: Stream, number: int, incoming: Incoming, is_here: bool) -> None:
         self.stream, self.number, self.is_here = stream, number, is_here
-        self.size = incoming.size
-        self.is_awaited = incoming.asks
-        """Whether its sender waits until it is received."""
+        self.size, self.is_awaited = incoming.size, incoming.asks
 
 
 class ReplicatedInbox:
     """Delivers each message of a stream once, and acknowledges them in the order of their sender.
 
-    `complete` is called with messages that were delivered before they were complete, `acknowledge`
-    with the process and the arrival of each message that is here for good.
+    `complete` is called with messages that were delivered before they were complete. `acknowledge`
+    is called for each message that is here for good: with the process, how many bytes it has, and
+    whether its sender waits until it is received.
     """
 
     def __init__(
         self,
         deliver: Callable[[Incoming], None],
         complete: Callable[[Incoming], None],
-        acknowledge: Callable[[int, Arrival], None],
+        acknowledge: Callable[[int, int, bool], None],
     ) -> None:
         self._deliver, self._complete, self._acknowledge = deliver, complete, acknowledge
-        self._next: dict[Stream, int] = {}
         self._entries: dict[int, deque[Arrival]] = {}
         self._landings: dict[tuple[Stream, int], ReplicatedIncoming] = {}
 
-    def arrived(self, process: int, stream: Stream, number: int, incoming: Incoming) -> None:
-        """Handle the beginning of a message from a process."""
-        expected = self._next.get(stream, 0)
-        if number > expected:
-            raise RuntimeError(f"message {number} of {stream} came before message {expected}")
-        if number < expected:
+    def arrived(
+        self, process: int, stream: Stream, number: int, incoming: Incoming, is_new: bool
+    ) -> None:
+        """Handle the beginning of a message from a process; it is new or was delivered before."""
+        if not is_new:
             self._repeated(process, stream, number, incoming)
             return
-        self._next[stream] = number + 1
         is_here = incoming.came == incoming.size
-        entries = self._entries.setdefault(process, deque())
+        entries = self._entries.get(process)
+        if is_here and not entries:
+            size, is_awaited = incoming.size, incoming.asks
+            self._deliver(incoming)
+            self._acknowledge(process, size, is_awaited)
+            return
+        if entries is None:
+            entries = self._entries[process] = deque()
         entries.append(Arrival(stream, number, incoming, is_here))
         if is_here:
             self._deliver(incoming)
-            self._say(process, entries)
             return
         landing = ReplicatedIncoming(process, incoming, lambda: self._is_here(stream, number))
         self._landings[stream, number] = landing
@@ -192,7 +248,8 @@ class ReplicatedInbox:
 
     def _say(self, process: int, entries: deque[Arrival]) -> None:
         while entries and entries[0].is_here:
-            self._acknowledge(process, entries.popleft())
+            one = entries.popleft()
+            self._acknowledge(process, one.size, one.is_awaited)
 
     def lost(self, process: int) -> None:
         """Stop acknowledging to a lost process, and receive its messages from others."""

@@ -18,27 +18,30 @@ from typing import TYPE_CHECKING, Any
 from runtime.mpi.errors import NotJoined
 from runtime.mpi.progress.engine import HEAD
 from runtime.mpi.progress.replicated_messages import (
-    Arrival,
+    CopyMemory,
     ReplicatedInbox,
     ReplicatedIncoming,
     ReplicatedSending,
 )
 from runtime.replicas.core import Replication
-from runtime.replicas.effects import Deliver, Drop, Keep, Tell, Transmit
+from runtime.replicas.effects import Drop, Keep, Tell, Transmit
 from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
-    from runtime.replicas.effects import Effect, Stream
+    from runtime.replicas.effects import Effect
     from runtime.replicas.table import ReplicaTable
     from runtime.wire import MessageSink
     from runtime.wire.peer_connections import PeerConnections
 
-EPOCH = struct.Struct("<i")
-"""What follows the head of a message: how often others had joined when the program sent it."""
+TAIL = struct.Struct("<i?q")
+"""What follows the head of a message.
 
-TAIL = struct.Struct("<?q")
-"""What follows that: whether it has a number in its stream, and which."""
+How often others had joined when the program sent it, whether it has a number in its stream, and
+which.
+"""
+
+_WHOLE = struct.Struct(HEAD.format + TAIL.format[1:])
 
 ACKNOWLEDGE_TIMEOUT = 50e-3
 """Seconds for which acknowledgements are delayed while there are few of them."""
@@ -91,6 +94,7 @@ class ReplicatedConnections:
         self._sink = sink
         self._inbox = ReplicatedInbox(sink.arrived, sink.completed, self._is_here)
         self._open: list[ReplicatedSending] = []
+        self._memory = CopyMemory()
         self.gone: dict[int, Exception] = {}
         """The processes that are lost, and why."""
         self._is_redundant = False
@@ -112,23 +116,24 @@ class ReplicatedConnections:
         context, inner, _, tag = HEAD.unpack(head)
         if tag < 0:  # a notice about calls: its time and number differ from replica to replica
             return self._remark(to, head, payload)
-        self.check_has_joined()
-        epoch = self.core.epoch
-        sending = ReplicatedSending(to, head + EPOCH.pack(epoch), payload, sync)
-        if not self._lives(to):
+        if self.newcomers is not None:
+            self.check_has_joined()
+        core = self.core
+        sending = ReplicatedSending(to, head, core.epoch, payload, sync)
+        if not (core.processes_of(to) or self._lives(to)):
             self._fail(sending)
             return sending
-        stream = _stream((context, inner, epoch), self.rank, to, tag)
-        _, effects = self.core.send(stream, sending, sending.size)
-        self.carry_out(effects)
-        sending.look()
-        if not sending.done:
+        stream = (context, inner, core.epoch), self.rank, to, -1 if inner else tag
+        _, effects = core.send(stream, sending, sending.size)
+        if effects:
+            self.carry_out(effects)
+        if not (sending.done or sending.look()):
             self._open.append(sending)
         return sending
 
     def _remark(self, to: int, head: bytes, payload: Sequence[memoryview]) -> Outgoing:
         if self.core.leads:
-            head += EPOCH.pack(0) + TAIL.pack(False, 0)
+            head += TAIL.pack(0, False, 0)
             copy = [memoryview(b"".join(payload))]
             for process in self.core.processes_of(to):
                 self.below.send(process, head, copy)
@@ -207,9 +212,14 @@ class ReplicatedConnections:
             if incoming.done:
                 self._take_what_is_given(incoming)
             return
-        if self._is_busy and incoming.is_lent:
-            incoming.keep()
-        self.when_idle(partial(self._arrived, incoming))
+        if self._is_busy:
+            if incoming.is_lent:
+                incoming.keep()
+            self._later.append(partial(self._arrived, incoming))
+            return
+        self._arrived(incoming)
+        if self._later:
+            self._catch_up()
 
     def completed(self, incoming: Incoming) -> None:
         """Record that a message of a process is complete."""
@@ -225,25 +235,28 @@ class ReplicatedConnections:
 
     def _arrived(self, incoming: Incoming) -> None:
         process, head = incoming.source, incoming.head
-        incoming.source, incoming.head = self._ranks[process], head[: HEAD.size]
-        if incoming.head == _FOR_CORE:
-            incoming.take()
-            incoming.owner = partial(self._hear, process)
-            if incoming.done:
-                self._completed(incoming)
+        incoming.source = source = self._ranks[process]
+        if head == _FOR_CORE:
+            if incoming.came == incoming.size:
+                word = marshal.loads(incoming.payload or b"")
+                incoming.take()
+                self.carry_out(self.core.hear(process, word))
+            else:
+                incoming.owner = partial(self._hear, process)
+                incoming.take()
             return
-        (epoch,) = EPOCH.unpack_from(head, HEAD.size)
-        has_number, number = TAIL.unpack_from(head, HEAD.size + EPOCH.size)
+        context, inner, _, tag, epoch, has_number, number = _WHOLE.unpack(head)
+        incoming.head = head[: HEAD.size]
         if not has_number:
             self._sink.arrived(incoming)
             return
-        context, inner, _, tag = HEAD.unpack(incoming.head)
         if epoch < self._first_epoch:
             incoming.take()
-            self.carry_out(self.core.discard(process, incoming.size))
+            self.carry_out(self.core.arrived(process, incoming.size))
             return
-        stream = _stream((context, inner, epoch), incoming.source, self.rank, tag)
-        self._inbox.arrived(process, stream, number, incoming)
+        stream = (context, inner, epoch), source, self.rank, -1 if inner else tag
+        is_new = self.core.is_new(process, stream, number)
+        self._inbox.arrived(process, stream, number, incoming, is_new)
 
     def _completed(self, incoming: Incoming) -> None:
         owner = incoming.owner
@@ -262,10 +275,13 @@ class ReplicatedConnections:
     def _hear(self, process: int, word: tuple[Any, ...]) -> None:
         self.carry_out(self.core.hear(process, word))
 
-    def _is_here(self, process: int, arrival: Arrival) -> None:
+    def _is_here(self, process: int, size: int, is_awaited: bool) -> None:
         """Tell the core that a message is here for good; a replica may wait for that."""
-        effects = self.core.arrive(process, arrival.stream, arrival.number, None, arrival.size)
-        self.carry_out(effects + self.core.acknowledge() if arrival.is_awaited else effects)
+        effects = self.core.arrived(process, size)
+        if is_awaited:
+            effects += self.core.acknowledge()
+        if effects:
+            self.carry_out(effects)
 
     def _lost(self, process: int, why: Exception) -> None:
         rank = self._ranks[process]
@@ -345,21 +361,22 @@ class ReplicatedConnections:
         self._catch_up()
 
     def _carry_out_one(self, effect: Effect) -> None:
-        match effect:
-            case Transmit(to, _, number, sending):
-                head = sending.head + TAIL.pack(True, number)
-                part = self.below.send(to, head, sending.payload, sync=sending.sync)
-                sending.transmitted(part)
-            case Tell(to, word):
-                self.below.send(to, _FOR_CORE, (memoryview(marshal.dumps(word)),))
-            case Keep(sending):
-                sending.keep()
-            case Drop(sending):
-                sending.drop()
-            case Deliver():
-                pass  # the inbox has delivered it
-            case _:
-                self.heard(effect)
+        if isinstance(effect, Transmit):
+            sending = effect.message
+            head = sending.head + TAIL.pack(sending.epoch, True, effect.number)
+            for process in effect.to:
+                part = self.below.send(process, head, sending.payload, sync=sending.sync)
+                if not part.done:
+                    sending.await_part(part)
+            sending.is_transmitted = True
+        elif isinstance(effect, Keep):
+            effect.message.keep(self._memory)
+        elif isinstance(effect, Drop):
+            effect.message.drop(self._memory)
+        elif isinstance(effect, Tell):
+            self.below.send(effect.to, _FOR_CORE, (memoryview(marshal.dumps(effect.word)),))
+        else:
+            self.heard(effect)
 
     def when_idle(self, call: Callable[[], None]) -> None:
         """Call something now, or after the effects that are being carried out."""
@@ -372,12 +389,3 @@ class ReplicatedConnections:
     def _catch_up(self) -> None:
         while self._later and not self._is_busy:
             self._later.popleft()()
-
-
-def _stream(context: tuple[bytes, bool, int], source: int, dest: int, tag: int) -> Stream:
-    """Return the stream that numbers messages; for collectives it does not depend on the tag.
-
-    The context is that of a communicator, whether it is of collectives, and the epoch.
-    """
-    _, inner, _ = context
-    return context, source, dest, -1 if inner else tag

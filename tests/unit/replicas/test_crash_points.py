@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pytest
 
 from runtime.replicas import (
-    Deliver,
     Drop,
     Effect,
     Keep,
@@ -26,7 +25,7 @@ class Wires:
     def __init__(self) -> None:
         ranks = (SENDERS, RECEIVERS)
         self.cores = {one: Replication(one, ranks, ReplicationLimits(batch=1)) for one in range(5)}
-        self.lines: deque[tuple[int, Tell | Transmit]] = deque()
+        self.lines: deque[tuple[int, int, Tell | Transmit]] = deque()
         self.got: dict[int, list[object]] = {one: [] for one in RECEIVERS}
         self.free: set[int] = set()
 
@@ -36,24 +35,26 @@ class Wires:
 
     def carry_out(self, process: int, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Deliver):
-                self.got[process].append(effect.message)
-            elif isinstance(effect, Keep | Drop):
+            if isinstance(effect, Keep | Drop):
                 self.free.add(process)
-            elif isinstance(effect, Tell | Transmit):
-                self.lines.append((process, effect))
+            elif isinstance(effect, Tell):
+                self.lines.append((process, effect.to, effect))
+            elif isinstance(effect, Transmit):
+                self.lines.extend((process, to, effect) for to in effect.to)
 
     def move(self) -> None:
         """Deliver the packet that was sent first."""
-        source, effect = self.lines.popleft()
-        if effect.to not in self.cores:
+        source, to, effect = self.lines.popleft()
+        if to not in self.cores:
             return
-        core = self.cores[effect.to]
+        core = self.cores[to]
         if isinstance(effect, Tell):
             effects = core.hear(source, effect.word)
         else:
-            effects = core.arrive(source, effect.stream, effect.number, effect.message)
-        self.carry_out(effect.to, [*effects, *core.answer()])
+            if core.is_new(source, effect.stream, effect.number):
+                self.got[to].append(effect.message)
+            effects = core.arrived(source)
+        self.carry_out(to, [*effects, *core.answer()])
 
     def crash(self, process: int) -> None:
         """Lose a process and what it has sent but is not delivered; all others are told."""

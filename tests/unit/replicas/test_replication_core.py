@@ -23,7 +23,7 @@ STREAM = ("world", 0, 1, 0)
 def test_a_message_before_an_earlier_one_of_its_stream_is_an_error() -> None:
     core = Replication(2, TWO_AND_ONE)
     with pytest.raises(ReplicationError, match="message 1 of .* from process 0 before 0"):
-        core.arrive(0, STREAM, 1, "second")
+        core.is_new(0, STREAM, 1)
 
 
 def test_a_replica_waits_when_its_copies_would_take_too_much_memory() -> None:
@@ -52,7 +52,7 @@ def test_a_replica_that_is_behind_skips_what_is_committed() -> None:
     core.hear(0, ("committed", ((STREAM, 1),)))
     assert core.send(STREAM, "a", 1)[1] == [Drop("a")]
     assert core.send(STREAM, "b", 1)[1] == [Keep("b")]
-    assert core.lost(0)[-2:] == [Transmit(2, STREAM, 1, "b"), Lead()]
+    assert core.lost(0)[-2:] == [Transmit((2,), STREAM, 1, "b"), Lead()]
 
 
 def test_nothing_leaves_the_master_before_all_replicas_know_what_it_depends_on() -> None:
@@ -62,7 +62,10 @@ def test_nothing_leaves_the_master_before_all_replicas_know_what_it_depends_on()
     effects = core.decide("test", number, True)
     assert effects == [Tell(1, ("decision", 0, 0, "test", 0, True)), Decided("test", 0, True)]
     assert core.send(STREAM, "depends", 1)[1] == [Keep("depends")]
-    assert core.hear(1, ("known", 1, 0)) == [DecisionsSettled(1), Transmit(2, STREAM, 0, "depends")]
+    assert core.hear(1, ("known", 1, 0)) == [
+        DecisionsSettled(1),
+        Transmit((2,), STREAM, 0, "depends"),
+    ]
 
 
 def test_later_decisions_do_not_hold_up_what_does_not_depend_on_them() -> None:
@@ -71,7 +74,7 @@ def test_later_decisions_do_not_hold_up_what_does_not_depend_on_them() -> None:
     core.send(STREAM, "depends on the first", 1)
     core.decide("test", core.ask("test")[0], False)
     effects = core.hear(1, ("known", 1, 0))
-    assert Transmit(2, STREAM, 0, "depends on the first") in effects
+    assert Transmit((2,), STREAM, 0, "depends on the first") in effects
     assert core.made == 2
     assert core.settled == 1
 
@@ -108,8 +111,8 @@ def test_acknowledgements_are_collected_and_what_they_commit_is_told_at_once() -
     master, receiver = (Replication(me, TWO_AND_ONE, ReplicationLimits(batch=8)) for me in (0, 2))
     for number in range(7):
         master.send(STREAM, number, 1)
-        assert len(receiver.arrive(0, STREAM, number, number)) == 1
-    assert receiver.arrive(0, STREAM, 7, 7)[1:] == [Tell(0, ("arrived", 8))]
+        assert receiver.arrived(0) == []
+    assert receiver.arrived(0) == [Tell(0, ("arrived", 8))]
     assert receiver.acknowledge() == []
     for number in range(8, 11):
         master.send(STREAM, number, 1)
@@ -118,9 +121,9 @@ def test_acknowledgements_are_collected_and_what_they_commit_is_told_at_once() -
 
 def test_few_large_messages_are_acknowledged_before_their_copies_fill_the_memory() -> None:
     receiver = Replication(2, TWO_AND_ONE, ReplicationLimits(batch=8, batch_bytes=1000))
-    assert len(receiver.arrive(0, STREAM, 0, "a", 600)) == 1
+    assert receiver.arrived(0, 600) == []
     assert receiver.has_to_acknowledge
-    assert receiver.arrive(0, STREAM, 1, "b", 600)[1:] == [Tell(0, ("arrived", 2))]
+    assert receiver.arrived(0, 600) == [Tell(0, ("arrived", 2))]
     assert not receiver.has_to_acknowledge
 
 
