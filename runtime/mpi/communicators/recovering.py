@@ -203,8 +203,7 @@ def _rebuilt(m: CommunicatorMembers, _: AgreementOperation, decision: Value) -> 
     tries = rounds = 0
     while tries < MOST_TRIES and rounds < MOST_ROUNDS:
         lost = [one for one in m.group if one in decision.failed]
-        newcomers.ask_for(lost)
-        finish(m, newcomers.await_all(lost))
+        finish(m, newcomers.ask_for(lost))
         newest = {one: newcomers.newest(one) for one in lost}
         have_come = all(one not in m.engine.losses.gone for one in newest.values())
         agreeing, again = _agreed(m, flag_of_newcomers(newest.values(), have_come=have_come))

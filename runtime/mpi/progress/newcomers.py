@@ -69,18 +69,20 @@ class Newcomers:
 
     # --- members that have lost others ------------------------------------------------------------
 
-    def ask_for(self, lost: Iterable[int]) -> None:
-        """Request replacements of lost processes, unless there are some already."""
+    def ask_for(self, lost: Iterable[int]) -> NewcomerArrival:
+        """Request replacements of lost processes, unless there are some already.
+
+        Returns an operation that is done when each is replaced, or will not be. It awaits those
+        that were asked for, whatever was heard meanwhile: for one that came and is lost already,
+        nobody would request another one.
+        """
         place = self._place
-        wanted = [place.newest(one) for one in lost]
-        names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in wanted
+        last = {one: place.newest(one) for one in lost}
+        names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in last.values()
                  if one in self._engine.losses.gone]  # fmt: skip
         if names:
             self._link.wrapper.health.replace(self._link.name, names)
-
-    def await_all(self, lost: Sequence[int]) -> NewcomerArrival:
-        """Return an operation that is done when each lost process is replaced, or will not be."""
-        return NewcomerArrival(self, self._engine, {one: self._place.newest(one) for one in lost})
+        return NewcomerArrival(self, self._engine, last)
 
     def newest(self, index: int) -> int:
         """Return the index of the process that holds another one's place now."""
