@@ -194,6 +194,7 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
         hosts=hosts,
         options=step.argv[3 : at - 2],
         environment={**_paths(cluster, library), **_own(step, library)},
+        spares=tuple((one.host, one.places) for one in cluster.spares),
     )
 
 
