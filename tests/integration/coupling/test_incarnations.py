@@ -95,7 +95,7 @@ def test_the_end_of_an_incarnation_may_be_told_when_the_next_one_is_connected(
     sea.messages.send("go on")
     assert air.messages.recv(timeout=60) == "life 1"
     news_to, held = hub._news_to, Held()
-    hub._news_to = lambda rank: held if rank == "0:1:0" else news_to(rank)  # type: ignore[assignment, return-value]
+    hub._news_to = lambda rank: held if rank == "0:1:0" else news_to(rank)
     air.control.kill()
     air.control.start()
     assert sea.messages.recv(timeout=60) == 2
