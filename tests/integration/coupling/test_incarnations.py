@@ -75,6 +75,7 @@ coupling.recv(code="sea")
 """
 SEA = """
 from runtime import coupling
+from runtime.coupling.rank_side import mailbox
 
 for life in (1, 2):
     assert coupling.recv(code="air") == "here"
@@ -82,6 +83,7 @@ for life in (1, 2):
     coupling.send(life, code=coupling.DRIVER)
     coupling.recv(code=coupling.DRIVER)
     coupling.send(f"life {life}", code="air")
+assert mailbox()._mail_to.__self__._wire.mail_to("0:0:0") is not None
 coupling.recv(code=coupling.DRIVER)
 """
 
