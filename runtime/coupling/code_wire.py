@@ -7,7 +7,7 @@ import pickle
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from runtime.coupling.connections import CodeConnections
@@ -124,12 +124,13 @@ class CodeWire:
         """Connect to a front-end to meet another rank there."""
         self._soon(partial(self._meet_at, front_end, token))
 
-    def pass_on(self, call: Callable[[], None], why: str, ended: Iterable[str] = ()) -> None:
+    def pass_on(self, call: Callable[[], None], why: str, ended: Mapping[str, int]) -> None:
         """Call back once everything sent by some ranks has arrived, after earlier callbacks.
 
-        Nothing more arrives from those that have `ended`.
+        Nothing more arrives from the incarnations that have `ended`. Those that were started in
+        their place may be connected already.
         """
-        self._soon(partial(self._pass_on, call, why, tuple(ended)))
+        self._soon(partial(self._pass_on, call, why, ended))
 
     def _soon(self, wish: Callable[[], None]) -> None:
         self._connections.soon(partial(_try, wish))
@@ -158,14 +159,17 @@ class CodeWire:
         except PeerLost as fault:  # the other one notices
             _log.info("a meeting did not come about: %s", fault)
 
-    def _pass_on(self, call: Callable[[], None], why: str, ended: tuple[str, ...]) -> None:
-        found = map(self._connections.index_of, ended)
-        indexes = {index for index in found if index is not None}
-        # Includes ranks that have connected and sent nothing yet.
-        waits = {index for index in indexes if self._connections.is_connected(index)}
-        waits |= indexes & self._opened
-        for index in indexes:
+    def _pass_on(self, call: Callable[[], None], why: str, ended: Mapping[str, int]) -> None:
+        waits = set()
+        for name, incarnation in ended.items():
+            index = self._connections.index_of(name)
+            if index is None:
+                continue
             self._unexplained.pop(index, None)
+            # Includes ranks that have connected and sent nothing yet.
+            is_open = index in self._opened or self._connections.is_connected(index)
+            if is_open and self._connections.incarnation_of(index) <= incarnation:
+                waits.add(index)
         self._news.append((waits, call))
         for index in tuple(waits):
             self._connections.explain(index, PeerLost(why))

@@ -92,6 +92,10 @@ class CodeConnections(PeerConnections):
         """Return whether the address of a rank is known."""
         return bool(self._places.party(peer).addresses)
 
+    def incarnation_of(self, peer: int) -> int:
+        """Return the incarnation of a rank that is known here, 0 if none is."""
+        return self._places.party(peer).incarnation
+
     def learn(self, report: dict[str, Any]) -> None:
         """Record the address of a rank."""
         machine, addresses = report["doors"]

@@ -48,7 +48,7 @@ class Hub:
         self._ended_at: dict[str, int] = {}
         self._joined: set[str] = set()
         self._watchers: dict[Peer, set[str]] = {}
-        self._ended_ranks: dict[Peer, str] = {}
+        self._ended_ranks: dict[Peer, tuple[str, int]] = {}
         self._news_to: NewsTo = _nobody
         self._mail_to: MailTo = _nobody
         self._tell_front_ends: TellFrontEnds = lambda _: None
@@ -126,14 +126,14 @@ class Hub:
         """Tell a member the address of a rank, and when it ends or that it has ended."""
         name = self.directory.path(code, rank).removeprefix(RANKS)
         with self._lock:
-            why = self._ended_ranks.get((code, rank))
+            end = self._ended_ranks.get((code, rank))
             report = self._reports[name] if name in self._listening else None
-            if why is None:
+            if end is None:
                 self._watchers.setdefault((code, rank), set()).add(member)
         if report is not None and member != DRIVER:
             self._news_to(member).here(report)
-        if why is not None:
-            self._news_of(member).rank_ended(code, rank, why)
+        if end is not None:
+            self._news_of(member).rank_ended(code, rank, *end)
 
     # -- from the engine -------------------------------------------------------------------------
 
@@ -149,11 +149,13 @@ class Hub:
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
         """Tell those that asked that a rank has ended."""
+        name = self.directory.path(code, rank).removeprefix(RANKS)
         with self._lock:
-            self._ended_ranks[code, rank] = why
+            end = why, self._reports[name]["incarnation"] if name in self._reports else 0
+            self._ended_ranks[code, rank] = end
             watchers = self._watchers.pop((code, rank), set())
         for news in self._all(watchers):
-            news.rank_ended(code, rank, why)
+            news.rank_ended(code, rank, *end)
 
     def ended(self, code: str, why: str) -> None:
         """Tell all participants that a code has ended."""
@@ -163,7 +165,7 @@ class Hub:
             self._events += 1
             self._ended_at[code] = self._events
             self._ended_ranks = {
-                peer: said for peer, said in self._ended_ranks.items() if peer[0] != code
+                peer: end for peer, end in self._ended_ranks.items() if peer[0] != code
             }
             gone = {member for member in self._joined if self.directory.whose(member)[0] == code}
             self._joined -= gone
@@ -171,8 +173,9 @@ class Hub:
             for watchers in self._watchers.values():
                 watchers.difference_update(gone)
             joined = set(self._joined)
+            members = {member: self._reports[member]["incarnation"] for member in sorted(gone)}
         for news in self._all(joined):
-            news.ended(code, why)
+            news.ended(code, why, members)
 
     def lose(self, why: str) -> None:
         """Wake up everybody who waits: the machine has ended."""

@@ -12,7 +12,7 @@ from runtime.transport.messages import PLAIN
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from runtime.coupling.peers import Peers
@@ -158,6 +158,9 @@ class CouplingMailbox:
     def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
         """Accept a message, unless it is from or for an incarnation that has ended."""
         code, rank = self.peers.directory.whose(member)
+        parts = tuple(
+            memoryview(one) if isinstance(one, pickle.PickleBuffer) else one for one in parts
+        )
         with self._changed:
             if to != self.peers.life or self.peers.is_past(code, life):
                 return
@@ -173,11 +176,11 @@ class CouplingMailbox:
         """Record that a code runs."""
         self._learn(lambda peers: peers.began(code, life))
 
-    def ended(self, code: str, why: str) -> None:
+    def ended(self, code: str, why: str, _: Mapping[str, int] | None = None) -> None:
         """Record that a code has ended."""
         self._learn(lambda peers: peers.ended(code, why))
 
-    def rank_ended(self, code: str, rank: int, why: str) -> None:
+    def rank_ended(self, code: str, rank: int, why: str, _: int = 0) -> None:
         """Record that a rank has ended."""
         self._learn(lambda peers: peers.rank_ended(code, rank, why))
 

@@ -12,6 +12,7 @@ from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peers
 from runtime.coupling.words import identifier_of
+from runtime.later import logger
 from runtime.machine.contracts import Mail
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
 
-PATIENCE = 30.0
+PATIENCE = 5.0
+"""Seconds after which a rank reports that it waits for the launcher."""
+
+_log = logger(__name__)
 
 
 class RankSide:
@@ -43,16 +47,21 @@ class RankSide:
         self._lost = ""
 
     def join(self) -> CouplingMailbox:
-        """Return the mailbox once the launcher has answered; raises NotCoupled."""
+        """Return the mailbox once the launcher has answered; raises NotCoupled if it has gone."""
         link = self._link
         if link.wrapper.settings.get("replicas", 1) == 1:
             self._doors, self._found = link.open_doors("code")
         link.couple(self, self, self, self._lose)
         link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
-        in_time = self._answered.wait(PATIENCE)
+        if not self._answered.wait(PATIENCE):
+            _log.warning(
+                "for %g s now, rank %s waits for the launcher to say which codes run",
+                PATIENCE, link.name,
+            )  # fmt: skip
+            self._answered.wait()
         if self._mailbox is None:
-            why = self._lost if in_time else f"no answer within {PATIENCE:g} s"
-            raise NotCoupled("this rank cannot reach the other codes", place=link.name, cause=why)
+            what = "this rank cannot reach the other codes"
+            raise NotCoupled(what, place=link.name, cause=self._lost)
         if self._wire is not None:
             atexit.register(self._wire.close)
         return self._mailbox
@@ -106,21 +115,16 @@ class RankSide:
         """Deliver at once."""
         self._tell(lambda mailbox: mailbox.began(code, life))
 
-    def ended(self, code: str, why: str) -> None:
+    def ended(self, code: str, why: str, members: dict[str, int]) -> None:
         """Deliver after everything that the code has sent."""
+        self._tell(lambda mailbox: mailbox.ended(code, why), why, lambda _: members)
 
-        def names(directory: CodeDirectory) -> list[str]:
-            clusters = directory.clusters(code)
-            return [f"{name}:{rank}" for name, ranks in clusters for rank in range(ranks)]
-
-        self._tell(lambda mailbox: mailbox.ended(code, why), why, names)
-
-    def rank_ended(self, code: str, rank: int, why: str) -> None:
+    def rank_ended(self, code: str, rank: int, why: str, incarnation: int) -> None:
         """Deliver after everything that the rank has sent."""
         self._tell(
             lambda mailbox: mailbox.rank_ended(code, rank, why),
             why,
-            lambda directory: [identifier_of(directory.path(code, rank))],
+            lambda directory: {identifier_of(directory.path(code, rank)): incarnation},
         )
 
     def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
@@ -135,7 +139,7 @@ class RankSide:
         self,
         call: Callable[[CouplingMailbox], None],
         why: str = "",
-        ended: Callable[[CodeDirectory], list[str]] = lambda _: [],
+        ended: Callable[[CodeDirectory], dict[str, int]] = lambda _: {},
     ) -> None:
         """Deliver to the mailbox, once everything sent by ranks that have ended has arrived.
 

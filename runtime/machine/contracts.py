@@ -198,12 +198,12 @@ class CouplingNews(Protocol):
         """Tell that a code runs; `life` counts its starts."""
         ...
 
-    def ended(self, code: str, why: str) -> None:
-        """Tell that all of a code has ended."""
+    def ended(self, code: str, why: str, members: dict[str, int]) -> None:
+        """Tell that all of a code has ended: the incarnations of those of its ranks that asked."""
         ...
 
-    def rank_ended(self, code: str, rank: int, why: str) -> None:
-        """Tell that one rank has ended."""
+    def rank_ended(self, code: str, rank: int, why: str, incarnation: int) -> None:
+        """Tell that one rank has ended, in an incarnation that is 0 if it has asked for nothing."""
         ...
 
 

@@ -5,23 +5,39 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from http.client import HTTPException, HTTPResponse
-from typing import IO, Any
+from http.client import HTTPException, HTTPResponse, IncompleteRead
+from io import BufferedReader, RawIOBase
+from socket import socket
+from typing import IO, TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.request import (
+    AbstractHTTPHandler,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    Request,
+    build_opener,
+)
 
 from runtime.peers.errors import PeerError
 from runtime.web_address import WebAddress
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 TIMEOUT = 10.0
 """How many seconds a web server may be silent."""
 
 ANSWER_TIMEOUT = 20.0
-"""How many seconds it takes at most until it answers: all its addresses, redirections, headers."""
+"""How many seconds it takes at most until it answers: all its addresses, redirections, headers.
+
+As long, at most, may a piece take, with what stands between pieces.
+"""
 
 MOST_BYTES = 4 << 30
 """No file is larger than that, which is what the caches of peers hold by default."""
@@ -45,6 +61,67 @@ class _Redirections(HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+class _TimedReader(RawIOBase):
+    """Reads from a socket until some time: a socket has a timeout for each byte only."""
+
+    def __init__(self, connected: socket) -> None:
+        self._file = connected.makefile("rb", buffering=0)
+        self.start()
+
+    def start(self) -> None:
+        """Read for `ANSWER_TIMEOUT` seconds from now on."""
+        self._until = time.monotonic() + ANSWER_TIMEOUT
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int | None:
+        """Read what has come; raises HTTPException behind the time."""
+        if time.monotonic() > self._until:
+            raise HTTPException(f"it has sent no whole piece within {ANSWER_TIMEOUT:g} s")
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self._file.close()
+        super().close()
+
+
+class _TimedResponse(HTTPResponse):
+    """An answer of which headers, and each piece, have to come in time."""
+
+    def __init__(self, sock: socket, *args: Any, **how: Any) -> None:
+        super().__init__(sock, *args, **how)
+        self.fp.close()
+        self.reader = _TimedReader(sock)
+        self.fp = BufferedReader(self.reader)
+
+
+class _Timed(AbstractHTTPHandler):
+    def do_open(self, http_class: Any, req: Request, **how: Any) -> HTTPResponse:
+        """Let a connection have answers of that kind."""
+
+        def connection(*args: Any, **more: Any) -> Any:
+            made = http_class(*args, **more)
+            made.response_class = _TimedResponse
+            return made
+
+        return super().do_open(connection, req, **how)
+
+
+class _TimedHttp(_Timed, HTTPHandler):
+    """Without encryption."""
+
+
+class _TimedHttps(_Timed, HTTPSHandler):
+    """With encryption."""
+
+
+class CannotGoOn(PeerError):
+    """A web server has only all of a file, or another one, and not the rest of what was read."""
+
+
 class WebSource:
     """A file of a web server as a `ContentSource`; where it has got some, it goes on there.
 
@@ -54,8 +131,8 @@ class WebSource:
     def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
         self._url = url
         self._timeout = timeout
-        self._opener = build_opener(_Redirections)
-        self._response: HTTPResponse | None = None
+        self._opener = build_opener(_Redirections, _TimedHttp, _TimedHttps)
+        self._response: _TimedResponse | None = None
         self._offset = 0
         self._end: int | None = None  # where the file ends, if the web server says so
         self._version = ""  # what the web server calls it, if it does
@@ -82,11 +159,17 @@ class WebSource:
     def _take(self, most: int) -> bytes:
         assert self._response is not None
         wanted = most if self._end is None else min(most, self._end - self._offset)
-        data = self._response.read1(wanted) if wanted else b""
+        self._response.reader.start()
+        try:
+            data = self._response.read1(wanted) if wanted else b""
+            is_cut = not data and wanted > 0 and self._end is not None
+        except (ConnectionError, IncompleteRead):
+            data, is_cut = b"", True
         self._offset += len(data)
-        if not data and wanted and self._end is not None:
+        if is_cut:
             if not self._has_come:
-                raise ConnectionError(f"it hangs up after {self._offset} of {self._end} bytes")
+                size = "" if self._end is None else f" of {self._end}"
+                raise ConnectionError(f"it hangs up after {self._offset}{size} bytes")
             self.close()
         self._has_come = True
         return data
@@ -108,12 +191,12 @@ class WebSource:
         is_exact = tag and not tag.startswith("W/")
         self._version = tag if is_exact else response.headers.get("Last-Modified", "")
 
-    def _answer(self, asked: Request) -> HTTPResponse:
+    def _answer(self, asked: Request) -> _TimedResponse:
         """Return what a web server answers, in time.
 
         In a thread, since the timeout of a socket is one for each address and each byte of headers.
         """
-        answer: Future[HTTPResponse] = Future()
+        answer: Future[_TimedResponse] = Future()
 
         def ask() -> None:
             try:
@@ -132,7 +215,7 @@ class WebSource:
         told = response.headers.get("Content-Range", "")
         found = _RANGE.fullmatch(told)
         if response.status != 206 or found is None or int(found["first"]) != self._offset:
-            raise PeerError(
+            raise CannotGoOn(
                 f"the web server cannot go on behind {self._offset} bytes, or has another file now",
                 place=self._url,
                 cause=f"It answers {response.status} {response.reason} {told}".rstrip(),
@@ -140,7 +223,7 @@ class WebSource:
             )
         end = end if found["total"] == "*" else int(found["total"])
         if None not in (self._end, end) and self._end != end:
-            raise PeerError(
+            raise CannotGoOn(
                 f"the file had {self._end} bytes before, and has {end} now",
                 place=self._url,
                 cure="Start the run again",
@@ -165,7 +248,7 @@ class WebSource:
             raise PeerError(said, place=self._url, cause=str(why)) from None
 
 
-def _hang_up(late: Future[HTTPResponse]) -> None:
+def _hang_up(late: Future[_TimedResponse]) -> None:
     if late.exception() is None:
         late.result().close()
 
@@ -184,7 +267,29 @@ def open_web_source(url: str) -> Iterator[WebSource]:
 
 
 def download(address: WebAddress, file: IO[bytes]) -> None:
-    """Write to `file` what is at an address; raises PeerError, also for another SHA-256."""
+    """Write to `file` what is at an address; raises PeerError, also for another SHA-256.
+
+    Where a connection breaks and the web server cannot go on, it starts over once if the address
+    has a SHA-256, which shows that all is of one file.
+    """
+    try:
+        found = _copy(address, file)
+    except CannotGoOn:
+        if not address.digest:
+            raise
+        file.seek(0)
+        file.truncate()
+        found = _copy(address, file)
+    if address.digest not in ("", found):
+        raise PeerError(
+            f"what the web server sends has the SHA-256 {found}",
+            place=str(address),
+            cure="Compare it with the one in the address: the file may be another one by now",
+        )
+
+
+def _copy(address: WebAddress, file: IO[bytes]) -> str:
+    """Write what is there to `file`, and return its SHA-256."""
     with open_web_source(address.url) as source:
         found, read = hashlib.sha256(), 0
         while (data := source.read(read, _PIECE)) or source.is_broken:
@@ -198,9 +303,4 @@ def download(address: WebAddress, file: IO[bytes]) -> None:
             found.update(data)
             file.write(data)
     file.flush()
-    if address.digest not in ("", found.hexdigest()):
-        raise PeerError(
-            f"what the web server sends has the SHA-256 {found.hexdigest()}",
-            place=str(address),
-            cure="Compare it with the one in the address: the file may be another one by now",
-        )
+    return found.hexdigest()

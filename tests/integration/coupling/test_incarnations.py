@@ -60,6 +60,67 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
     assert "'elsewhere/node0' does not belong to 0:0" in caplog.text
 
 
+FIRST_AIR = """
+from runtime import coupling
+from runtime.coupling.rank_side import mailbox
+import time
+
+coupling.send("here", code="sea")
+side = mailbox()._mail_to.__self__
+while side._wire.mail_to("0:1:0") is None:
+    time.sleep(0.01)
+coupling.send("connected", code="sea")
+coupling.send(coupling.recv(code="sea"), code=coupling.DRIVER)
+coupling.recv(code="sea")
+"""
+SEA = """
+from runtime import coupling
+from runtime.coupling.rank_side import mailbox
+
+for life in (1, 2):
+    assert coupling.recv(code="air") == "here"
+    assert coupling.recv(code="air") == "connected"
+    coupling.send(life, code=coupling.DRIVER)
+    coupling.recv(code=coupling.DRIVER)
+    coupling.send(f"life {life}", code="air")
+assert mailbox()._mail_to.__self__._wire.mail_to("0:0:0") is not None
+coupling.recv(code=coupling.DRIVER)
+"""
+
+
+def test_the_end_of_an_incarnation_may_be_told_when_the_next_one_is_connected(
+    steer: Callable[..., Machine],
+) -> None:
+    machine = steer(air=FIRST_AIR, sea=SEA)
+    air, sea, hub = machine.code("air"), machine.code("sea"), machine._codes.hub
+    assert sea.messages.recv(timeout=60) == 1
+    sea.messages.send("go on")
+    assert air.messages.recv(timeout=60) == "life 1"
+    news_to, held = hub._news_to, Held()
+    hub._news_to = lambda rank: held if rank == "0:1:0" else news_to(rank)
+    air.control.kill()
+    air.control.start()
+    assert sea.messages.recv(timeout=60) == 2
+    hub._news_to = news_to
+    assert [one for one, _ in held.calls] == ["rank_ended", "ended", "began"]
+    for operation, args in held.calls:
+        getattr(news_to("0:1:0"), operation)(*args)
+    sea.messages.send("go on")
+    assert air.messages.recv(timeout=60) == "life 2"
+    sea.messages.send("end")
+    assert sea.control.wait(60) == {0: 0}
+
+
+class Held:
+    """Keeps what is told to a rank that is slow to hear it."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[object, ...]]] = []
+
+    def __getattr__(self, operation: str) -> Callable[..., None]:
+        return lambda *args: self.calls.append((operation, args))
+
+
 def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
     steer: Callable[..., Machine],
 ) -> None:

@@ -132,6 +132,33 @@ for number in range(20):
     assert running.returncode == 0, said
 
 
+JOINS = """
+import logging, time
+from pathlib import Path
+from runtime import coupling
+from runtime.coupling import rank_side
+
+class Found(logging.Handler):
+    def emit(self, record):
+        assert "rank 0:0:0 waits for the launcher to say which codes run" in record.getMessage()
+        Path("found").touch()
+
+logging.getLogger("runtime.coupling.rank_side").addHandler(Found())
+rank_side.PATIENCE = 0.2
+Path("ready").touch()
+while not Path("at-rest").exists():
+    time.sleep(0.02)
+coupling.send(1, code="air")
+"""
+
+
+def test_a_rank_that_uses_coupling_first_while_the_launcher_is_stopped_says_so_and_waits(
+    tmp_path: Path,
+) -> None:
+    air = "from runtime import coupling; assert coupling.recv(code='ocean') == 1"
+    _go_on_without_launcher(tmp_path, _deploy(tmp_path, JOINS, air, "", ""))
+
+
 def _deploy(folder: Path, ocean: str, air: str, *reachability: str) -> subprocess.Popen[str]:
     (folder / "ocean.py").write_text(ocean)
     (folder / "air.py").write_text(air)

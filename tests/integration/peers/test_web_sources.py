@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import socket
+import struct
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -47,7 +49,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append(f"{self.path} {asked}".strip())
         self.close_connection = True
         match self.path.split("/")[1:]:
-            case ["cut" | "cut-whole" | "tagged" | "growing" as how, *_]:
+            case ["cut" | "cut-once" | "cut-whole" | "reset" | "tagged" | "growing" as how, *_]:
                 self._break_off(how, asked)
             case ["whole" | "small" as how, *_]:
                 self._send("", DATA[:10] if how == "small" else DATA)
@@ -61,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(asked, most=0)
             case ["silent", *_]:
                 self.server.ending.wait(20)
-            case ["slow" | "slowly" as how, *_]:
+            case ["slow" | "slowly" | "chunked" | "trickling" as how, *_]:
                 self._take_time(how)
             case ["to", where, *rest]:
                 self.send_response(302)
@@ -76,8 +78,22 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self.send_error(404)
 
+    def _send_chunks(self, how: str) -> None:
+        """Send all in chunks, but the first time no end; or the head of a chunk, byte by byte."""
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        while how == "trickling" and not self.server.ending.wait(0.1):
+            self.wfile.write(b"0")
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(DATA), DATA))
+        if len(self.server.asked) > 1:
+            self.wfile.write(b"0\r\n\r\n")
+
     def _take_time(self, how: str) -> None:
         """Send all of it in pieces, or headers without an end."""
+        if how in ("chunked", "trickling"):
+            self._send_chunks(how)
+            return
         if how == "slowly":
             self._send("", most=300_000)
             for first in range(300_000, len(DATA), 100_000):
@@ -91,11 +107,19 @@ class _Handler(BaseHTTPRequestHandler):
     def _break_off(self, how: str, asked: str) -> None:
         """Send a piece only; some files change from one request to another."""
         before = len(self.server.asked) - 1
+        if how == "cut-once":
+            self._send("", most=len(DATA) if before else 300_000)
+            return
         tag = f'"{before // 2}"'
         data = DATA + bytes(min(before, 1)) if how == "growing" else DATA
         if how == "cut-whole" or (how == "tagged" and self.headers.get("If-Range") != tag):
             asked = ""
         self._send(asked, data, most=300_000, tag=tag if how == "tagged" else "")
+        if how == "reset":
+            self.server.ending.wait(0.2)  # what has not been read is lost
+            linger = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.connection.close()
 
     def _send(self, asked: str, data: bytes = DATA, most: int = 1 << 30, tag: str = "") -> None:
         found = re.fullmatch(r"bytes=(\d+)-", asked)
@@ -217,6 +241,7 @@ def test_a_slow_web_server_that_sends_only_all_of_it_is_asked_once_more_and_the_
         ("to/file/etc/passwd", "the web server answers 302"),
         ("to/ftp/ftp.example.org/data", "the web server answers 302 it leads from http to ftp"),
         ("silent/data", "the web server has said nothing for 0.3 s"),
+        ("trickling/data", "it has sent no whole piece within 0.5 s"),
         ("slow/data", "it has not answered within 0.5 s"),
         ("", "is no address of a file"),
     ],
@@ -271,6 +296,23 @@ def test_a_submitter_does_not_join_what_are_no_parts_of_one_file(
 ) -> None:
     with pytest.raises(PeerError, match=why):
         download(WebAddress.parse(server.url(f"{how}/data")), io.BytesIO())
+    assert len(server.asked) == requests
+
+
+@pytest.mark.parametrize(
+    ("how", "requests"), [("cut-once", 3), ("chunked", 3), ("reset", 4), ("cut-whole", 4)]
+)
+def test_a_submitter_that_knows_the_digest_starts_over_once_where_a_connection_has_broken(
+    server: WebServer, how: str, requests: int
+) -> None:
+    address = WebAddress.parse(f"{server.url(how)}/data#sha256={DIGEST}")
+    file = io.BytesIO()
+    if how == "cut-whole":
+        with pytest.raises(PeerError, match="the web server cannot go on behind 300000 bytes"):
+            download(address, file)
+    else:
+        download(address, file)
+        assert file.getvalue() == DATA
     assert len(server.asked) == requests
 
 

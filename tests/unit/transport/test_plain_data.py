@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.transport.messages import PLAIN_DATA
-from runtime.transport.plain_data import fault_of
+from runtime.transport.plain_data import MOST_NESTED, fault_of
 
 LEAVES = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
@@ -53,6 +53,40 @@ def test_what_says_to_be_longer_than_it_is_makes_no_room(operation: bytes) -> No
     size = 8 if operation >= b"\x8c" else 4
     with pytest.raises(pickle.UnpicklingError, match="but says more"):
         PLAIN_DATA.load([operation + b"\xff" * (size - 1) + b"\x7f" + b"short."])
+
+
+def nested(depth: int) -> bytes:
+    """Return the pickle of a dictionary with a key of that many tuples in each other."""
+    return b"\x80\x05})" + b"\x85" * (depth - 1) + b"Ns."
+
+
+@pytest.mark.parametrize(
+    "deep",
+    [
+        nested(300_000),
+        b"\x80\x05})" + b"\x94\x85" * 300_000 + b"Ns.",
+        b"\x80\x05}" + b"(" * 300_000 + b"t" * 300_000 + b"Ns.",
+        b"\x80\x05}K\x01\x94" + b"".join(
+            b"(j" + n.to_bytes(4, "little") + b"K\x02t\x94" for n in range(2000)
+        ) + b"Ns.",
+    ],
+    ids=["one by one", "remembered", "between marks", "taken up again"],
+)  # fmt: skip
+def test_a_key_of_tuples_nested_too_deep_does_not_crash_who_opens_it(deep: bytes) -> None:
+    with pytest.raises(pickle.UnpicklingError, match=r"its tuples are nested \d+ deep"):
+        PLAIN_DATA.load([deep])
+
+
+def test_many_tuples_that_are_not_nested_too_deep_come_back() -> None:
+    same = (1, frozenset([(2, 3)]), {4}, 1 << 9000, "x" * 300, bytearray(3))
+    many = [{(n, (n,)): [same] for n in range(MOST_NESTED)}, pickle.PickleBuffer(bytes(9))]
+    assert PLAIN_DATA.load(PLAIN_DATA.dump(many)) == [many[0], bytes(9)]
+    assert len(PLAIN_DATA.load([nested(MOST_NESTED)])) == 1
+
+
+def test_many_tuples_of_nothing_are_refused() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="values that it does not have"):
+        PLAIN_DATA.load([b"\x80\x05" + b"\x86" * 2000 + b"."])
 
 
 def test_a_name_is_refused_with_the_name() -> None:
