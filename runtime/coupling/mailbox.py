@@ -104,10 +104,10 @@ class CouplingMailbox:
                 lambda: has_room() and fault() is None and not self._lost, fault, doing, timeout
             )
             self.peers.window(peer).sent(heavy)
-            to, number = self.peers.life_of(code), self.peers.next_number(peer)
+            to, number = self.peers.incarnation_of(code), self.peers.next_number(peer)
         # Large parts are not copied; the receiver accepts nothing but plain bytes.
         whole = [pickle.PickleBuffer(part) for part in parts]
-        self._mail_to(path).deliver(self._member, self.peers.life, to, number, tag, *whole)
+        self._mail_to(path).deliver(self._member, self.peers.incarnation, to, number, tag, *whole)
 
     def receive(
         self,
@@ -142,10 +142,10 @@ class CouplingMailbox:
                 )
             finally:
                 self._matcher.cancel(asked)
-            code, rank, life, due = self._count(asked)
+            code, rank, incarnation, due = self._count(asked)
         if due:
             path = self.peers.directory.path(code, rank)
-            self._mail_to(path).taken(self._member, life, due)
+            self._mail_to(path).taken(self._member, incarnation, due)
         return _opened(asked)
 
     def has(self, code: str | AnyOr, rank: int | AnyOr = ANY, tag: int | AnyOr = ANY) -> bool:
@@ -155,23 +155,25 @@ class CouplingMailbox:
 
     # -- incoming ----------------------------------------------------------------------------------
 
-    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
+    def deliver(
+        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+    ) -> None:
         """Accept a message, unless it is from or for an incarnation that has ended."""
         code, rank = self.peers.directory.whose(member)
         with self._changed:
-            if to != self.peers.life or self.peers.is_past(code, life):
+            if to != self.peers.incarnation or self.peers.is_past(code, incarnation):
                 return
-            for known, whole in self.peers.in_order(code, rank, life, number, (tag, parts)):
-                self._matcher.arrive(Envelope(code, rank, known), (life, whole))
+            for known, whole in self.peers.in_order(code, rank, incarnation, number, (tag, parts)):
+                self._matcher.arrive(Envelope(code, rank, known), (incarnation, whole))
             self._changed.notify_all()
 
-    def taken(self, member: str, life: int, weight: int) -> None:
+    def taken(self, member: str, incarnation: int, weight: int) -> None:
         """Record that a peer has received messages."""
-        self._learn(lambda peers: peers.taken(*peers.directory.whose(member), life, weight))
+        self._learn(lambda peers: peers.taken(*peers.directory.whose(member), incarnation, weight))
 
-    def began(self, code: str, life: int) -> None:
+    def began(self, code: str, incarnation: int) -> None:
         """Record that a code runs."""
-        self._learn(lambda peers: peers.began(code, life))
+        self._learn(lambda peers: peers.began(code, incarnation))
 
     def ended(self, code: str, why: str) -> None:
         """Record that a code has ended."""
@@ -231,9 +233,9 @@ class CouplingMailbox:
         """Count a message as received; return its sender and how much to acknowledge now, or 0."""
         assert asked.envelope is not None
         code, rank, _ = asked.envelope
-        life, parts = asked.message
+        incarnation, parts = asked.message
         heavy = weight(sum(len(part) for part in parts))
-        return code, rank, life, self.peers.debt(code, rank, life, heavy)
+        return code, rank, incarnation, self.peers.debt(code, rank, incarnation, heavy)
 
 
 def _opened(asked: Posted) -> Message:

@@ -51,7 +51,7 @@ def test_calls_after_the_end_of_the_machine_return_at_once(steer: Steer) -> None
         code.messages.recv()
 
 
-def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
+def test_who_kills_a_code_does_not_wait_for_its_next_incarnation(plan: Plan) -> None:
     codes = Codes(plan(air=SLEEP), steered=True)
 
     def start() -> None:
@@ -68,7 +68,7 @@ def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
             codes.job_ended(cluster, 137, "")
             starter.start()
             until = time.monotonic() + 0.5
-            while codes.status("air").life == 1 and time.monotonic() < until:
+            while codes.status("air").incarnation == 1 and time.monotonic() < until:
                 time.sleep(0.01)
 
     codes.connect(

@@ -60,8 +60,8 @@ class Exchange:
         # What would be opened at the other end of a connection: plain data, and bytes of its own.
         args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
         if operation == "welcome":
-            me, life, directory, states, _ = args
-            peers = Peers(me, life, CodeDirectory(*directory), states)
+            me, incarnation, directory, states, _ = args
+            peers = Peers(me, incarnation, CodeDirectory(*directory), states)
             name = path.removeprefix("/ranks/")
             self.boxes[path] = CouplingMailbox(peers, name, self.coupling, self.mail_to(name))
         elif operation == "here":
@@ -270,7 +270,7 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
     assert ranks.told_where == [("/ranks/0:0:0", "0:1:0"), ("/ranks/0:0:0", "1:0:0")]
     ranks.hub.ended("b", "done")
     ranks.hub.began("b", 2)
-    watch(1)  # of its new life nobody has heard yet
+    watch(1)  # of its new incarnation nobody has heard yet
     assert len(ranks.told_where) == 2
 
 
