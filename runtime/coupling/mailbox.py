@@ -7,7 +7,7 @@ import threading
 import time
 
 from runtime.coupling.errors import CodeEnded, NotCoupled
-from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted, weight
+from runtime.matching import ANY, Envelope, Matcher, Pattern, PostedReceive, weight
 from runtime.transport.messages import PLAIN
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -229,7 +229,7 @@ class CouplingMailbox:
             until = None if said else self._patience - waited
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
 
-    def _count(self, asked: Posted) -> tuple[str, int, int, int]:
+    def _count(self, asked: PostedReceive) -> tuple[str, int, int, int]:
         """Count a message as received; return its sender and how much to acknowledge now, or 0."""
         assert asked.envelope is not None
         code, rank, _ = asked.envelope
@@ -238,7 +238,7 @@ class CouplingMailbox:
         return code, rank, incarnation, self.peers.debt(code, rank, incarnation, heavy)
 
 
-def _opened(asked: Posted) -> Message:
+def _opened(asked: PostedReceive) -> Message:
     from runtime.transport.errors import NotSendable
 
     assert asked.envelope is not None

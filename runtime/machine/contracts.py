@@ -218,8 +218,8 @@ class Mail(Protocol):
     ) -> None:
         """Bring a message; `parts` are the bytes of its value, opened by who receives it.
 
-        `incarnation` is that of the code of its sender, `to` that of the code of its receiver. It is
-        the `number`th between the two: messages may overtake each other on different routes.
+        `incarnation` is that of the sender's code, `to` that of the receiver's. It is the
+        `number`th between the two: messages may overtake each other on different routes.
         """
         ...
 
