@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_APART = 1000
 """A value with more large buffers is pickled as a whole, since the parts of a frame are limited."""
 
-PATIENCE = 30.0
+REPORT_AFTER = 30.0
 """Seconds after which a wait reports what it waits for."""
 
 
@@ -57,13 +57,13 @@ class CouplingMailbox:
         member: str,
         coupling: Coupling,
         mail_to: Callable[[str], Mail],
-        patience: float = PATIENCE,
+        report_after: float = REPORT_AFTER,
     ) -> None:
         self.peers = peers
         self._member = member
         self._coupling = coupling
         self._mail_to = mail_to
-        self._patience = patience
+        self._report_after = report_after
         self._matcher = Matcher()
         self._changed = threading.Condition()
         self._lost = ""
@@ -222,11 +222,11 @@ class CouplingMailbox:
             waited = time.monotonic() - begun
             if timeout is not None and waited >= timeout:
                 raise TimeoutError(f"{doing}: in vain for {timeout:g} s")
-            if not said and waited >= self._patience:
+            if not said and waited >= self._report_after:
                 said = True
                 _say(f"for {waited:.0f} s now, {doing}")
             left = None if timeout is None else timeout - waited
-            until = None if said else self._patience - waited
+            until = None if said else self._report_after - waited
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
 
     def _count(self, asked: PostedReceive) -> tuple[str, int, int, int]:

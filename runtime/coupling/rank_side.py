@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
 
-PATIENCE = 30.0
+JOIN_TIMEOUT = 30.0
 
 
 class RankSide:
@@ -49,9 +49,9 @@ class RankSide:
             self._doors, self._found = link.open_doors("code")
         link.couple(self, self, self, self._lose)
         link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
-        in_time = self._answered.wait(PATIENCE)
+        in_time = self._answered.wait(JOIN_TIMEOUT)
         if self._mailbox is None:
-            why = self._lost if in_time else f"no answer within {PATIENCE:g} s"
+            why = self._lost if in_time else f"no answer within {JOIN_TIMEOUT:g} s"
             raise NotCoupled("this rank cannot reach the other codes", place=link.name, cause=why)
         if self._wire is not None:
             atexit.register(self._wire.close)

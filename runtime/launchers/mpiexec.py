@@ -13,7 +13,7 @@ from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.lines import Collected
 
-PATIENCE = 60.0
+PROBE_TIMEOUT = 60.0
 
 # What an outer `mpiexec` tells its ranks; an inner one must not take itself for one of them.
 _OUTER_JOB = (
@@ -116,7 +116,7 @@ def mpi_command(job: MpiJob, flavour: MpiexecFlavour, *, root: bool = False) -> 
 
 
 def detect_flavour(
-    launcher: Launcher, mpiexec: str = "mpiexec", *, timeout: float = PATIENCE
+    launcher: Launcher, mpiexec: str = "mpiexec", *, timeout: float = PROBE_TIMEOUT
 ) -> MpiexecFlavour:
     """Ask the `mpiexec` at a place what it is; raises MissingMpiexec, WrongMpiexec."""
     said = Collected()
@@ -152,7 +152,7 @@ class Probes:
     long as starting MPI does, so ask when something is wrong, or while something else starts.
     """
 
-    def __init__(self, timeout: float = PATIENCE) -> None:
+    def __init__(self, timeout: float = PROBE_TIMEOUT) -> None:
         self._timeout = timeout
         self._passed: set[tuple[str, str, str]] = set()
 

@@ -32,7 +32,7 @@ CONTRACTS: dict[str, type] = {
 """The contract of each role that a controller can have."""
 
 LAUNCHER = "launcher"
-_GIVEN = ("place", "arguments", "python", "patience")
+_GIVEN = ("place", "arguments", "python", "timeout")
 
 CURE = "The class lies in the folder of the program, or where its Python finds it"
 

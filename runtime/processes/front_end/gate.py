@@ -266,7 +266,7 @@ class _Guest:
     def _hear(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
         if self.served is None:
-            return  # of a former life of the ranks
+            return  # of a former run of the ranks
         try:
             if request.target.component.startswith(RANKS) and interface not in self.served:
                 return  # for a rank that is not here, or not any more

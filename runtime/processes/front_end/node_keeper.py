@@ -93,7 +93,7 @@ class NodeKeeper:
             with self._making:
                 if self.is_stopping:
                     return
-                launcher = self._launcher = self._launcher or LocalLauncher(patience=60.0)
+                launcher = self._launcher = self._launcher or LocalLauncher(timeout=60.0)
                 door = self._door = self._door or self._listen()
             node.start(launcher, as_others_see(door.address), self._told)
         except GridError as fault:

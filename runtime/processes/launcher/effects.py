@@ -114,7 +114,7 @@ SECRET_BYTES = 32
 _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 """What is heard of the present incarnation of ranks only; output and figures are of any."""
 
-PATIENCE = 5.0
+REMOVE_TIMEOUT = 5.0
 
 _HOMELESS = "could not be started again: its front-end is lost"
 
@@ -279,7 +279,9 @@ class Executor:
             remove_segments(paths)
         elif paths and place.was_lost:
             with suppress(LaunchError):
-                place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(PATIENCE)
+                place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(
+                    REMOVE_TIMEOUT
+                )
         place.close()
 
     def do(self, effect: Effect) -> None:

@@ -85,7 +85,7 @@ import os, time
 from mpi4py import MPI
 from runtime.mpi.progress import waiting
 
-waiting.PATIENCE = 600  # who has waited that long connects, too
+waiting.CHECK_INTERVAL = 600  # who has waited that long connects, too
 comm = MPI.COMM_WORLD
 if comm.rank == 0:
     open("ready", "w").close()

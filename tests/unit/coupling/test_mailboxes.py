@@ -321,7 +321,9 @@ def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
 def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
     peers = Peers(("a", 0), 1, CodeDirectory(NAMES), {"a": (1, None), "b": (1, None)})
     ranks = Exchange()
-    impatient = CouplingMailbox(peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), patience=0)
+    impatient = CouplingMailbox(
+        peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), report_after=0
+    )
     said = threading.Event()
 
     def note(_: logging.LogRecord) -> bool:
