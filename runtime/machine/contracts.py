@@ -228,6 +228,19 @@ class Mail(Protocol):
         ...
 
 
+class Delivery(Protocol):
+    """From a rank to the other ranks of its code: their messages.
+
+    Such bindings are computed from who is where (`runtime.machine.delivery`), and nothing is called
+    through them: a message goes over the connection of its pair (`runtime.wire`), whose route the
+    `monitor` controllers tell.
+    """
+
+    def message(self, member: str, envelope: tuple[int, int, int], payload: bytes) -> None:
+        """Bring a message; the envelope has its context, its sender's rank and its tag."""
+        ...
+
+
 class CodeRoutes(Protocol):
     """From one rank of a coupled code to another: what `Routes` is for ranks of one code."""
 
@@ -452,6 +465,7 @@ CONTRACTS: dict[type, str] = {
     CouplingNews: "coupling-news",
     Mail: "mail",
     CodeRoutes: "code-routes",
+    Delivery: "delivery",
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",
