@@ -115,7 +115,7 @@ class RequestReader(_Reader):
     """Reads a request.
 
     >>> reader = RequestReader()
-    >>> request = reader.feed(Request(("0:1", "0:1:2")).written() + b"hello")
+    >>> request = reader.feed(ForwardRequest(("0:1", "0:1:2")).written() + b"hello")
     >>> request.stops, reader.rest
     (('0:1', '0:1:2'), b'hello')
     """

@@ -90,7 +90,7 @@ class MpiJob:
 def mpi_command(job: MpiJob, flavour: MpiexecFlavour, *, root: bool = False) -> Command:
     """Return the command that runs the job; `root` when it runs as user 0.
 
-    >>> mpi_command(MpiJob(("a.out",), 4, hosts=[("n1", 2), ("n2", 2)]), Flavour.MPICH).argv
+    >>> mpi_command(MpiJob(("a.out",), 4, hosts=[("n1", 2), ("n2", 2)]), MpiexecFlavour.MPICH).argv
     ('mpiexec', '-n', '4', '-hosts', 'n1:2,n2:2', 'a.out')
     """
     argv = [job.mpiexec, "-n", str(job.ranks)]

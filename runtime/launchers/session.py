@@ -31,7 +31,7 @@ _LONGEST_BANNER = 4096
 
 
 class Marked:
-    """The bytes behind a marker, before which others may say something.
+    r"""The bytes behind a marker, before which others may say something.
 
     >>> marked = Marked(("gcm-", "1"))
     >>> marked.take(b"Welcome!\ngc"), marked.take(b"m-1\nhello"), marked.take(b" there")

@@ -92,7 +92,7 @@ class MessageReader:
     """Takes messages off what is received, one at a time: what follows one may be no message.
 
     >>> reader = MessageReader(1000)
-    >>> reader.feed(Message(PING, b"hello").joined() + b"other")
+    >>> reader.feed(PyroMessage(PING, b"hello").joined() + b"other")
     >>> message = reader.take()
     >>> message.kind == PING, bytes(message.payload), reader.rest
     (True, b'hello', b'other')

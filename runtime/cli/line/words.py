@@ -158,7 +158,7 @@ def missing_machine(program: str) -> str:
     """Return what to type to say where a program is to run.
 
     >>> print(missing_machine("a.py").splitlines()[1])
-      gcm-deploy -n 4 a.py                    in one cluster of 4 ranks, on this machine
+      gcm-deploy -n 4 a.py                 in one cluster of 4 ranks, on this machine
     """
     ways = {
         "-n 4": "in one cluster of 4 ranks, on this machine",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.machine import composition, named_classes
 from runtime.machine.composition import Composition, CompositionError
 from runtime.machine.named_classes import NotFound, fault_of, load
 
@@ -77,11 +75,6 @@ def named(name: str, scope: tuple[int, ...] = (), role: str = "plan-choice") -> 
 class Last:
     def choose(self, *_: Any) -> list[str]:
         return ["last"]
-
-
-def test_the_examples_are_true() -> None:
-    for module in (composition, named_classes):
-        assert doctest.testmod(module).failed == 0
 
 
 @pytest.mark.usefixtures("names")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import doctest
 import json
 from fractions import Fraction
 
@@ -16,12 +15,10 @@ from runtime.peers.advice import (
     advise,
     chance,
     duration,
-    failures,
     host_fails,
     rate,
     rate_for,
     run_fails,
-    words,
 )
 from runtime.peers.commands.advise import add_arguments, run_advise
 
@@ -163,10 +160,3 @@ def test_the_command_says_what_is_wrong_with_a_value(
         command(*words, "-n", number)
     assert caught.value.code == 2
     assert told in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("module", [failures, words])
-def test_the_examples_in_the_documentation_of_advice_hold(module: object) -> None:
-    found = doctest.testmod(module)  # type: ignore[arg-type]
-    assert found.attempted
-    assert not found.failed
