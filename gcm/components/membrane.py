@@ -36,7 +36,7 @@ class MembraneDescription:
         for controller in self.controllers:
             if Controller not in getattr(controller, "__mro__", ()):
                 raise IllegalTypeError(
-                    f"{controller!r} is no class of a controller",
+                    f"{controller!r} is not a controller class",
                     cure="Name a subclass of gcm.Controller, without calling it",
                 )
             if not controller.name:

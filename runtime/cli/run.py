@@ -115,7 +115,7 @@ def copying_time(plan: DeploymentPlan) -> float:
 
 def _why(failure: Exception) -> str:
     if isinstance(failure, BrokenPipeError):
-        return "nobody reads the output any more, so the run was ended"
+        return "nothing reads the output any more, so the run was ended"
     if isinstance(failure, OSError):
         return f"the output could not be written: {failure.strerror}"
     return str(failure)

@@ -284,7 +284,7 @@ class Codes:
         run = self._run(name)
         with self._changed:
             if run.state is CodeState.IDLE:
-                raise CodeNotRunning(f"{name} was never started, so its end cannot be awaited")
+                raise CodeNotRunning(f"{name} was never started, so it cannot end")
             incarnation = run.incarnation
             if not self._changed.wait_for(
                 lambda: run.incarnation != incarnation or not run.is_alive, timeout
@@ -324,4 +324,4 @@ class Codes:
 
 def _nobody(*_: object) -> Any:
     """Raise NotCoupled: the machine has not started."""
-    raise NotCoupled("the machine has not begun")
+    raise NotCoupled("the machine has not started")

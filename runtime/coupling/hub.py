@@ -87,7 +87,7 @@ class Hub:
             NotServed: there is no such operation, or the caller's name is not its own.
         """
         if args[:1] != (sender,):
-            raise NotServed(f"{interface}.{operation} is told in the name of another member")
+            raise NotServed(f"{interface}.{operation} was called in the name of another member")
         self._served[path].call(interface, operation, args)
 
     def attach(

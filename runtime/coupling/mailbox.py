@@ -221,10 +221,10 @@ class CouplingMailbox:
                 raise NotCoupled(f"the connection was lost while {doing}", cause=self._lost)
             waited = time.monotonic() - begun
             if timeout is not None and waited >= timeout:
-                raise TimeoutError(f"{doing}: in vain for {timeout:g} s")
+                raise TimeoutError(f"{doing}: timed out after {timeout:g} s")
             if not said and waited >= self._report_after:
                 said = True
-                _say(f"for {waited:.0f} s now, {doing}")
+                _say(f"has waited for {waited:.0f} s: {doing}")
             left = None if timeout is None else timeout - waited
             until = None if said else self._report_after - waited
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))

@@ -135,7 +135,7 @@ class Forwarder:
         try:
             made, received = lead_on(request.stops, self._find, self._credentials)
         except (OSError, TransportError) as error:
-            _log.info("no way from %s to %s: %s", peer, request.stops[-1], error)
+            _log.info("no route from %s to %s: %s", peer, request.stops[-1], error)
             why = f"{self._credentials.name}: {error}"
             _answer(came, Answer(why, is_silent=isinstance(error, SilentStop)))
             came.close()

@@ -96,7 +96,7 @@ def _through(
             made.settimeout(max(0.001, deadline - time.monotonic()))
             data = made.recv(_PIECE)
             if not data:
-                raise Unreachable("it hung up", place=address)
+                raise Unreachable("it closed the connection", place=address)
             answer = reader.feed(data)
         if not answer.is_open:
             raise (SilentStop if answer.is_silent else Unreachable)(answer.why, place=address)

@@ -132,7 +132,7 @@ class RequestReader(_Reader):
             return None
         stops = tuple(found[1].split())
         if not 0 < len(stops) <= MOST_STOPS:
-            raise FrameError(f"a way over {len(stops)} stops; from 1 to {MOST_STOPS} are allowed")
+            raise FrameError(f"a route over {len(stops)} stops; 1 to {MOST_STOPS} are allowed")
         return ForwardRequest(stops)
 
 

@@ -173,7 +173,11 @@ class Probes:
         sizes = re.findall(r"size (\d+)", said.output)
         lonely = sizes == ["1", "1"]
         if lonely or (not ended.ok and _FOREIGN_LAUNCHER in "\n".join(process.tail)):
-            why = "and each believes to be 0 of 1" if lonely else "but they refuse to be its ranks"
+            why = (
+                "and each takes itself for rank 0 of 1"
+                if lonely
+                else "but they refuse to be its ranks"
+            )
             raise WrongMpiexec(
                 f"{mpiexec!r} started 2 ranks, {why}: the mpi4py of {python} uses another MPI",
                 place=launcher.place,

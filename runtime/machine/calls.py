@@ -74,7 +74,7 @@ class Served:
         method = self._methods.get((interface, operation))
         if method is None:
             raise NotServed(
-                f"nobody here serves {interface}.{operation}",
+                f"nothing here serves {interface}.{operation}",
                 cure="Both processes need the same version of this package",
             )
         method(*args)

@@ -201,7 +201,8 @@ class RunState:
             yield Show(self.outline.rank_paths[event.rank], "failed", f"exit code {event.code}")
             what = f"{event.rank}: the rank ended with code {event.code} before the application ran"
         else:
-            what = f"{event.cluster}: its MPI ended with code {event.code} before all ranks came"
+            ended = f"{event.cluster}: its MPI ended with code {event.code}"
+            what = f"{ended} before all its ranks were ready"
         yield from self._fail(event.why or what, NEVER_STARTED)
 
     def _late_start(self, _: Tick) -> Iterable[Effect]:
@@ -375,7 +376,7 @@ class RunState:
             return
         goes_on = self.steered or self.outline.survivors  # calls raise errors there
         if not (goes_on or self._settling or self._stopping):
-            what = "ranks wait for others that have ended, which would be for ever"
+            what = "ranks wait for others that have ended, and would wait for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:

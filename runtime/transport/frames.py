@@ -251,7 +251,7 @@ class FrameReader:
 
 def _no_frame() -> FrameError:
     return FrameError(
-        "what came is no frame",
+        "what was received is not a frame",
         cure="Something else than this package writes to the connection",
     )
 

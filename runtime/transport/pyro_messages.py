@@ -127,7 +127,7 @@ class MessageReader:
         buffer = self._buffer
         known = min(len(buffer), len(MARK))
         if buffer[:known] != MARK[:known]:
-            raise FrameError("what came is no message of Pyro5")
+            raise FrameError("what was received is not a message of Pyro5")
         if len(buffer) < HEADER.size:
             return None
         fields = HEADER.unpack_from(buffer)

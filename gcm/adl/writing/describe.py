@@ -155,7 +155,7 @@ class _Description:
     def _reference(self, client: ClientInterface, server: ServerEnd) -> str:
         if not _REMOTE.match(server.path):
             self._words.fault(
-                client.owner, f"'{server.path}' is no reference to a remote interface"
+                client.owner, f"'{server.path}' is not a reference to a remote interface"
             )
         return server.path
 

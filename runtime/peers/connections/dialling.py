@@ -105,7 +105,7 @@ class MemberDialler:
             frames = Frames(encrypted, MOST_BYTES)
             frame = frames.receive(deadline)
             if frame is None:
-                raise ConnectionError("it hung up before it said who it is")
+                raise ConnectionError("it closed the connection before it identified itself")
             greeting = opened(frame)
             if not isinstance(greeting, dict) or greeting.get("protocol") != PROTOCOL:
                 raise NotAuthentic(

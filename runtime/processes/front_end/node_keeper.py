@@ -145,8 +145,11 @@ class NodeKeeper:
             if self.are_over:
                 self._over()
         elif node.channel is None:
-            what = "the process for the components of this node ended before it was up"
-            self.failed(node.job, GridError(what, cause=words, cure="Its last lines are below"))
+            what = "the process for the components of this node ended before it was ready"
+            self.failed(
+                node.job,
+                GridError(what, cause=words, cure="The last lines of its output are below"),
+            )
         else:
             self._above.health.node_lost(self._above.name, node.job.name, words)
 

@@ -225,7 +225,7 @@ class RanksRun:
 
     def _look_after_one(self, rank: str, incarnation: int) -> None:
         if self._again.get(rank) == incarnation and not {rank} & {*self._ready, *self._ends.told}:
-            self._cannot_start(rank, f"it did not come within {START_TIMEOUT:g} s")
+            self._cannot_start(rank, f"it was not ready within {START_TIMEOUT:g} s")
 
     def _cannot_start(self, rank: str, why: str) -> None:
         if self._gate is not None:
@@ -344,8 +344,8 @@ class RanksRun:
             self._reactor.later(COUNT_INTERVAL, lambda: self._look_after(suspicions))
             return
         fault = GridError(
-            "a rank died before the application started; never heard of: "
-            + (", ".join(self._unheard()) or "none, so it died while MPI started"),
+            "a rank died before the application started; not heard from: "
+            + (", ".join(self._unheard()) or "none; so it died while MPI started"),
             cause=self._job.last_lines,
             cure="The last lines of the ranks' stderr are below",
         )
@@ -477,7 +477,7 @@ class RanksRun:
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
         when = "" if self.is_released else " before the application started"
-        who = f"; never heard of: {', '.join(missing)}" if missing else ""
+        who = f"; not heard from: {', '.join(missing)}" if missing else ""
         return self._at_home(
             GridError(
                 f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
@@ -612,7 +612,7 @@ class RanksRun:
 
 def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
     return WrongMpiexec(
-        f"{mpiexec!r} started {ranks} ranks, but one believes to be {facts['rank']} of"
+        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {facts['rank']} of"
         f" {facts['size']}: its mpi4py uses another MPI",
         cause=str(facts["mpi"]),
         cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",

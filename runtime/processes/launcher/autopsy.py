@@ -22,10 +22,10 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
         return GridError("\n".join(process.tail), place=place.cluster.path)
     found = _too_old(place, words) if place.cluster.is_local and not place.is_up else None
     return found or GridError(
-        "the front-end has gone",
+        "the front-end has ended",
         place=place.cluster.path,
         cause=words,
-        cure="Everything else was ended; its last words are below",
+        cure="Everything else was ended; its last lines are below",
     )
 
 

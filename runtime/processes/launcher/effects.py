@@ -527,7 +527,11 @@ class Executor:
         if way is not None:
             return way.call(invocation)
         future: Future[Any] = Future(invocation)
-        future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
+        future.set_exception(
+            ChannelClosed(
+                "there is no such component, or no route to it", place=invocation.component
+            )
+        )
         return future
 
     def _onward(self, cluster: str, target: Target) -> Channel | None:
@@ -610,7 +614,7 @@ class Executor:
         """Pass what a front-end tells on to the engine's thread, in order."""
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
-            raise NoSuchComponentError("no such rank is here", component=target.component)
+            raise NoSuchComponentError("there is no such rank here", component=target.component)
         if target.component in (COUPLING, DRIVER_PATH):
             args = request.invocation().args
             hub, called = self._codes.hub, (target.component, target.interface, target.operation)
@@ -632,7 +636,7 @@ class Executor:
             args = request.invocation().args
             cluster, incarnation = parsed(args[0])
             if cluster != place.identifier:
-                raise NotServed(f"{target} is told in the name of another member")
+                raise NotServed(f"{target} was called in the name of another member")
             is_past = 0 < incarnation < self._codes.incarnation(cluster)
             if is_past and target.interface in _OF_THE_PRESENT:
                 _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)

@@ -106,7 +106,7 @@ class ClusterPlace:
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
-        raise FetchFailed("what started everything on this machine has gone")
+        raise FetchFailed("the process that started everything on this machine has ended")
 
     def let_go(self) -> None:
         """Give up the connection, over which nothing comes any more; raises LaunchError."""

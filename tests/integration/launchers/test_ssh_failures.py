@@ -255,7 +255,7 @@ def test_a_far_end_that_hears_nothing_any_more_ends_by_itself(
         finally:
             os.kill(session, signal.SIGCONT)
         with pytest.raises(
-            ConnectionLost, match="nothing was heard of the launcher for 4 s"
+            ConnectionLost, match="nothing was heard from the launcher for 4 s"
         ) as lost:
             process.wait(10)
         assert "Traceback" not in str(lost.value)

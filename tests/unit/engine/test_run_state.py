@@ -175,7 +175,7 @@ def test_a_run_whose_time_is_over_is_explained_before_it_is_ended(limited: RunSt
 def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: RunState) -> None:
     play(limited, "> LeftBehind a_waits_for_b\nstop\n> LeftBehind a_waits_for_b")
     assert limited.errors == [
-        "ranks wait for others that have ended, which would be for ever:\n    a_waits_for_b"
+        "ranks wait for others that have ended, and would wait for ever:\n    a_waits_for_b"
     ]
 
 
@@ -673,7 +673,7 @@ def test_what_took_the_front_ends_of_this_machine_along_is_blamed_for_what_they_
         """
         > JobEnded 0:0 1 "mpiexec ended"
         /0:0 is failed exit code 1
-        > PlaceLost 0:0 "the front-end has gone"
+        > PlaceLost 0:0 "the front-end has ended"
         /0:0 is lost
         stop
         > ParentKilled "their process was killed"

@@ -143,9 +143,13 @@ def test_the_figures_are_to_be_had_as_json(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("option", "value", "told"),
     [
-        ("--failure-rate", "5", "'5' is no chance; write it as 5% or 0.05, between 0 and 1"),
-        ("--time", "2", "'2' is no duration; write it as 30s, 90min, 2h, 5d or 1y"),
-        ("-n", "0", "'0' is no number of processes"),
+        (
+            "--failure-rate",
+            "5",
+            "'5' is not a probability; write it as 5% or 0.05, between 0 and 1",
+        ),
+        ("--time", "2", "'2' is not a duration; write it as 30s, 90min, 2h, 5d or 1y"),
+        ("-n", "0", "'0' is not a number of processes"),
         ("--shape", "0", "'0' is not above 0"),
         ("--slowdown", "-1", "'-1' is not a number from 0 on"),
     ],

@@ -240,7 +240,7 @@ def test_a_strategy_that_breaks_its_contract_is_told_all_its_faults(own_module: 
         ("spreed", "there is no strategy 'spreed'; did you mean 'spread'"),
         ("nowhere_at_all.Mine", "there is no module 'nowhere_at_all'"),
         ("{own}.NoStrategy", "a strategy has a method 'order'"),
-        ("{own}.GRID5000", "it is no class"),
+        ("{own}.GRID5000", "it is not a class"),
         ("{own}.Missing", "has no class 'Missing'"),
     ],
 )
