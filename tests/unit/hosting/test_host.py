@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -20,10 +19,10 @@ from gcm.interfaces.interface import ServerInterface
 from gcm.invocation import Invocation
 from runtime.hosting.host import MOST_OF_ONE, Host
 from runtime.hosting.remote import BINDING, RemoteInterface
+from runtime.testing.joined_hosts import joined_hosts
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, RemoteError, TransportError, Unreachable
-from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
 LONG = 10.0
@@ -80,24 +79,19 @@ class Two:
     left: Host
     right: Host
     left_channel: Channel
-    reactor: Reactor
 
 
 @pytest.fixture
 def two() -> Iterator[Two]:
-    with ExitStack() as stack:
-        reactor = stack.enter_context(Reactor())
-        left, right = Host("/left", reactor), Host("/right", reactor)
-        stack.callback(left.close)
-        stack.callback(right.close)
-        left_stream, right_stream = MemoryStream.pair()
-        channel = left.channel(left_stream, "/right", ["/right", "/app"])
-        right.channel(right_stream, "/left", ["/"])
+    with joined_hosts("/left", "/right") as (left, right):
+        channel = left.routes.find("/right")
+        assert isinstance(channel, Channel)
+        left.routes.add("/app", channel)
         for name, content in (("pinger", Pinger), ("keeper", Keeper), ("gatherer", Gatherer)):
             component = primitive(content)
             component.start()
             right.publish(f"/app/{name}", component)
-        yield Two(left, right, channel, reactor)
+        yield Two(left, right, channel)
 
 
 def keeper(two: Two) -> tuple[Any, Keeper]:
@@ -294,7 +288,7 @@ def test_nobody_waits_on_the_thread_that_receives(two: Two) -> None:
         except TransportError as error:
             refused.put(error)
 
-    two.reactor.soon(call)
+    two.left.reactor.soon(call)
     assert "cannot wait on the thread" in str(refused.get(timeout=LONG))
 
 
