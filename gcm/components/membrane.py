@@ -46,8 +46,8 @@ class MembraneDescription:
                 )
             if controller.name == LIFE_CYCLE and not issubclass(controller, LifeCycle):
                 raise IllegalTypeError(
-                    f"the controller {controller.__qualname__} is named '{controller.name}' and is "
-                    "no LifeCycleController, so the component could not be started",
+                    f"the controller {controller.__qualname__} is named '{controller.name}' and "
+                    "is not a LifeCycleController, so the component could not be started",
                     cure="Give its class another name, or make it a subclass of "
                     "LifeCycleController",
                 )
