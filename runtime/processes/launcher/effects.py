@@ -208,6 +208,7 @@ class Executor:
             if codes.is_steered or self._replaceable
             else lambda why, are_all: post(LeftBehind(why, are_all)),
             self._processes,
+            replicas=replica_ranks(plan),
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)

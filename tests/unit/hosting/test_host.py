@@ -160,6 +160,32 @@ def test_stubs_cross_as_references_and_come_home_as_themselves(two: Two) -> None
     assert content.kept is two.right.exports.component("/app/keeper").server("keep").stub
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        1,
+        2.5,
+        True,
+        None,
+        "\x93 “quoted”",
+        b"\x93",
+        (),
+        (1, ("two", {})),
+        [1],
+        {"a": 1},
+        "x" * 100_000,
+    ],
+)
+def test_plain_values_arrive_as_they_were(two: Two, value: Any) -> None:
+    stub, _ = keeper(two)
+    assert stub.keep(value) == value
+
+
+def test_a_reference_among_plain_values_is_one(two: Two) -> None:
+    stub, _ = keeper(two)
+    assert stub.keep((1, (stub,))) == (1, (stub,))
+
+
 def test_server_ends_cross_as_references_too(two: Two) -> None:
     stub, content = keeper(two)
     end = two.left.find("/app/pinger", "ping")
