@@ -233,7 +233,7 @@ def _made(name: str, content: Callable[[], Any]) -> Any:
         raise InstantiationError(
             f"the content {_name_of(content)} could not be made: {type(error).__name__}: {error}",
             component=name,
-            cure=f"It is made without arguments: {GIVE_DEFAULTS}"
+            cure=f"It is constructed without arguments: {GIVE_DEFAULTS}"
             if needed_arguments(content)
             else "Its own exception is the cause, above",
         ) from error

@@ -10,7 +10,7 @@ Importing this costs nothing; each name is loaded when it is first asked for.
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime import coupling
-    from runtime.mpi.surface import face as MPI
+    from runtime.mpi.surface import mpi_module as MPI
     from runtime.processes.launcher.launch import Machine
 
 __all__ = ["MPI", "Machine", "coupling"]

@@ -32,7 +32,7 @@ class WebAddress:
         """
         found = _ADDRESS.fullmatch(written)
         if found is None or found["name"] in (".", ".."):
-            raise ValueError(f"'{written}' is no address of a file: that is {FORM}")
+            raise ValueError(f"'{written}' is not the address of a file, which is {FORM}")
         return cls(found["url"], found["name"], (found["digest"] or "").lower())
 
     def __str__(self) -> str:

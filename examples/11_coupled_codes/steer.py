@@ -28,12 +28,12 @@ def main() -> int:
         return 1
     with Machine(make_plan(deployment), steered=True, idle=True) as machine:
         ocean, atmosphere = machine.code("ocean"), machine.code("atmosphere")
-        for life in (1, 2):
+        for run in (1, 2):
             atmosphere.control.start()
             ocean.control.start()
             means = [ocean.messages.recv(rank=0) for _ in range(10)]
             codes = ocean.control.wait(), atmosphere.control.wait()
-            print(f"life {life}: mean {means[0]:.3f} to {means[-1]:.3f}, exit codes {codes}")
+            print(f"run {run}: mean {means[0]:.3f} to {means[-1]:.3f}, exit codes {codes}")
         for line in ocean.control.output():
             print(line.text)
     return 0

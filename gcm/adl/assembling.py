@@ -19,7 +19,7 @@ from gcm.adl.plan import (
 from gcm.components.composite import Composite
 from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
-from gcm.components.notes import NO_NOTES, ExportedNodeNote, Notes, VirtualNodeNote
+from gcm.components.notes import NO_NOTES, CommentNote, ExportedNodeNote, Notes, VirtualNodeNote
 from gcm.errors import AdlError, GcmError, InstantiationError
 from gcm.factory import new_component, new_template
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface
@@ -265,7 +265,7 @@ def _located(binding: BindingPlan) -> Iterator[None]:
 
 
 def _notes(plan: ComponentPlan) -> Notes:
-    if not (plan.logger or plan.virtual_node or plan.exported_nodes):
+    if not (plan.logger or plan.virtual_node or plan.exported_nodes or plan.comments):
         return NO_NOTES
     node = plan.virtual_node
     multiple = node is not None and node.cardinality is NodeCardinality.MULTIPLE
@@ -275,4 +275,5 @@ def _notes(plan: ComponentPlan) -> Notes:
         exported_nodes=tuple(
             ExportedNodeNote(one.name, one.composed_from) for one in plan.exported_nodes
         ),
+        comments=tuple([CommentNote(*one) for one in plan.comments]),
     )

@@ -134,7 +134,7 @@ def _check_template(draft: Draft, findings: Findings) -> None:
         if child.is_reference and child.target is None:
             continue
         if child.traits.is_template != traits.is_template and not child.traits.incomplete:
-            is_not = "is no template" if traits.is_template else "is a template"
+            is_not = "is not a template" if traits.is_template else "is a template"
             inside = "one" if traits.is_template else "none"
             findings.report(
                 "template-mixture",

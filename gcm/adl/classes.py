@@ -141,7 +141,7 @@ def _failed(name: str, error: BaseException) -> ClassFault:
     return ClassFault(
         "import-error",
         f"the module '{name}' cannot be imported: {type(error).__name__}: {error}",
-        "mend the module; its traceback is in the detail",
+        "fix the module; its traceback is in the detail",
         users_traceback(error),
     )
 

@@ -132,6 +132,8 @@ class ComponentPlan:
     shared: tuple[SharedPlan, ...]
     bindings: tuple[BindingPlan, ...]
     logger: str
+    comments: tuple[tuple[str, str], ...]
+    """Each with its language."""
     virtual_node: VirtualNodePlan | None
     exported_nodes: tuple[ExportedNodePlan, ...]
     location: Location

@@ -33,6 +33,7 @@ def _component(draft: Draft) -> ComponentPlan:
         shared=tuple([_shared(one) for one in draft.children.values() if one.is_reference]),
         bindings=tuple(draft.bindings),
         logger=body.logger.name if body.logger else "",
+        comments=tuple([(one.text, one.language) for one in body.comments]),
         virtual_node=traits.virtual_node,
         exported_nodes=tuple(
             [

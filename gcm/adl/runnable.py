@@ -35,7 +35,7 @@ def result_of(returned: object) -> Result:
         return Result(text=str(returned))
     if 0 <= returned <= HIGHEST_EXIT_CODE:
         return Result(code=returned)
-    complaint = f"`run` returned {returned}, which is no exit code (0 to {HIGHEST_EXIT_CODE})"
+    complaint = f"`run` returned {returned}, which is not an exit code (0 to {HIGHEST_EXIT_CODE})"
     return Result(code=1, complaint=complaint)
 
 

@@ -235,7 +235,7 @@ class _Reading:
                 f"the class '{content.__qualname__}' cannot serve interface '{name}'"
                 f" ({signature.__qualname__}): {'; '.join(found)}"
             )
-            self._report("content-mismatch", message, where, "write or mend these methods")
+            self._report("content-mismatch", message, where, "write or fix these methods")
 
     def _virtual_node(self) -> VirtualNodePlan | None:
         node = self._body.virtual_node
@@ -244,7 +244,7 @@ class _Reading:
         words = [str(one) for one in NodeCardinality]
         if node.cardinality and node.cardinality not in words:
             hint = did_you_mean(node.cardinality, words) or f"write {' or '.join(words)}"
-            message = f"'{node.cardinality}' is no cardinality of a virtual node"
+            message = f"'{node.cardinality}' is not a cardinality of a virtual node"
             self._report("unknown-cardinality", message, node.location, hint)
             return None
         return VirtualNodePlan(node.name, NodeCardinality(node.cardinality or words[0]))

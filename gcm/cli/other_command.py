@@ -43,5 +43,5 @@ def missing_command(words: Sequence[str]) -> str:
         return ""
     quoted = shlex.quote(first)
     if root_tag(first) == ADL:
-        return f"what shall be done with '{first}'? gcm run {quoted} runs it; see gcm --help"
+        return f"'{first}' is not a command of gcm: gcm run {quoted} runs it; see gcm --help"
     return other_command("run", first, ())

@@ -31,6 +31,7 @@ def component_as_dict(plan: ComponentPlan) -> dict[str, Any]:
         else None,
         "exported_virtual_nodes": {one.name: one.parts() for one in plan.exported_nodes},
         "logger": plan.logger,
+        "comments": [text for text, _ in plan.comments],
         "components": [component_as_dict(one) for one in plan.components],
         "shared": {one.name: one.target for one in plan.shared},
         "bindings": _bindings(plan.bindings),

@@ -44,7 +44,7 @@ def _package_fault(package: str, output: Path) -> str:
     parts = package.split(".")
     for part in parts:
         if not part.isidentifier():
-            return f"'{part}' is no name in Python: write letters, digits and _, as in app.parts"
+            return f"'{part}' is not a Python name: write letters, digits and _, as in app.parts"
         if keyword.iskeyword(part):
             return f"'{part}' is a word of the language Python: write another one, as {part}_app"
     top = parts[0]

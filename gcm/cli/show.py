@@ -90,6 +90,8 @@ class _Tree:
             yield [f"{self._label('virtual node')} {node.name} = {', '.join(node.parts())}"]
         if plan.logger:
             yield [f"{self._label('logger')} {plan.logger}"]
+        for text, _ in plan.comments:
+            yield [f"{self._label('comment')} {text}"]
 
     def _interface(
         self, declared: InterfaceType, targets: Targets, interceptors: Iterable[str]

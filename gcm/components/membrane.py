@@ -36,7 +36,7 @@ class MembraneDescription:
         for controller in self.controllers:
             if Controller not in getattr(controller, "__mro__", ()):
                 raise IllegalTypeError(
-                    f"{controller!r} is no class of a controller",
+                    f"{controller!r} is not a controller class",
                     cure="Name a subclass of gcm.Controller, without calling it",
                 )
             if not controller.name:
@@ -46,8 +46,8 @@ class MembraneDescription:
                 )
             if controller.name == LIFE_CYCLE and not issubclass(controller, LifeCycle):
                 raise IllegalTypeError(
-                    f"the controller {controller.__qualname__} is named '{controller.name}' and is "
-                    "no LifeCycleController, so the component could not be started",
+                    f"the controller {controller.__qualname__} is named '{controller.name}' and "
+                    "is not a LifeCycleController, so the component could not be started",
                     cure="Give its class another name, or make it a subclass of "
                     "LifeCycleController",
                 )

@@ -22,12 +22,21 @@ class ExportedNodeNote:
 
 
 @dataclass(frozen=True, slots=True)
+class CommentNote:
+    """A text for people."""
+
+    text: str
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Notes:
     """Kept with a live component, so that an exported document contains them again."""
 
     logger: str = ""
     virtual_node: VirtualNodeNote | None = None
     exported_nodes: tuple[ExportedNodeNote, ...] = ()
+    comments: tuple[CommentNote, ...] = ()
 
 
 NO_NOTES = Notes()

@@ -106,7 +106,7 @@ def check_content(name: str, content: type[Any], type: ComponentType) -> None:
             f"the class {content.__qualname__} does not implement its interfaces: "
             + "; ".join(faults),
             component=name,
-            cure="Mend these in the class, or give the component another type",
+            cure="Fix these in the class, or give the component another type",
         )
 
 

@@ -70,7 +70,7 @@ _WRITERS: dict[str, Callable[[str, Colours], bytes]] = {".svg": _svg, ".png": _p
 def _writer(file: str) -> Callable[[str, Colours], bytes]:
     ending = Path(file).suffix.lower()
     if ending not in _WRITERS:
-        told = f"'{ending}' is no format of pictures" if ending else "the name has no ending"
+        told = f"'{ending}' is not a picture format" if ending else "the name has no ending"
         meant = did_you_mean(ending, _WRITERS)
         raise OutputError(
             f"the picture cannot be written to '{file}': {told}",

@@ -132,15 +132,26 @@ def _meanings(
 def _arrangements(
     wired: Sequence[PlacedBox], links: Sequence[SceneLink]
 ) -> Iterator[tuple[tuple[Cell, ...], int]]:
-    """Yield different cells for the children, and how many crossings they have to save."""
+    """Yield different cells for the children, and how many crossings they have to save.
+
+    Composites that are bound to each other in the same way stand above each other: neither comes
+    before, and side by side they would be wide.
+    """
+    known = {(link.client, link.server) for link in links}
     number = {child.box.name: item for item, child in enumerate(wired)}
     edges = []
     first = set()
     last = set()
+    has_equals = False
     for link in links:
         start, end = number.get(link.client[0]), number.get(link.server[0])
         if start is not None and end is not None:
-            edges.append((start, end))
+            (one, client), (other, server) = link.client, link.server
+            is_composite = wired[start].box.children and wired[end].box.children
+            if is_composite and ((other, client), (one, server)) in known:
+                has_equals = True
+            else:
+                edges.append((start, end))
         elif end is not None:
             first.add(end)
         elif start is not None:
@@ -152,6 +163,8 @@ def _arrangements(
         yield tuple(broken), 0
         if whole != broken:
             yield tuple(whole), len(wired) // metrics.BOXES_PER_CROSSING
+        if has_equals:
+            return
 
 
 def _add_border(board: Board, ports: Sequence[ScenePort]) -> dict[str, Pin]:

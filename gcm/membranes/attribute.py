@@ -179,7 +179,7 @@ class AttributeController(Controller):
         if not _contradicts(value, annotation):
             return
         raise NoSuchAttributeError(
-            f"{value!r} is no value for the attribute '{name}' of the type {describe(annotation)}",
+            f"{value!r} is not a value for attribute '{name}' of the type {describe(annotation)}",
             component=self.component.path,
             cure="Pass a value of that type, or change the annotation in the content class",
         )

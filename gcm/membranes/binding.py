@@ -108,7 +108,7 @@ class BindingController(Controller):
     def _require_end(self, client: str, server: object) -> None:
         if not isinstance(getattr(server, "type", None), InterfaceType):
             raise IllegalBindingError(
-                f"cannot be bound to {server!r}, which is no server interface",
+                f"cannot be bound to {server!r}, which is not a server interface",
                 component=self.component.path,
                 interface=client,
                 cure="Pass one of a component, such as component.server('name')",
@@ -158,7 +158,7 @@ def _cure(client: ClientInterface, server: ServerEnd, faults: int) -> str:
         return "Leave this out: the binding is there"
     if faults == 1 and client.is_bound and not client.type.is_multicast:
         return "Unbind it first"
-    return "Mend this, or choose another server"
+    return "Fix this, or choose another server"
 
 
 def collective_cardinality(client: ClientInterface) -> Cardinality:

@@ -114,7 +114,7 @@ class ContentController(Controller):
         composite = self.component
         if not isinstance(composite, Composite):
             raise IllegalContentError(
-                f"cannot {action} sub-components: this is no composite",
+                f"cannot {action} sub-components: this is not a composite",
                 component=composite.path,
                 cure="Make it with composite(...)",
             )
@@ -137,7 +137,7 @@ class ContentController(Controller):
             return (
                 f"'{child.name}' is a template, and only a template can hold it"
                 if _is_template(child)
-                else f"'{child.name}' is no template, and a template holds nothing else"
+                else f"'{child.name}' is not a template, and a template holds nothing else"
             )
         if any(part is composite for part in _inside(child)):
             return f"'{child.name}' contains this composite, so adding it would make a cycle"

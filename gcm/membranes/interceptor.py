@@ -66,7 +66,7 @@ class InterceptorController(Controller):
         if not lacks and not isinstance(given, type):
             return
         raise IllegalTypeError(
-            f"{given!r} is no interceptor: "
+            f"{given!r} is not an interceptor: "
             + (f"it has no {' and no '.join(lacks)}" if lacks else "it is a class"),
             component=self.component.path,
             cure="Pass an object with before(call) and after(call, error)",

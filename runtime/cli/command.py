@@ -77,11 +77,11 @@ def _command(words: Sequence[str]) -> int:
         return look(first, words[1:])
     if first and not first.startswith("-"):
         if not os.path.isfile(first):
-            from runtime.cli.line.slips import refuse_slip
+            from runtime.cli.line.mistaken_words import refuse_command_word
 
-            refuse_slip(words)
+            refuse_command_word(words)
         elif not first.endswith(".xml"):
-            from runtime.cli.line.slips import refuse_program
+            from runtime.cli.line.mistaken_words import refuse_program
 
             refuse_program(words)
     return _dispatch(read_options(words))

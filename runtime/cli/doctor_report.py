@@ -101,7 +101,7 @@ def _told(finding: Finding, paint: Paint) -> str:
     return (
         f"{place}{paint(label, 'bold', colour)} {finding.where}: {finding.what}\n"
         f"    why:  {finding.why}\n"
-        f"    mend: {finding.mend}"
+        f"    fix:  {finding.fix}"
     )
 
 

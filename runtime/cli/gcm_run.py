@@ -62,9 +62,9 @@ def read_line(words: Sequence[str]) -> Options:
     found = parser.parse_args(pieces.options)
     program = pieces.program or found.module or ""
     if not found.ranks:
-        parser.error("how many ranks shall there be? gcm-run -n 4 program.py")
+        parser.error("say how many ranks: gcm-run -n 4 program.py")
     if not program:
-        parser.error("what shall run? name a program behind the options, or a module with -m")
+        parser.error("name a program after the options, or a module with -m")
     machine = PeersArgument(
         found.ranks, found.strategy, found.wait, found.credential, found.staging
     )
@@ -135,5 +135,5 @@ def build_parser() -> CommandParser:
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1_000_000:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number from 1 on")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
     return int(text)

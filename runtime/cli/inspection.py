@@ -93,7 +93,7 @@ def inspected(process: int, *, stacks: bool) -> dict[str, Any]:
         try:
             connection.connect(f"\0{_PREFIX}{user}/{process}")
             if _user_of(connection) not in (user, os.getuid()):
-                raise UsageError(f"process {process} is no run of yours")
+                raise UsageError(f"process {process} is not one of your runs")
             connection.sendall(json.dumps({"stacks": stacks}).encode())
             data = b"".join(iter(lambda: connection.recv(1 << 16), b""))
             found = json.loads(data)

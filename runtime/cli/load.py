@@ -71,7 +71,7 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
         diagnostics=diagnostics,
     )
     if deployment is None:
-        from runtime.cli.line.slips import what_was_meant
+        from runtime.cli.line.mistaken_words import what_was_meant
 
         if meant := what_was_meant(options):
             raise UsageError(meant)

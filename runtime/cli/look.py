@@ -62,7 +62,7 @@ def look(command: str, words: Sequence[str]) -> int:
     else:
         write("".join(f"{line}\n" for run in runs for line in _LINES[command](run)))
     if not runs:
-        print("gcm-deploy: no run of yours was started on this machine", file=sys.stderr)
+        print("gcm-deploy: you have no runs on this machine", file=sys.stderr)
         return NOTHING_RUNS
     return 0
 

@@ -107,12 +107,12 @@ class Dialogue:
     def confirm_overwrite(self, file: str) -> None:
         """Ask whether a file may be replaced; raises `UsageError` where it may not."""
         if self._source.isatty():
-            text = self._line(f"{file} is there already. Replace it? [no] ")
+            text = self._line(f"{file} already exists. Replace it? [no] ")
             if text is not None and text.lower() in ("y", "yes"):
                 return
         raise UsageError(
-            f"'{file}' is there already, so nothing was written",
-            cure="Name another file behind 'new', or say --overwrite",
+            f"'{file}' already exists, so nothing was written",
+            cure="Name another file behind 'new', or give --overwrite",
         )
 
     def say(self, text: str) -> None:
@@ -138,7 +138,5 @@ def _parser() -> CommandParser:
     )
     for question in QUESTIONS:
         parser.add_argument(f"--{question.option}", metavar="ANSWER", help=question.meaning)
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the file if it is there already"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
     return parser

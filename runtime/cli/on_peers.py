@@ -178,8 +178,8 @@ class _Submission:
         self._screen.close()
         clusters = sum(1 for _ in plan.deployment.clusters())
 
-        def reach(cluster: DeployedCluster, _: LocalLauncher, patience: float) -> PeerLauncher:
-            return launcher_on(booking, staged, plan, cluster, patience)
+        def reach(cluster: DeployedCluster, _: LocalLauncher, timeout: float) -> PeerLauncher:
+            return launcher_on(booking, staged, plan, cluster, timeout)
 
         def through(inner: RunListener) -> RunListener:
             return StepListener(inner, clusters, self._hears)

@@ -28,7 +28,7 @@ from runtime.cli.streams import forget_output, write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
-from runtime.processes.launcher.launch import Interrupts, Outcome, Patience, deploy
+from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
 from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
@@ -78,7 +78,7 @@ def run_plan(
                     )
                 ),
                 interrupts=interrupts,
-                patience=Patience(start=options.timeout + copying_time(plan)),
+                timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
                 warm=warm,
                 stdin=0,
                 reach=reach,
@@ -115,7 +115,7 @@ def copying_time(plan: DeploymentPlan) -> float:
 
 def _why(failure: Exception) -> str:
     if isinstance(failure, BrokenPipeError):
-        return "nobody reads the output any more, so the run was ended"
+        return "nothing reads the output any more, so the run was ended"
     if isinstance(failure, OSError):
         return f"the output could not be written: {failure.strerror}"
     return str(failure)

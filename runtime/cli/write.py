@@ -54,7 +54,7 @@ def save(text: str, file: str, *, overwrite: bool = False) -> None:
         with open(file, "w" if overwrite else "x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        raise OutputFailed(f"'{file}' is there already", cure="Name another file") from None
+        raise OutputFailed(f"'{file}' already exists", cure="Name another file") from None
     except OSError as error:
         raise _failure(file, error.strerror) from error
 

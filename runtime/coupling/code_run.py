@@ -40,7 +40,7 @@ class CodeRun:
     name: str
     clusters: Mapping[str, int]
     state: CodeState = CodeState.IDLE
-    life: int = 0
+    incarnation: int = 0
     exit_codes: dict[int, int] = field(default_factory=dict)
     why: str = ""
     """Why it failed or did not start."""
@@ -65,7 +65,7 @@ class CodeRun:
                 cure="Stop it first, or wait for its end",
             )
         self.state = CodeState.STARTING
-        self.life += 1
+        self.incarnation += 1
         self.exit_codes = {}
         self.why = ""
         self.has_run = False
@@ -128,9 +128,9 @@ class CodeRun:
         self._is_settling = True
         return True
 
-    def settle(self, life: int, seconds: float) -> bool:
+    def settle(self, incarnation: int, seconds: float) -> bool:
         """Record that the time to settle is over; return whether to kill the rest of the run."""
-        if self.life != life or self.state is not CodeState.RUNNING:
+        if self.incarnation != incarnation or self.state is not CodeState.RUNNING:
             return False
         what = (
             f"{self.blamed}, and what was left of {self.name} did not end within {seconds:g} s and"

@@ -157,7 +157,7 @@ class CodeWire:
         try:
             connections.come(meet(front_end, token, connections.now()))
         except PeerLost as fault:  # the other one notices
-            _log.info("a meeting did not come about: %s", fault)
+            _log.info("a connection over a third front-end failed: %s", fault)
 
     def _pass_on(self, call: Callable[[], None], why: str, ended: Mapping[str, int]) -> None:
         waits = set()
@@ -222,7 +222,7 @@ class CodeWire:
         try:
             operation, args = _opened(incoming.payload)
             if args[:1] != (member,):
-                raise NotServed(f"{operation} is told in the name of another member")
+                raise NotServed(f"{operation} was called in the name of another member")
             self._served.call(CONTRACTS[Mail], operation, args)
         except Exception as fault:  # a faulty message must not end the connection
             _log.error("what rank %s says is not understood: %s", member, fault)
@@ -236,7 +236,7 @@ class CodeWire:
                 self._unexplained[peer] = at, str(why)
         else:
             name = self._connections.name_of(peer)
-            _log.info("messages to rank %s go over the launcher: %s", name, why)
+            _log.info("messages to rank %s go through the launcher: %s", name, why)
         for waits, _ in self._news:
             waits.discard(peer)
         self._call_what_is_due()

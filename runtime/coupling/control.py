@@ -13,12 +13,12 @@ from runtime.matching import ANY, Wildcard
 
 @dataclass(frozen=True, slots=True)
 class CodeStatus:
-    """The state of a code: `life` counts its starts, `why` says why it failed."""
+    """The state of a code: `incarnation` counts its starts, `why` says why it failed."""
 
     name: str
     state: CodeState
     ranks: int
-    life: int
+    incarnation: int
     exit_codes: Mapping[int, int]
     why: str = ""
 

@@ -86,7 +86,7 @@ class Codes:
     def incarnation(self, cluster: str) -> int:
         """Return how often the ranks of a cluster have been started."""
         run = self._by_cluster.get(cluster)
-        return 1 if run is None else run.life
+        return 1 if run is None else run.incarnation
 
     # -- from the engine's thread ------------------------------------------------------------------
 
@@ -102,7 +102,7 @@ class Codes:
             begun = [run for run in self._runs.values() if run.go()]
             self._changed.notify_all()
         for run in begun:
-            self.hub.began(run.name, run.life)
+            self.hub.began(run.name, run.incarnation)
 
     def open(self) -> None:
         """Record that the application runs: from now on codes are started one by one."""
@@ -171,7 +171,7 @@ class Codes:
             # Until the machine runs, the engine decides when the application may go.
             goes = run.ranks_up(cluster) and self._is_open and run.go()
             if goes:  # everybody has to know before a caller that waits for the start can proceed
-                self.hub.began(run.name, run.life)
+                self.hub.began(run.name, run.incarnation)
                 self._tell_where(run)
                 for control in self._controls(run):
                     control.go()
@@ -211,11 +211,11 @@ class Codes:
     def _let_it_settle(self, run: CodeRun) -> None:
         """Give the rest of a code some time to end, once a part of it has failed."""
         if self.is_steered and run.begins_to_settle():
-            self._later(self._settle, partial(self._end_the_rest, run, run.life))
+            self._later(self._settle, partial(self._end_the_rest, run, run.incarnation))
 
-    def _end_the_rest(self, run: CodeRun, life: int) -> None:
+    def _end_the_rest(self, run: CodeRun, incarnation: int) -> None:
         with self._changed:
-            if run.settle(life, self._settle):
+            if run.settle(incarnation, self._settle):
                 self._kill(run)
 
     def _failed(self, run: CodeRun, why: str) -> None:
@@ -244,11 +244,13 @@ class Codes:
             self._changed.wait_for(lambda: self._is_open or self._over)
             self._check_not_over(name)
             run.begin()
-            life = run.life
+            incarnation = run.incarnation
             for control in self._controls(run):
-                control.start_ranks(life)
-            self._changed.wait_for(lambda: run.life != life or run.has_run or not run.is_alive)
-            failed = run.life == life and not run.has_run
+                control.start_ranks(incarnation)
+            self._changed.wait_for(
+                lambda: run.incarnation != incarnation or run.has_run or not run.is_alive
+            )
+            failed = run.incarnation == incarnation and not run.has_run
             why = run.why or "it was asked to end before it ran"
         if failed:
             raise CodeNotStarted(
@@ -269,7 +271,7 @@ class Codes:
         with self._changed:
             ranks = sum(run.clusters.values())
             codes = dict(sorted(run.exit_codes.items()))
-            return CodeStatus(name, run.state, ranks, run.life, codes, run.why)
+            return CodeStatus(name, run.state, ranks, run.incarnation, codes, run.why)
 
     def output(self, name: str) -> list[OutputLine]:
         """Return the last lines of output of a code."""
@@ -282,9 +284,11 @@ class Codes:
         run = self._run(name)
         with self._changed:
             if run.state is CodeState.IDLE:
-                raise CodeNotRunning(f"{name} was never started, so its end cannot be awaited")
-            life = run.life
-            if not self._changed.wait_for(lambda: run.life != life or not run.is_alive, timeout):
+                raise CodeNotRunning(f"{name} was never started, so it cannot end")
+            incarnation = run.incarnation
+            if not self._changed.wait_for(
+                lambda: run.incarnation != incarnation or not run.is_alive, timeout
+            ):
                 raise TimeoutError(f"{name} was still {run.state} after {timeout:g} s")
             return dict(sorted(run.exit_codes.items()))
 
@@ -298,10 +302,10 @@ class Codes:
             # All codes start together at first, and one that fails to start ends the whole machine.
             self._changed.wait_for(lambda: self._is_open or self._over)
             run.stop()
-            life = run.life
+            incarnation = run.incarnation
             for control in self._controls(run):
                 end(control)
-            self._changed.wait_for(lambda: run.life != life or not run.is_alive)
+            self._changed.wait_for(lambda: run.incarnation != incarnation or not run.is_alive)
 
     def _run(self, name: str) -> CodeRun:
         if name not in self._runs:
@@ -320,4 +324,4 @@ class Codes:
 
 def _nobody(*_: object) -> Any:
     """Raise NotCoupled: the machine has not started."""
-    raise NotCoupled("the machine has not begun")
+    raise NotCoupled("the machine has not started")

@@ -87,7 +87,7 @@ class Hub:
             NotServed: there is no such operation, or the caller's name is not its own.
         """
         if args[:1] != (sender,):
-            raise NotServed(f"{interface}.{operation} is told in the name of another member")
+            raise NotServed(f"{interface}.{operation} was called in the name of another member")
         self._served[path].call(interface, operation, args)
 
     def attach(
@@ -103,10 +103,10 @@ class Hub:
             self._joined.add(member)
             self._reports[member] = report
             self._listening.discard(member)
-            life, _ = self._states[code]
+            incarnation, _ = self._states[code]
             states = {name: self._state_for(code, name) for name in self._states}
         news = self._news_to(member)
-        news.welcome((code, rank), life, self.directory.plain, states, self._machine)
+        news.welcome((code, rank), incarnation, self.directory.plain, states, self._machine)
 
     def listens(self, member: str) -> None:
         """Tell the ranks that asked where a rank accepts connections."""
@@ -119,8 +119,8 @@ class Hub:
 
     def _state_for(self, code: str, other: str) -> tuple[int, str | None]:
         ended_before = self._ended_at.get(other, 0) < self._began_at.get(code, 0)
-        life, why = self._states[other]
-        return (0, None) if why is not None and ended_before else (life, why)
+        incarnation, why = self._states[other]
+        return (0, None) if why is not None and ended_before else (incarnation, why)
 
     def watch(self, member: str, code: str, rank: int) -> None:
         """Tell a member the address of a rank, and when it ends or that it has ended."""
@@ -137,15 +137,15 @@ class Hub:
 
     # -- from the engine -------------------------------------------------------------------------
 
-    def began(self, code: str, life: int) -> None:
+    def began(self, code: str, incarnation: int) -> None:
         """Tell all participants that a code runs."""
         with self._lock:
-            self._states[code] = (life, None)
+            self._states[code] = (incarnation, None)
             self._events += 1
             self._began_at[code] = self._events
             joined = set(self._joined)
         for news in self._all(joined):
-            news.began(code, life)
+            news.began(code, incarnation)
 
     def rank_ended(self, code: str, rank: int, why: str) -> None:
         """Tell those that asked that a rank has ended."""
@@ -160,8 +160,8 @@ class Hub:
     def ended(self, code: str, why: str) -> None:
         """Tell all participants that a code has ended."""
         with self._lock:
-            life, _ = self._states[code]
-            self._states[code] = (life, why)
+            incarnation, _ = self._states[code]
+            self._states[code] = (incarnation, why)
             self._events += 1
             self._ended_at[code] = self._events
             self._ended_ranks = {

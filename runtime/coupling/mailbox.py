@@ -7,7 +7,7 @@ import threading
 import time
 
 from runtime.coupling.errors import CodeEnded, NotCoupled
-from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted, weight
+from runtime.matching import ANY, Envelope, Matcher, Pattern, PostedReceive, weight
 from runtime.transport.messages import PLAIN
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST_APART = 1000
 """A value with more large buffers is pickled as a whole, since the parts of a frame are limited."""
 
-PATIENCE = 30.0
+REPORT_AFTER = 30.0
 """Seconds after which a wait reports what it waits for."""
 
 
@@ -57,13 +57,13 @@ class CouplingMailbox:
         member: str,
         coupling: Coupling,
         mail_to: Callable[[str], Mail],
-        patience: float = PATIENCE,
+        report_after: float = REPORT_AFTER,
     ) -> None:
         self.peers = peers
         self._member = member
         self._coupling = coupling
         self._mail_to = mail_to
-        self._patience = patience
+        self._report_after = report_after
         self._matcher = Matcher()
         self._changed = threading.Condition()
         self._lost = ""
@@ -104,10 +104,10 @@ class CouplingMailbox:
                 lambda: has_room() and fault() is None and not self._lost, fault, doing, timeout
             )
             self.peers.window(peer).sent(heavy)
-            to, number = self.peers.life_of(code), self.peers.next_number(peer)
+            to, number = self.peers.incarnation_of(code), self.peers.next_number(peer)
         # Large parts are not copied; the receiver accepts nothing but plain bytes.
         whole = [pickle.PickleBuffer(part) for part in parts]
-        self._mail_to(path).deliver(self._member, self.peers.life, to, number, tag, *whole)
+        self._mail_to(path).deliver(self._member, self.peers.incarnation, to, number, tag, *whole)
 
     def receive(
         self,
@@ -142,10 +142,10 @@ class CouplingMailbox:
                 )
             finally:
                 self._matcher.cancel(asked)
-            code, rank, life, due = self._count(asked)
+            code, rank, incarnation, due = self._count(asked)
         if due:
             path = self.peers.directory.path(code, rank)
-            self._mail_to(path).taken(self._member, life, due)
+            self._mail_to(path).taken(self._member, incarnation, due)
         return _opened(asked)
 
     def has(self, code: str | AnyOr, rank: int | AnyOr = ANY, tag: int | AnyOr = ANY) -> bool:
@@ -155,26 +155,28 @@ class CouplingMailbox:
 
     # -- incoming ----------------------------------------------------------------------------------
 
-    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
+    def deliver(
+        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+    ) -> None:
         """Accept a message, unless it is from or for an incarnation that has ended."""
         code, rank = self.peers.directory.whose(member)
         parts = tuple(
             memoryview(one) if isinstance(one, pickle.PickleBuffer) else one for one in parts
         )
         with self._changed:
-            if to != self.peers.life or self.peers.is_past(code, life):
+            if to != self.peers.incarnation or self.peers.is_past(code, incarnation):
                 return
-            for known, whole in self.peers.in_order(code, rank, life, number, (tag, parts)):
-                self._matcher.arrive(Envelope(code, rank, known), (life, whole))
+            for known, whole in self.peers.in_order(code, rank, incarnation, number, (tag, parts)):
+                self._matcher.arrive(Envelope(code, rank, known), (incarnation, whole))
             self._changed.notify_all()
 
-    def taken(self, member: str, life: int, weight: int) -> None:
+    def taken(self, member: str, incarnation: int, weight: int) -> None:
         """Record that a peer has received messages."""
-        self._learn(lambda peers: peers.taken(*peers.directory.whose(member), life, weight))
+        self._learn(lambda peers: peers.taken(*peers.directory.whose(member), incarnation, weight))
 
-    def began(self, code: str, life: int) -> None:
+    def began(self, code: str, incarnation: int) -> None:
         """Record that a code runs."""
-        self._learn(lambda peers: peers.began(code, life))
+        self._learn(lambda peers: peers.began(code, incarnation))
 
     def ended(self, code: str, why: str, _: Mapping[str, int] | None = None) -> None:
         """Record that a code has ended."""
@@ -222,24 +224,24 @@ class CouplingMailbox:
                 raise NotCoupled(f"the connection was lost while {doing}", cause=self._lost)
             waited = time.monotonic() - begun
             if timeout is not None and waited >= timeout:
-                raise TimeoutError(f"{doing}: in vain for {timeout:g} s")
-            if not said and waited >= self._patience:
+                raise TimeoutError(f"{doing}: timed out after {timeout:g} s")
+            if not said and waited >= self._report_after:
                 said = True
-                _say(f"for {waited:.0f} s now, {doing}")
+                _say(f"has waited for {waited:.0f} s: {doing}")
             left = None if timeout is None else timeout - waited
-            until = None if said else self._patience - waited
+            until = None if said else self._report_after - waited
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
 
-    def _count(self, asked: Posted) -> tuple[str, int, int, int]:
+    def _count(self, asked: PostedReceive) -> tuple[str, int, int, int]:
         """Count a message as received; return its sender and how much to acknowledge now, or 0."""
         assert asked.envelope is not None
         code, rank, _ = asked.envelope
-        life, parts = asked.message
+        incarnation, parts = asked.message
         heavy = weight(sum(len(part) for part in parts))
-        return code, rank, life, self.peers.debt(code, rank, life, heavy)
+        return code, rank, incarnation, self.peers.debt(code, rank, incarnation, heavy)
 
 
-def _opened(asked: Posted) -> Message:
+def _opened(asked: PostedReceive) -> Message:
     from runtime.transport.errors import NotSendable
 
     assert asked.envelope is not None

@@ -52,15 +52,15 @@ class Peers:
     def __init__(
         self,
         me: Peer,
-        life: int,
+        incarnation: int,
         directory: CodeDirectory,
         states: Mapping[str, tuple[int, str | None]],
     ) -> None:
         """`states` gives for each code its incarnation, and why that ended, None if it has not."""
         self.me = me
-        self.life = life
+        self.incarnation = incarnation
         self.directory = directory
-        self._lives = {name: state[0] for name, state in states.items()} | {DRIVER: 1}
+        self._incarnations = {name: state[0] for name, state in states.items()} | {DRIVER: 1}
         self._ended = {name: why for name, (_, why) in states.items() if why is not None}
         self._ended_ranks: dict[Peer, str] = {}
         self._watched: set[Peer] = set()
@@ -71,11 +71,11 @@ class Peers:
 
     # -- events ------------------------------------------------------------------------------------
 
-    def began(self, code: str, life: int) -> None:
+    def began(self, code: str, incarnation: int) -> None:
         """Record that a code was started; what was known of its previous incarnation is dropped."""
-        if life <= self._lives.get(code, 0) and code not in self._ended:
+        if incarnation <= self._incarnations.get(code, 0) and code not in self._ended:
             return
-        self._lives[code] = life
+        self._incarnations[code] = incarnation
         self._ended.pop(code, None)
         self._watched = {peer for peer in self._watched if peer[0] != code}
         self._ended_ranks = {
@@ -85,10 +85,10 @@ class Peers:
         self._sent = {peer: one for peer, one in self._sent.items() if peer[0] != code}
         # Messages of the new incarnation may arrive before the notice that it has begun.
         self._debts = {
-            key: one for key, one in self._debts.items() if key[0] != code or key[2] >= life
+            key: one for key, one in self._debts.items() if key[0] != code or key[2] >= incarnation
         }
         self._orders = {
-            key: one for key, one in self._orders.items() if key[0] != code or key[2] >= life
+            key: one for key, one in self._orders.items() if key[0] != code or key[2] >= incarnation
         }
 
     def ended(self, code: str, why: str) -> None:
@@ -99,9 +99,9 @@ class Peers:
         """Record that one rank has ended."""
         self._ended_ranks[code, rank] = why
 
-    def taken(self, code: str, rank: int, life: int, weight: int) -> None:
+    def taken(self, code: str, rank: int, incarnation: int, weight: int) -> None:
         """Record that a receiver took messages that an incarnation of this participant sent."""
-        if life == self.life:
+        if incarnation == self.incarnation:
             self.window((code, rank)).taken(weight)
 
     # -- queries -----------------------------------------------------------------------------------
@@ -117,9 +117,9 @@ class Peers:
         """Return the window of a rank."""
         return self._windows.setdefault(peer, Window())
 
-    def debt(self, code: str, rank: int, life: int, weight: int) -> int:
+    def debt(self, code: str, rank: int, incarnation: int, weight: int) -> int:
         """Count a received message; return how much to acknowledge to its sender now, or 0."""
-        return self._debts.setdefault((code, rank, life), Debt()).take(weight)
+        return self._debts.setdefault((code, rank, incarnation), Debt()).take(weight)
 
     def next_number(self, peer: Peer) -> int:
         """Return the number of the next message to a rank in its code's current incarnation."""
@@ -127,21 +127,23 @@ class Peers:
         self._sent[peer] = number + 1
         return number
 
-    def in_order(self, code: str, rank: int, life: int, number: int, message: object) -> list[Any]:
+    def in_order(
+        self, code: str, rank: int, incarnation: int, number: int, message: object
+    ) -> list[Any]:
         """Add a message of a rank; return all that are now in order."""
-        return self._orders.setdefault((code, rank, life), Order()).arrived(number, message)
+        return self._orders.setdefault((code, rank, incarnation), Order()).arrived(number, message)
 
-    def life_of(self, code: str) -> int:
+    def incarnation_of(self, code: str) -> int:
         """Return the current incarnation of a code."""
-        return self._lives.get(code, 0)
+        return self._incarnations.get(code, 0)
 
-    def is_past(self, code: str, life: int) -> bool:
+    def is_past(self, code: str, incarnation: int) -> bool:
         """Return whether an incarnation of a code was followed by another one."""
-        return life < self._lives.get(code, 0)
+        return incarnation < self._incarnations.get(code, 0)
 
     def has_begun(self, code: str) -> bool:
         """Return whether a code was ever started."""
-        return self._lives.get(code, 0) > 0
+        return self._incarnations.get(code, 0) > 0
 
     def fault_of(self, code: str, rank: int | None, doing: str) -> CodeEnded | None:
         """Return why `doing` something with a code, or one rank of it, would wait for ever."""

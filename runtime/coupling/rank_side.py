@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
 
-PATIENCE = 5.0
+REPORT_AFTER = 5.0
 """Seconds after which a rank reports that it waits for the launcher."""
 
 _log = logger(__name__)
@@ -53,10 +53,10 @@ class RankSide:
             self._doors, self._found = link.open_doors("code")
         link.couple(self, self, self, self._lose)
         link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
-        if not self._answered.wait(PATIENCE):
+        if not self._answered.wait(REPORT_AFTER):
             _log.warning(
                 "for %g s now, rank %s waits for the launcher to say which codes run",
-                PATIENCE, link.name,
+                REPORT_AFTER, link.name,
             )  # fmt: skip
             self._answered.wait()
         if self._mailbox is None:
@@ -75,14 +75,14 @@ class RankSide:
     def welcome(
         self,
         me: tuple[str, int],
-        life: int,
+        incarnation: int,
         directory: tuple[Any, bool],
         states: dict[str, Any],
         machine: bytes,
     ) -> None:
         """Open the mailbox, and connections to ranks of other codes."""
         link = self._link
-        peers = Peers(me, life, CodeDirectory(*directory), states)
+        peers = Peers(me, incarnation, CodeDirectory(*directory), states)
         mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to)
         if self._doors:
             from runtime.coupling.code_wire import CodeWire
@@ -111,9 +111,9 @@ class RankSide:
         if self._wire is not None:
             self._wire.meet(front_end, token)
 
-    def began(self, code: str, life: int) -> None:
+    def began(self, code: str, incarnation: int) -> None:
         """Deliver at once."""
-        self._tell(lambda mailbox: mailbox.began(code, life))
+        self._tell(lambda mailbox: mailbox.began(code, incarnation))
 
     def ended(self, code: str, why: str, members: dict[str, int]) -> None:
         """Deliver after everything that the code has sent."""
@@ -127,13 +127,15 @@ class RankSide:
             lambda directory: {identifier_of(directory.path(code, rank)): incarnation},
         )
 
-    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
+    def deliver(
+        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+    ) -> None:
         """Deliver a message that came through the front-end."""
-        self._tell(lambda mailbox: mailbox.deliver(member, life, to, number, tag, *parts))
+        self._tell(lambda mailbox: mailbox.deliver(member, incarnation, to, number, tag, *parts))
 
-    def taken(self, member: str, life: int, weight: int) -> None:
+    def taken(self, member: str, incarnation: int, weight: int) -> None:
         """Deliver an acknowledgement that came through the front-end."""
-        self._tell(lambda mailbox: mailbox.taken(member, life, weight))
+        self._tell(lambda mailbox: mailbox.taken(member, incarnation, weight))
 
     def _tell(
         self,

@@ -124,7 +124,7 @@ def _cannot_hold(folder: str) -> str:
     while not os.path.lexists(above) and above != os.path.dirname(above):
         above = os.path.dirname(above)
     if not os.path.isdir(above):
-        return f"{above} is no folder"
+        return f"{above} is not a folder"
     return "" if os.access(above, os.W_OK | os.X_OK) else f"{above} cannot be written to"
 
 

@@ -115,7 +115,7 @@ def _hosts(word: str) -> list[HostArgument]:
         raise ValueError(f"'{user}' in '{word}' is not a login")
     if ranks is not None and not re.fullmatch("[0-9]{1,9}", ranks, re.ASCII):
         several = "; an IPv6 address stands in brackets: [fe80::1]:4" if ":" in ranks else ""
-        raise ValueError(f"'{ranks}' behind the ':' of '{word}' is no number of ranks{several}")
+        raise ValueError(f"'{ranks}' behind the ':' of '{word}' is not a number of ranks{several}")
     if ranks is not None:
         _check_number(word, int(ranks), LANGUAGE.elements["mpi"].attribute("ranks"))
     try:

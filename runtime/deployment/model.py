@@ -349,6 +349,11 @@ class NamedClass:
     between: str
     location: Location
 
+    def __str__(self) -> str:
+        """Return what it is and its class."""
+        role = f"{self.role} between {self.between}" if self.between else self.role
+        return f"{role}: {self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class PeersRequest:

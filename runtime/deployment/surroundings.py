@@ -94,7 +94,7 @@ def distinct(
         if name in first:
             reading.fault(
                 code,
-                f"{what} '{name}' is there twice",
+                f"{what} '{name}' is defined twice",
                 location,
                 hint=f"the first one is at {first[name]}",
             )

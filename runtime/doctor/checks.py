@@ -30,10 +30,10 @@ Check = Callable[[ExaminedHost, HostFacts, Record], Iterator[Finding]]
 
 
 def _finding(
-    host: ExaminedHost, code: str, what: str, why: str, mend: str, *, severe: bool = True
+    host: ExaminedHost, code: str, what: str, why: str, fix: str, *, severe: bool = True
 ) -> Finding:
     severity = Severity.ERROR if severe else Severity.WARNING
-    return Finding(code, severity, what, host.where, why, mend, host.location)
+    return Finding(code, severity, what, host.where, why, fix, host.location)
 
 
 def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[Finding]:

@@ -144,7 +144,7 @@ class _Visit:
             self._local.ready(self._timeout)
             return self._local
         cluster = self._plan.deployment.cluster(host.clusters[0])
-        launcher = usual_launcher(cluster, self._local, patience=self._timeout)
+        launcher = usual_launcher(cluster, self._local, timeout=self._timeout)
         with self._lock:
             self._open.push(launcher)
         launcher.ready(self._timeout + 1)

@@ -51,11 +51,11 @@ def check_reached(record: Record) -> Iterator[Finding]:
 
 def _mend(host: ExaminedHost, fault: Fault) -> str:
     hops = host.hops if host.behind is None else (SshHop(host.name),)
-    mend = _MENDS.get(fault.kind)
-    if not hops or mend is None:
+    fix = _MENDS.get(fault.kind)
+    if not hops or fix is None:
         return fault.cure
     prefix = f"on the front-end of {host.where.partition(',')[0]}: " if host.behind else ""
-    return prefix + mend(hops, fault)
+    return prefix + fix(hops, fault)
 
 
 def _known_name(hop: SshHop) -> str:

@@ -160,7 +160,7 @@ class Finding:
     what: str
     where: str
     why: str
-    mend: str
+    fix: str
     location: Location | None = None
 
     def as_dict(self) -> dict[str, object]:
@@ -174,5 +174,5 @@ class Finding:
             "line": place.line if place else None,
             "what": self.what,
             "why": self.why,
-            "mend": self.mend,
+            "fix": self.fix,
         }

@@ -19,7 +19,7 @@ from runtime.transport.reactor import READ, Reactor, Timer
 
 _log = logging.getLogger(__name__)
 
-PATIENCE = 10.0
+REQUEST_TIMEOUT = 10.0
 """Seconds for a member to send its request, and to wait at a meeting."""
 
 MOST_OPENING = 16
@@ -45,8 +45,11 @@ class Forwarder:
         credentials: Credentials,
         find: Find,
         linked: Admitted | None = None,
+        *,
+        timeout: float = REQUEST_TIMEOUT,
     ) -> None:
         self._reactor = reactor
+        self._timeout = timeout
         self._credentials = credentials
         self._find = find
         self._linked = linked
@@ -72,7 +75,7 @@ class Forwarder:
         self._door.close()
         done = threading.Event()
         self._reactor.soon(lambda: self._close(done))
-        done.wait(PATIENCE)
+        done.wait(self._timeout)
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _close(self, done: threading.Event) -> None:
@@ -90,7 +93,9 @@ class Forwarder:
         done.set()
 
     def _admit(self, came: socket.socket, peer: str, received: bytes) -> None:
-        asking = _Asking(self._reactor, came, peer, self._open, self._asking.discard)
+        asking = _Asking(
+            self._reactor, came, peer, self._open, self._asking.discard, timeout=self._timeout
+        )
         self._asking.add(asking)
         asking.begin(received)
 
@@ -111,7 +116,7 @@ class Forwarder:
         first = self._waiting.pop(second.place, None)
         if first is None:
             self._waiting[second.place] = second
-            second.timer = self._reactor.later(PATIENCE, lambda: self._give_up(second))
+            second.timer = self._reactor.later(self._timeout, lambda: self._give_up(second))
             return
         if first.timer is not None:
             first.timer.cancel()
@@ -121,7 +126,8 @@ class Forwarder:
 
     def _give_up(self, waiting: _Waiting) -> None:
         if self._waiting.pop(waiting.place, None) is not None:
-            why = f"{self._credentials.name}: nobody came to meet {waiting.peer} in {PATIENCE:g} s"
+            here = self._credentials.name
+            why = f"{here}: nobody came to meet {waiting.peer} in {self._timeout:g} s"
             _answer(waiting.connection, Answer(why))
             waiting.connection.close()
 
@@ -129,7 +135,7 @@ class Forwarder:
         try:
             made, received = lead_on(request.stops, self._find, self._credentials)
         except (OSError, TransportError) as error:
-            _log.info("no way from %s to %s: %s", peer, request.stops[-1], error)
+            _log.info("no route from %s to %s: %s", peer, request.stops[-1], error)
             why = f"{self._credentials.name}: {error}"
             _answer(came, Answer(why, is_silent=isinstance(error, SilentStop)))
             came.close()
@@ -175,6 +181,8 @@ class _Asking:
         peer: str,
         asked: Callable[[socket.socket, str, ForwardRequest, bytes], None],
         gone: Callable[[_Asking], None],
+        *,
+        timeout: float,
     ) -> None:
         self._reactor = reactor
         self._socket = came
@@ -183,7 +191,7 @@ class _Asking:
         self._gone = gone
         self._reader = RequestReader()
         self._is_open = True
-        self._timer: Timer = reactor.later(PATIENCE, self.close)
+        self._timer: Timer = reactor.later(timeout, self.close)
 
     def begin(self, received: bytes) -> None:
         self._socket.setblocking(False)

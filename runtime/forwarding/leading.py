@@ -12,7 +12,7 @@ from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError, Unreachable
 from runtime.transport.lean import dial, socket_for
 
-PATIENCE = 10.0
+ANSWER_TIMEOUT = 10.0
 """Seconds for the next stop of a route to prove itself, or to begin to encrypt."""
 
 CONNECT_TIMEOUT = 4.0
@@ -62,7 +62,7 @@ def _to(address: str, name: str, credentials: Credentials) -> tuple[socket.socke
         made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
         made = secured(made, credentials, dialled=True, peer=name)
-        made.settimeout(PATIENCE)
+        made.settimeout(ANSWER_TIMEOUT)
         _set_up(made, address)
     except (AuthenticationFailed, SilentStop):
         made.close()
@@ -77,26 +77,26 @@ def _set_up(made: socket.socket, address: str) -> None:
     try:
         is_set_up(made)
     except TimeoutError as error:
-        raise SilentStop(f"no answer within {PATIENCE:g} s", place=address) from error
+        raise SilentStop(f"no answer within {ANSWER_TIMEOUT:g} s", place=address) from error
 
 
 def _through(
     address: str, stops: tuple[str, ...], credentials: Credentials
 ) -> tuple[socket.socket, bytes]:
     """Ask the front-end of the first stop to open the route to the others."""
-    bare, _, received = dial(address, credentials, PATIENCE, peer=stops[0])
+    bare, _, received = dial(address, credentials, ANSWER_TIMEOUT, peer=stops[0])
     made = bare if isinstance(bare, socket.socket) else socket.socket(fileno=bare.detach())
     reader = AnswerReader()
-    deadline = time.monotonic() + 2 * PATIENCE
+    deadline = time.monotonic() + 2 * ANSWER_TIMEOUT
     try:
-        made.settimeout(PATIENCE)
+        made.settimeout(ANSWER_TIMEOUT)
         made.sendall(ForwardRequest(stops[1:]).written())
         answer = reader.feed(received)
         while answer is None:
             made.settimeout(max(0.001, deadline - time.monotonic()))
             data = made.recv(_PIECE)
             if not data:
-                raise Unreachable("it hung up", place=address)
+                raise Unreachable("it closed the connection", place=address)
             answer = reader.feed(data)
         if not answer.is_open:
             raise (SilentStop if answer.is_silent else Unreachable)(answer.why, place=address)

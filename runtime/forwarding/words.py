@@ -115,7 +115,7 @@ class RequestReader(_Reader):
     """Reads a request.
 
     >>> reader = RequestReader()
-    >>> request = reader.feed(Request(("0:1", "0:1:2")).written() + b"hello")
+    >>> request = reader.feed(ForwardRequest(("0:1", "0:1:2")).written() + b"hello")
     >>> request.stops, reader.rest
     (('0:1', '0:1:2'), b'hello')
     """
@@ -132,7 +132,7 @@ class RequestReader(_Reader):
             return None
         stops = tuple(found[1].split())
         if not 0 < len(stops) <= MOST_STOPS:
-            raise FrameError(f"a way over {len(stops)} stops; from 1 to {MOST_STOPS} are allowed")
+            raise FrameError(f"a route over {len(stops)} stops; 1 to {MOST_STOPS} are allowed")
         return ForwardRequest(stops)
 
 

@@ -192,7 +192,7 @@ class Host:
 
         Raises:
             NoSuchComponentError, NoSuchInterfaceError: there is none.
-            Unreachable, ChannelClosed: nothing leads there.
+            Unreachable, ChannelClosed: there is no such component, or no route to it.
         """
         if self.routes.find(component) is HERE:
             return self.exports.server(component, interface)

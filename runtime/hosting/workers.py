@@ -76,7 +76,7 @@ class Workers:
             try:
                 work()
             except BaseException:  # the thread serves on, and somebody has to know
-                _log.exception("a piece of work failed")
+                _log.exception("a call failed in a worker thread")
             del work
 
 
@@ -108,4 +108,4 @@ class SerialQueue:
             try:
                 work()
             except BaseException:  # the next one must have its turn
-                _log.exception("a piece of work failed")
+                _log.exception("a call failed in a worker thread")

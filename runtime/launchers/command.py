@@ -63,12 +63,12 @@ class CommandLauncher(GuardSession):
         place: str,
         way: str = "",
         python: str = "",
-        patience: float = 30.0,
+        timeout: float = 30.0,
         lease: float = 30.0,
     ) -> None:
         if python and not is_command(python):
             raise BadHop(f"{python!r} cannot be the path of a Python", place=place)
-        super().__init__(place, patience)
+        super().__init__(place, timeout)
         self._way = way or place
         self._local = local
         self._closing = False
@@ -79,7 +79,7 @@ class CommandLauncher(GuardSession):
         self._client.post(bootstrap.source())
         self._lease = lease
         self._keep_lease()
-        local.call_later(patience, self._on_deadline)
+        local.call_later(timeout, self._on_deadline)
 
     def explain(self, code: int | None, said: Sequence[str]) -> LaunchError:
         """Return the error for a command that ended, with its last words, before Python began."""
@@ -126,7 +126,7 @@ class CommandLauncher(GuardSession):
         if self._facts is None:
             self.lose(
                 StartTimeout(
-                    f"no answer within {self._patience:g} s",
+                    f"no answer within {self._timeout:g} s",
                     place=self._way,
                     cause=self._describe_wait(),
                     cure="Check the host, its login shell and the way to it, or allow more time",

@@ -195,7 +195,7 @@ def _open(path: str, flags: int) -> int:
 def _file(file: IO[bytes], number: int, offset: int) -> Iterator[bytes]:
     before = os.fstat(file.fileno())
     if not stat.S_ISREG(before.st_mode):
-        raise OSError(0, "it is no file")
+        raise OSError(0, "it is not a file")
     mode = stat.S_IMODE(before.st_mode)
     yield _frame(HEAD, number, f"{before.st_size} {before.st_mtime_ns} {mode}".encode())
     file.seek(offset)

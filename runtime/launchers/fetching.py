@@ -95,7 +95,7 @@ def list_folder(
     host, found = contents.unpacked(bytes(said.text))
     for path in found or ():
         if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
-            raise FetchFailed(f"{path!r} is no path inside {folder}", place=launcher.place)
+            raise FetchFailed(f"{path!r} is not a path inside {folder}", place=launcher.place)
     return host, found
 
 
@@ -140,7 +140,7 @@ def _await(
             elif incoming.fault is not None:
                 why = str(incoming.fault)
             elif time.monotonic() > incoming.moved + STALL_TIMEOUT:
-                why, kind = f"nothing came for {STALL_TIMEOUT:g} s", Stalled
+                why, kind = f"nothing was received for {STALL_TIMEOUT:g} s", Stalled
             continue
         if ended.ok and incoming.fault is None:
             return

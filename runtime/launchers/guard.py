@@ -99,10 +99,12 @@ class Guard:
         return min(wait, max(0.0, self.heard + self.lease - time.monotonic()))
 
     def check_lease(self) -> None:
-        """End where nothing was heard of the launcher for too long."""
+        """End where nothing was heard from the launcher for too long."""
         if self.open and self.lease and time.monotonic() > self.heard + self.lease:
             self.open = False
-            words = f"nothing was heard of the launcher for {self.lease:g} s, so all was ended here"
+            words = (
+                f"nothing was heard from the launcher for {self.lease:g} s, so all was ended here"
+            )
             os.write(2, f"gcm-guard: {words}\n".encode())
 
     def watch(self, descriptor: int, events: int, action: Callable[[int], None]) -> None:

@@ -69,7 +69,7 @@ class Lines:
     """A sink that calls with every line of either stream as it is completed.
 
     >>> lines = Lines(lambda stream, line: print(stream, line))
-    >>> lines.received(Stream.OUTPUT, b"one\\ntw")
+    >>> lines.received(OutputStream.OUTPUT, b"one\\ntw")
     stdout one
     >>> lines.finished()
     stdout tw

@@ -40,9 +40,9 @@ class LocalLauncher(GuardSession):
     """
 
     def __init__(
-        self, place: str = "local", *, patience: float = 30.0, guard: ForkedGuard | None = None
+        self, place: str = "local", *, timeout: float = 30.0, guard: ForkedGuard | None = None
     ) -> None:
-        super().__init__(place, patience)
+        super().__init__(place, timeout)
         marker = bootstrap.new_marker() if guard is None else guard.marker
         self._guard = _start_guard(marker) if guard is None else guard
         self._marked = Marked(marker)

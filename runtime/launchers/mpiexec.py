@@ -13,7 +13,7 @@ from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.lines import Collected
 
-PATIENCE = 60.0
+PROBE_TIMEOUT = 60.0
 
 # What an outer `mpiexec` tells its ranks; an inner one must not take itself for one of them.
 _OUTER_JOB = (
@@ -90,7 +90,7 @@ class MpiJob:
 def mpi_command(job: MpiJob, flavour: MpiexecFlavour, *, root: bool = False) -> Command:
     """Return the command that runs the job; `root` when it runs as user 0.
 
-    >>> mpi_command(MpiJob(("a.out",), 4, hosts=[("n1", 2), ("n2", 2)]), Flavour.MPICH).argv
+    >>> mpi_command(MpiJob(("a.out",), 4, hosts=[("n1", 2), ("n2", 2)]), MpiexecFlavour.MPICH).argv
     ('mpiexec', '-n', '4', '-hosts', 'n1:2,n2:2', 'a.out')
     """
     argv = [job.mpiexec, "-n", str(job.ranks)]
@@ -116,7 +116,7 @@ def mpi_command(job: MpiJob, flavour: MpiexecFlavour, *, root: bool = False) -> 
 
 
 def detect_flavour(
-    launcher: Launcher, mpiexec: str = "mpiexec", *, timeout: float = PATIENCE
+    launcher: Launcher, mpiexec: str = "mpiexec", *, timeout: float = PROBE_TIMEOUT
 ) -> MpiexecFlavour:
     """Ask the `mpiexec` at a place what it is; raises MissingMpiexec, WrongMpiexec."""
     said = Collected()
@@ -152,7 +152,7 @@ class Probes:
     long as starting MPI does, so ask when something is wrong, or while something else starts.
     """
 
-    def __init__(self, timeout: float = PATIENCE) -> None:
+    def __init__(self, timeout: float = PROBE_TIMEOUT) -> None:
         self._timeout = timeout
         self._passed: set[tuple[str, str, str]] = set()
 
@@ -173,7 +173,11 @@ class Probes:
         sizes = re.findall(r"size (\d+)", said.output)
         lonely = sizes == ["1", "1"]
         if lonely or (not ended.ok and _FOREIGN_LAUNCHER in "\n".join(process.tail)):
-            why = "and each believes to be 0 of 1" if lonely else "but they refuse to be its ranks"
+            why = (
+                "and each takes itself for rank 0 of 1"
+                if lonely
+                else "but they refuse to be its ranks"
+            )
             raise WrongMpiexec(
                 f"{mpiexec!r} started 2 ranks, {why}: the mpi4py of {python} uses another MPI",
                 place=launcher.place,

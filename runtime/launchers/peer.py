@@ -56,10 +56,10 @@ class PeerLauncher(GuardSession):
         place: str,
         stored: Stored = lambda _: "",
         here: Here = lambda files: files,
-        patience: float = 30.0,
+        timeout: float = 30.0,
         lease: float = 30.0,
     ) -> None:
-        super().__init__(place, patience)
+        super().__init__(place, timeout)
         self._connect = connect
         self._stored = stored
         self._here = here

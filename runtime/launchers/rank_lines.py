@@ -27,7 +27,7 @@ class RankLines:
     a rank and what its parent process told about the end of it.
 
     >>> sink = RankLines(lambda rank, stream, block: print(rank, stream, block))
-    >>> sink.received(Stream.ERROR, b"\\x1e3 o hello\\x10n\\nmpiexec: oh\\n")
+    >>> sink.received(OutputStream.ERROR, b"\\x1e3 o hello\\x10n\\nmpiexec: oh\\n")
     3 stdout b'hello\\n'
     None stderr b'mpiexec: oh\\n'
     """

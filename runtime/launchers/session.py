@@ -31,7 +31,7 @@ _LONGEST_BANNER = 4096
 
 
 class Marked:
-    """The bytes behind a marker, before which others may say something.
+    r"""The bytes behind a marker, before which others may say something.
 
     >>> marked = Marked(("gcm-", "1"))
     >>> marked.take(b"Welcome!\ngc"), marked.take(b"m-1\nhello"), marked.take(b" there")
@@ -62,9 +62,9 @@ class GuardSession(ABC):
     `post`, which must not block.
     """
 
-    def __init__(self, place: str, patience: float) -> None:
+    def __init__(self, place: str, timeout: float) -> None:
         self._place = place
-        self._patience = patience
+        self._timeout = timeout
         self._changed = threading.Condition()
         self._numbers = itertools.count(1)
         self._buffer = bytearray()
@@ -170,15 +170,15 @@ class GuardSession(ABC):
 
     def ready(self, timeout: float | None = None) -> Facts:
         """Return what is known of the place once it answers."""
-        patience = self._patience if timeout is None else timeout
+        timeout = self._timeout if timeout is None else timeout
         with self._changed:
-            self._changed.wait_for(lambda: self._facts or self._fault, patience)
+            self._changed.wait_for(lambda: self._facts or self._fault, timeout)
             if self._fault is not None:
                 raise self._fault
             if self._facts is not None:
                 return self._facts
         raise StartTimeout(
-            f"no answer within {patience:g} s",
+            f"no answer within {timeout:g} s",
             place=self._place,
             cause=self._describe_wait(),
             cure="Check the host, its login shell and the way to it, or allow more time",
@@ -220,17 +220,17 @@ class GuardSession(ABC):
 
     def _ask(self, kind: bytes, payload: bytes, done: str, timeout: float | None) -> bytes:
         """Return what the guard answers about a folder."""
-        patience = self._patience if timeout is None else timeout
+        timeout = self._timeout if timeout is None else timeout
         number = next(self._numbers)
         with self._changed:
             self._asked[number] = done
             self._send(kind, number, payload)
-            self._changed.wait_for(lambda: number in self._answers or self._fault, patience)
+            self._changed.wait_for(lambda: number in self._answers or self._fault, timeout)
             answer = self._answers.pop(number, self._fault)
         if isinstance(answer, bytes):
             return answer
         raise answer or StartTimeout(
-            f"no folder could be {done} within {patience:g} s",
+            f"no folder could be {done} within {timeout:g} s",
             place=self._place,
             cause=self._describe_wait(),
             cure="Check the host and the way to it, or allow more time",

@@ -32,7 +32,7 @@ class SshLauncher(CommandLauncher):
         python: str = "",
         ssh: str = "ssh",
         user_file: Path | None = USER_FILE,
-        patience: float = 30.0,
+        timeout: float = 30.0,
         lease: float = 30.0,
     ) -> None:
         if not hops:
@@ -41,8 +41,10 @@ class SshLauncher(CommandLauncher):
         self._folder = local.make_folder()
         config = Path(self._folder, "config")
         config.touch(0o600)
-        timeout = max(1, int(patience / 2))
-        config.write_text(configuration(hops, _existing(user_file), timeout), encoding="utf-8")
+        connect_timeout = max(1, int(timeout / 2))
+        config.write_text(
+            configuration(hops, _existing(user_file), connect_timeout), encoding="utf-8"
+        )
         options = ("-T", "-e", "none", "-F", str(config), aliases(hops)[-1])
 
         def command(words: Sequence[str]) -> Command:
@@ -55,7 +57,7 @@ class SshLauncher(CommandLauncher):
             place=place or hops[-1].host,
             way=f"{place} ({way})" if place else way,
             python=python,
-            patience=patience,
+            timeout=timeout,
             lease=lease,
         )
 

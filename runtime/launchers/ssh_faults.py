@@ -37,7 +37,7 @@ _FAULTS = (
     _Fault(
         "No .*host key is known for|Host key verification failed",
         HostKeyUnknown,
-        "nobody has vouched for the key of the host",
+        "the key of the host is not known",
         "Connect once by hand and compare the fingerprint, or let the key of a new host be believed"
         ' with <ssh new-host-keys="accept">',
     ),
@@ -57,7 +57,7 @@ _FAULTS = (
     _Fault(
         "Connection refused",
         ConnectionRefused,
-        "nobody listens at this port",
+        "nothing listens on this port",
         "Check the port and that sshd runs there",
     ),
     _Fault(

@@ -25,7 +25,7 @@ def operations(contract: Hashable) -> tuple[str, ...]:
 
     >>> from runtime.machine.contracts import Views
     >>> operations(Views)
-    ('view',)
+    ('view', 'lost')
     """
     found = {
         name: None
@@ -49,15 +49,14 @@ def stub(contract: type[C], send: Send) -> C:
 class Served:
     """What a process serves: the one place where names become calls.
 
-    >>> from runtime.machine.contracts import Control
+    >>> from runtime.machine.contracts import Views
     >>> class Printer:
-    ...     def configure(self, settings): ...
-    ...     def go(self): print("it runs")
-    ...     def stop(self): ...
+    ...     def view(self, epoch, table): print("epoch", epoch)
+    ...     def lost(self, reports): ...
     >>> served = Served()
-    >>> served.serve(Control, Printer())
-    >>> served.call("control", "go")
-    it runs
+    >>> served.serve(Views, Printer())
+    >>> served.call("views", "view", (1, b""))
+    epoch 1
     """
 
     __slots__ = ("_methods",)
@@ -75,7 +74,7 @@ class Served:
         method = self._methods.get((interface, operation))
         if method is None:
             raise NotServed(
-                f"nobody here serves {interface}.{operation}",
+                f"nothing here serves {interface}.{operation}",
                 cure="Both processes need the same version of this package",
             )
         method(*args)

@@ -8,6 +8,7 @@ from gcm.interfaces.types import Cardinality, ComponentType, Contingency, Interf
 from runtime.machine.contracts import (
     CONTRACTS,
     Control,
+    Delivery,
     Facts,
     Health,
     Membership,
@@ -15,6 +16,7 @@ from runtime.machine.contracts import (
     Routes,
     Views,
 )
+from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.rounds import Round
 from runtime.machine.table import encoded
 
@@ -45,7 +47,7 @@ def _down(contract: type) -> InterfaceType:
 
 
 OPEN_TYPE = ComponentType((_server(Views), _up(Membership)))
-"""The type of a cluster or a site, as the level above sees it."""
+"""What every cluster and site has, as the level above sees it."""
 
 TYPE = ComponentType((_server(Membership), *OPEN_TYPE.interfaces, _down(Views)))
 """The type of the clustering component of a site or the grid."""
@@ -56,7 +58,37 @@ CLUSTER_TYPE = ComponentType(
 """The type of the clustering component of a cluster."""
 
 WRAPPER_TYPE = ComponentType((*map(_server, TO_RANKS), *map(_up, FROM_RANKS)))
-"""The type of the wrapper of a rank."""
+"""The type of the wrapper of a native executable."""
+
+
+def _delivery(cardinality: Cardinality, names: Iterable[tuple[str, str]]) -> list[InterfaceType]:
+    optional = Contingency.OPTIONAL
+    return [
+        one
+        for peers, delivery in names
+        for one in (
+            InterfaceType(peers, Delivery, Role.CLIENT, optional, cardinality),
+            InterfaceType(delivery, Delivery, Role.SERVER, cardinality=cardinality),
+        )
+    ]
+
+
+RANK_TYPE = ComponentType(
+    (*WRAPPER_TYPE.interfaces, *_delivery(Cardinality.SINGLETON, [(PEERS, DELIVERY)]))
+)
+"""The type of the wrapper of a rank that exchanges messages with those of other clusters."""
+
+
+def cluster_type(code: str) -> ComponentType:
+    """Return the type of a cluster; `code` is what its ranks run, "" if that is native."""
+    names = [(PEERS, DELIVERY)] if code else []
+    return ComponentType((*OPEN_TYPE.interfaces, *_delivery(Cardinality.MULTICAST, names)))
+
+
+def site_type(codes: Iterable[str]) -> ComponentType:
+    """Return the type of a site, some of whose clusters run these codes."""
+    names = [(at_site(PEERS, code), at_site(DELIVERY, code)) for code in codes]
+    return ComponentType((*OPEN_TYPE.interfaces, *_delivery(Cardinality.MULTICAST, names)))
 
 
 class Clustering:

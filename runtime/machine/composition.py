@@ -164,7 +164,7 @@ class Composition:
         if answer not in plans:
             raise CompositionError(
                 f"{', '.join(map(str, named))} answers {answer!r} for {operation}, "
-                "which is no plan",
+                "which is not a plan",
                 place=self.path,
                 cure=f"There are: {', '.join(plans)}",
             )

@@ -179,7 +179,7 @@ class CouplingNews(Protocol):
     def welcome(
         self,
         me: tuple[str, int],
-        life: int,
+        incarnation: int,
         directory: tuple[Any, bool],
         states: dict[str, Any],
         machine: bytes,
@@ -194,8 +194,8 @@ class CouplingNews(Protocol):
         """Tell where a rank listens: its `rank`, `incarnation`, `host` and `doors`."""
         ...
 
-    def began(self, code: str, life: int) -> None:
-        """Tell that a code runs; `life` counts its starts."""
+    def began(self, code: str, incarnation: int) -> None:
+        """Tell that a code runs; `incarnation` counts its starts."""
         ...
 
     def ended(self, code: str, why: str, members: dict[str, int]) -> None:
@@ -213,16 +213,31 @@ class Mail(Protocol):
     Who passes it on reads where it goes and who sends it, and opens nothing.
     """
 
-    def deliver(self, member: str, life: int, to: int, number: int, tag: int, *parts: Any) -> None:
+    def deliver(
+        self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
+    ) -> None:
         """Bring a message; `parts` are the bytes of its value, opened by who receives it.
 
-        It is of one life of its sender's code, for one life `to` of its receiver's, and the
-        `number`th from the one to the other, since some may take another route than others.
+        `incarnation` is that of the sender's code, `to` that of the receiver's. It is the
+        `number`th between the two: messages may overtake each other on different routes.
         """
         ...
 
-    def taken(self, member: str, life: int, weight: int) -> None:
-        """Tell how much was received of what the peer has sent in one of its lives."""
+    def taken(self, member: str, incarnation: int, weight: int) -> None:
+        """Tell how much was received of what the peer has sent in one incarnation."""
+        ...
+
+
+class Delivery(Protocol):
+    """From a rank to the other ranks of its code: their messages.
+
+    Such bindings are computed from who is where (`runtime.machine.delivery`), and nothing is called
+    through them: a message goes over the connection of its pair (`runtime.wire`), whose route the
+    `monitor` controllers tell.
+    """
+
+    def message(self, member: str, envelope: tuple[int, int, int], payload: bytes) -> None:
+        """Bring a message; the envelope has its context, its sender's rank and its tag."""
         ...
 
 
@@ -450,6 +465,7 @@ CONTRACTS: dict[type, str] = {
     CouplingNews: "coupling-news",
     Mail: "mail",
     CodeRoutes: "code-routes",
+    Delivery: "delivery",
     ClusterMembership: "cluster-membership",
     ClusterViews: "cluster-views",
     ClusterHealth: "cluster-health",

@@ -32,7 +32,7 @@ CONTRACTS: dict[str, type] = {
 """The contract of each role that a controller can have."""
 
 LAUNCHER = "launcher"
-_GIVEN = ("place", "arguments", "python", "patience")
+_GIVEN = ("place", "arguments", "python", "timeout")
 
 CURE = "The class lies in the folder of the program, or where its Python finds it"
 
@@ -80,7 +80,7 @@ def fault_of(role: str, found: Any) -> str:
     "a plan-choice has a method 'choose'"
     """
     if not inspect.isclass(found):
-        return f"it is no class but {found!r}"
+        return f"it is not a class, but {found!r}"
     if role == INTERCEPTOR:
         return _fault_of_interceptor(found)
     if role == LAUNCHER:
@@ -89,19 +89,21 @@ def fault_of(role: str, found: Any) -> str:
         rule = f"a launcher is called as launcher(local, {', '.join(f'{one}=' for one in _GIVEN)})"
         fault = _fault_of_call(found, rule, 1, _GIVEN)
         return _fault_of_methods(role, found, Launcher) or fault
-    fault = _fault_of_call(found, f"{_a(role)} is made with the one that it precedes", 1)
+    fault = _fault_of_call(
+        found, f"{_a(role)} is constructed with the controller that it precedes", 1
+    )
     return _fault_of_methods(role, found, CONTRACTS[role]) or fault
 
 
 def fault_of_class(role: str, found: Any, contract: type) -> str:
-    """Return what keeps a class that is made without arguments from a contract, or nothing.
+    """Return what keeps a class that is constructed without arguments from a contract, or nothing.
 
     >>> fault_of_class("plan-choice", dict, PlanChoice)
     "a plan-choice has a method 'choose'"
     """
     if not inspect.isclass(found):
-        return f"it is no class but {found!r}"
-    fault = _fault_of_call(found, f"{_a(role)} is made without arguments", 0)
+        return f"it is not a class, but {found!r}"
+    fault = _fault_of_call(found, f"{_a(role)} is constructed without arguments", 0)
     return _fault_of_methods(role, found, contract) or fault
 
 
@@ -118,7 +120,7 @@ def _fault_of_interceptor(found: type) -> str:
     if looks_at == ENVELOPES and not names:
         return "an interceptor has a method 'sending', 'received' or both"
     wanted = names if looks_at == ENVELOPES else None
-    fault = _fault_of_call(found, "an interceptor is made without arguments", 0)
+    fault = _fault_of_call(found, "an interceptor is constructed without arguments", 0)
     return _fault_of_methods(INTERCEPTOR, found, contract, wanted) or fault
 
 

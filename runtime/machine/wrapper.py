@@ -18,6 +18,7 @@ from runtime.machine.contracts import (
     Routes,
     Views,
 )
+from runtime.machine.delivery import PEERS, bound_to
 
 _SIGTERM = 15  # `signal` would be imported for this number alone
 
@@ -47,6 +48,8 @@ class RankWrapper:
             f"{CONTRACTS[one]}-up": [f"{above}.{CONTRACTS[one]}"]
             for one in (Membership, Health, References)
         }
+        self.code = ""
+        """The code with whose ranks it exchanges messages; "" for a native program."""
         self.may_go = False
         self.epoch = 0
         self.table = b""
@@ -81,10 +84,20 @@ class RankWrapper:
             NotServed: something else is asked.
         """
         if (interface, operation) == (BINDING_CONTROLLER, "names"):
-            return list(self._bound)
+            return [*self._bound, *([PEERS] if self.code else [])]
+        if (interface, operation, args) == (BINDING_CONTROLLER, "lookup", (PEERS,)) and self.code:
+            return self._peers()
         if (interface, operation) == (BINDING_CONTROLLER, "lookup") and args[0] in self._bound:
             return self._bound[args[0]]
         raise NotServed(f"a wrapper cannot be asked for {interface}.{operation}{args}")
+
+    def _peers(self) -> list[str]:
+        if "machine" not in self.settings:
+            return []  # nobody may run yet
+        import pickle  # only where somebody asks
+
+        grid = pickle.loads(self.settings["machine"])  # from the launcher
+        return bound_to(grid, self.name.rpartition(":")[0], self.code)
 
     # --- views, control -------------------------------------------------------------------------
 

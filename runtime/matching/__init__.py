@@ -1,8 +1,8 @@
 """Message matching, and flow control between sender and receiver."""
 
-from runtime.matching.asks import Posted
 from runtime.matching.envelope import ANY, Envelope, Pattern, Wildcard
 from runtime.matching.joint import JointMatcher, JointReceive
+from runtime.matching.posted_receives import PostedReceive
 from runtime.matching.queues import Matcher
 from runtime.matching.window import Debt, Window, weight
 
@@ -14,7 +14,7 @@ __all__ = [
     "JointReceive",
     "Matcher",
     "Pattern",
-    "Posted",
+    "PostedReceive",
     "Wildcard",
     "Window",
     "weight",

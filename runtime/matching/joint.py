@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from runtime.matching.asks import Posted
 from runtime.matching.envelope import ANY, EXACT, Envelope, Pattern
+from runtime.matching.posted_receives import PostedReceive
 from runtime.matching.queues import Matcher
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     class Near(Protocol):
         """The operations needed of native MPI."""
 
-        def give(self, asked: JointReceive) -> None:
+        def give(self, receive: JointReceive) -> None:
             """Post a receive from a near sender; native MPI completes it."""
 
         def peek(self, pattern: Pattern) -> Envelope | None:
             """Probe: return the envelope of the first available message that matches."""
 
-        def take(self, asked: JointReceive, envelope: Envelope) -> bool:
+        def take(self, receive: JointReceive, envelope: Envelope) -> bool:
             """Receive the first message with this envelope; return False if it is gone."""
 
 
@@ -40,7 +40,7 @@ PROBES = 16
 """The most patterns to probe native MPI for when one probe was not enough."""
 
 
-class JointReceive(Posted):
+class JointReceive(PostedReceive):
     """A receive, the sides that can satisfy it, and whether native MPI has to be probed for it.
 
     `owner` is returned to the caller that completes it.
@@ -74,39 +74,39 @@ class JointMatcher:
         self.near_first = False
         """Which side to look at first for receives that both can satisfy; the sides take turns."""
 
-    def post(self, asked: JointReceive) -> None:
+    def post(self, receive: JointReceive) -> None:
         """Post a receive: it is matched by a far message now or later, or given to native MPI."""
-        if not asked.near:
-            if not self._all.meet(asked):
-                self._all.asks.add(asked)
+        if not receive.near:
+            if not self._all.meet(receive):
+                self._all.receives.add(receive)
             return
-        if asked.far:
-            if self.near_first and self._take_at_once(asked):
+        if receive.far:
+            if self.near_first and self._take_at_once(receive):
                 return
-            if self._all.meet(asked):
+            if self._all.meet(receive):
                 self.near_first = True
                 return
-        if not asked.sought and not self.holds_back(asked.pattern):
-            self._near.give(asked)
+        if not receive.sought and not self.holds_back(receive.pattern):
+            self._near.give(receive)
             return
-        self.queue[asked.pattern.key] = self._all.asks.add(asked)
-        self._sought += asked.sought
-        while asked.number and self._seek(asked.pattern):
+        self.queue[receive.pattern.key] = self._all.receives.add(receive)
+        self._sought += receive.sought
+        while receive.number and self._seek(receive.pattern):
             pass
 
-    def _take_at_once(self, asked: JointReceive) -> bool:
-        found = self._near.peek(asked.pattern)
-        if found is None or self.wants(found) or not self._near.take(asked, found):
+    def _take_at_once(self, receive: JointReceive) -> bool:
+        found = self._near.peek(receive.pattern)
+        if found is None or self.wants(found) or not self._near.take(receive, found):
             return False
         self.near_first = False
         return True
 
     def arrive(self, envelope: Envelope, message: Any) -> JointReceive | None:
         """Match a far message with the oldest receive and return that, or keep the message."""
-        asked: JointReceive | None = self._all.arrive(envelope, message)
-        if asked is not None and asked.near:
-            self._forget(asked)
-        return asked
+        receive: JointReceive | None = self._all.arrive(envelope, message)
+        if receive is not None and receive.near:
+            self._forget(receive)
+        return receive
 
     def look(self) -> bool:
         """Give native MPI the receives it may have, and take its messages; False for none.
@@ -116,11 +116,11 @@ class JointMatcher:
         """
         moved = False
         while self._sought and (found := self._next(is_burst=moved)) is not None:
-            asked: JointReceive | None = self._all.asks.first(found)
-            if asked is None:
+            receive: JointReceive | None = self._all.receives.first(found)
+            if receive is None:
                 moved |= self._look_behind()
                 break
-            if not self._take(asked, found):
+            if not self._take(receive, found):
                 break
             moved = True
         if self.queue and not self._sought:
@@ -140,52 +140,52 @@ class JointMatcher:
         moved = False
         for _ in range(min(len(self._turns), PROBES)):
             key = self._turns.popleft()
-            while (line := self.queue.get(key)) is not None and self._seek(line[0].pattern):
+            while (queue := self.queue.get(key)) is not None and self._seek(queue[0].pattern):
                 moved = True
         return moved
 
     def hand_over(self, envelope: Envelope) -> bool:
         """Match a near message that the matcher `wants` with the oldest receive; False if gone."""
-        asked: JointReceive = self._all.asks.first(envelope)
-        return self._seek(asked.pattern)
+        receive: JointReceive = self._all.receives.first(envelope)
+        return self._seek(receive.pattern)
 
     def _seek(self, pattern: Pattern) -> bool:
         """Match the first near message with the oldest receive it fits; False if there is none."""
         while (found := self._near.peek(pattern)) is not None:
-            asked: JointReceive = self._all.asks.first(found)
-            if asked.pattern.key == pattern.key:
-                return self._take(asked, found)
-            pattern = asked.pattern  # it may fit an earlier message of the same sender
+            receive: JointReceive = self._all.receives.first(found)
+            if receive.pattern.key == pattern.key:
+                return self._take(receive, found)
+            pattern = receive.pattern  # it may fit an earlier message of the same sender
         return False
 
-    def _take(self, asked: JointReceive, found: Envelope) -> bool:
-        if not self._near.take(asked, found):
+    def _take(self, receive: JointReceive, found: Envelope) -> bool:
+        if not self._near.take(receive, found):
             return False
-        self._all.asks.remove(asked)
-        self._forget(asked)
+        self._all.receives.remove(receive)
+        self._forget(receive)
         return True
 
     def _give_all(self) -> None:
         """Give native MPI the receives that are only held back; it keeps their order."""
-        for asked in tuple(self._all.asks):
-            if asked.near:
-                self._all.asks.remove(asked)
-                self._forget(asked)
-                self._near.give(asked)
+        for receive in tuple(self._all.receives):
+            if receive.near:
+                self._all.receives.remove(receive)
+                self._forget(receive)
+                self._near.give(receive)
 
-    def _forget(self, asked: JointReceive) -> None:
+    def _forget(self, receive: JointReceive) -> None:
         """Stop probing for receives that are no longer pending."""
-        self._sought -= asked.sought
-        key = asked.pattern.key
+        self._sought -= receive.sought
+        key = receive.pattern.key
         if not self.queue[key]:
             del self.queue[key]
 
-    def cancel(self, asked: JointReceive) -> bool:
+    def cancel(self, receive: JointReceive) -> bool:
         """Cancel a receive; return False if it was matched or native MPI has it."""
-        if not self._all.asks.remove(asked):
+        if not self._all.receives.remove(receive):
             return False
-        if asked.near:
-            self._forget(asked)
+        if receive.near:
+            self._forget(receive)
         return True
 
     def holds_back(self, pattern: Pattern) -> bool:
@@ -193,12 +193,12 @@ class JointMatcher:
         if not self.queue:
             return False
         if pattern.shape is EXACT:
-            return self._all.asks.first(pattern.key) is not None
-        return any(line[0].pattern.overlaps(pattern) for line in self.queue.values())
+            return self._all.receives.first(pattern.key) is not None
+        return any(queue[0].pattern.overlaps(pattern) for queue in self.queue.values())
 
     def wants(self, envelope: Envelope) -> bool:
         """Return whether a near message is for a receive that is sought or held back here."""
-        return self._all.asks.first(envelope) is not None
+        return self._all.receives.first(envelope) is not None
 
     def find(self, pattern: Pattern) -> tuple[Envelope, Any] | None:
         """Return the first kept far message that matches, without removing it."""
@@ -206,7 +206,7 @@ class JointMatcher:
 
     def pending(self) -> list[JointReceive]:
         """Return all receives kept here, in the order they were posted."""
-        return list(self._all.asks)
+        return list(self._all.receives)
 
     def pick(self, envelope: Envelope) -> Any:
         """Remove the first kept far message with an envelope that `find` returned."""

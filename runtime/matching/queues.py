@@ -6,9 +6,9 @@ in order of arrival, and so are those of one sender that match one pattern.
 
 from __future__ import annotations
 
-from runtime.matching.asks import Asks, Posted
 from runtime.matching.envelope import Envelope, Pattern
-from runtime.matching.kept import Keeping
+from runtime.matching.posted_receives import PostedReceive, PostedReceives
+from runtime.matching.unexpected_messages import UnexpectedMessages
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -26,55 +26,55 @@ class Matcher:
     """
 
     def __init__(self) -> None:
-        self.asks = Asks()
+        self.receives = PostedReceives()
         """Pending receives; a caller that adds to it knows that no kept message matches."""
-        self._kept = Keeping()
+        self._unexpected = UnexpectedMessages()
 
-    def post(self, pattern: Pattern) -> Posted:
+    def post(self, pattern: Pattern) -> PostedReceive:
         """Post a receive; it is returned already matched, or will be matched by a later message."""
-        asked = Posted(pattern)
-        if not self.meet(asked):
-            self.asks.add(asked)
-        return asked
+        receive = PostedReceive(pattern)
+        if not self.meet(receive):
+            self.receives.add(receive)
+        return receive
 
-    def meet(self, asked: Posted) -> bool:
+    def meet(self, receive: PostedReceive) -> bool:
         """Match a receive with the first kept message that fits; return False if there is none."""
-        kept = self._kept.first(asked.pattern)
+        kept = self._unexpected.first(receive.pattern)
         if kept is None:
             return False
-        asked.envelope, asked.message = kept.envelope, self._kept.take(kept)
+        receive.envelope, receive.message = kept.envelope, self._unexpected.take(kept)
         return True
 
     def arrive(self, envelope: Envelope, message: Any) -> Any:
         """Match a message with the oldest receive and return that, or keep the message."""
-        asked = self.asks.first(envelope)
-        if asked is None:
-            self._kept.add(envelope, message)
+        receive = self.receives.first(envelope)
+        if receive is None:
+            self._unexpected.add(envelope, message)
             return None
-        self.asks.remove(asked)
-        asked.envelope, asked.message = envelope, message
-        return asked
+        self.receives.remove(receive)
+        receive.envelope, receive.message = envelope, message
+        return receive
 
-    def cancel(self, asked: Posted) -> None:
+    def cancel(self, receive: PostedReceive) -> None:
         """Cancel a receive; do nothing if it was matched."""
-        self.asks.remove(asked)
+        self.receives.remove(receive)
 
     def find(self, pattern: Pattern) -> tuple[Envelope, Any] | None:
         """Return the first kept message that matches, without removing it."""
-        kept = self._kept.first(pattern)
+        kept = self._unexpected.first(pattern)
         return None if kept is None else (kept.envelope, kept.message)
 
     def unexpected(self) -> Iterator[Envelope]:
         """Yield the envelopes of all kept messages, in order of arrival."""
-        for kept in self._kept:
+        for kept in self._unexpected:
             yield kept.envelope
 
     def kept(self) -> Iterator[tuple[Envelope, Any]]:
         """Yield all kept messages with their envelopes, in order of arrival."""
-        for kept in self._kept:
+        for kept in self._unexpected:
             yield kept.envelope, kept.message
 
     @property
     def waiting(self) -> tuple[Pattern, ...]:
         """The pending receives, oldest first."""
-        return tuple(asked.pattern for asked in self.asks)
+        return tuple(receive.pattern for receive in self.receives)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Lose = Callable[[str], None]
     C = TypeVar("C")
 
-PATIENCE = 30.0  # seconds to find the front-end
+CONNECT_TIMEOUT = 30.0  # seconds to find the front-end
 
 _MAIL, _NEWS, _ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[Routes]
 _CODE_ROUTES = CONTRACTS[CodeRoutes]
@@ -85,7 +85,7 @@ class RankLink:
         cluster = name.rpartition(":")[0]
         above = clustering_path(cluster)
         self.wrapper = RankWrapper(name, self._served, self._call_above, above)
-        self._channel = _Shared.dial(told.address, self.credentials, PATIENCE, peer=cluster)
+        self._channel = _Shared.dial(told.address, self.credentials, CONNECT_TIMEOUT, peer=cluster)
         self._lock = _thread.allocate_lock()
         self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
         """What the launcher serves for coupled codes."""

@@ -77,7 +77,7 @@ class Principal:
         role, _, name = written.partition(":")
         if role not in set(MemberRole) or not _NAME.fullmatch(name):
             raise PeerError(
-                f"{written!r} names nobody",
+                f"{written!r} does not name a member",
                 cure="Write user:NAME, peer:NAME or supernode:NAME; a name has letters, digits, "
                 "'.', '_' and '-' within",
             )

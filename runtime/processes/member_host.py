@@ -71,7 +71,7 @@ class MemberHost(Host):
             opened = request.invocation().args
             return finished(self._served.call, (target.interface, target.operation, opened), {})
         if cluster_of(target.component):  # ranks may send it, so it must not be opened here
-            raise NoSuchComponentError("no such rank is here", component=target.component)
+            raise NoSuchComponentError("there is no such rank here", component=target.component)
         if target.interface in BETWEEN_FRONT_ENDS:
             call = request.invocation()
             check_sender(target, call.args)

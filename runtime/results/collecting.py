@@ -133,7 +133,9 @@ class Fetcher:
                 self.folder.remove()
             except LaunchError as fault:
                 where = self.folder.kept(self._target).where
-                self._warn(f"all is home, but {where} could not be removed: {fault}")
+                self._warn(
+                    f"all results were brought home, but {where} could not be removed: {fault}"
+                )
             self.results = replace(self.results, warnings=tuple(self._warnings))
 
     def _keep_unasked(self, number: int) -> None:
@@ -172,7 +174,7 @@ class Fetcher:
             except LaunchError as fault:
                 if retries.is_over(fault, self._size, time.monotonic()) or self.given_up():
                     raise
-                self._warn(f"the way to the results broke, so it is tried again: {fault.what}")
+                self._warn(f"the connection to the results broke; trying again: {fault.what}")
                 if isinstance(fault, Stalled):
                     self.folder.let_go()
                 time.sleep(PAUSE)

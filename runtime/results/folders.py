@@ -6,7 +6,7 @@ from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import NoSuchFolder, StagingFailed
 from runtime.launchers.lines import Collected
 
-PATIENCE = 60.0
+FOLDER_TIMEOUT = 60.0
 _FULL_PATH = (
     "import os, sys\n"
     "path = os.path.abspath(os.path.expanduser(sys.argv[1]))\n"
@@ -49,6 +49,6 @@ def _ask(launcher: Launcher, python: str, program: str, path: str) -> tuple[str,
     said = Collected()
     process = launcher.start(Command((python, "-I", "-S", "-c", program, path)), said)
     process.close_input()
-    if process.wait(PATIENCE).ok:
+    if process.wait(FOLDER_TIMEOUT).ok:
         return said.output, ""
     return "", "\n".join(process.tail[-1:])

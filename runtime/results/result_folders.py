@@ -168,7 +168,7 @@ class FolderAtPlace:
             )
         if found is None and launcher is self._launcher:
             raise FolderGone(
-                f"{work} has gone, with all results that were in it",
+                f"{work} has been removed, with all results that were in it",
                 place=host,
                 cure="Name a folder in <front-end folder=...> that nobody cleans up",
             )

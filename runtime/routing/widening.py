@@ -47,7 +47,7 @@ class Widening:
     """The decision for one direction of one pair.
 
     >>> widening = Widening()
-    >>> looks = [Flow(look * 10**6, 1 << 23, 0.0201, 0.02, 1) for look in range(4)]
+    >>> looks = [PairFlow(look * 10**6, 1 << 23, 0.0201, 0.02, 1) for look in range(4)]
     >>> [widening.look(flow, 0.1 * number) for number, flow in enumerate(looks)]
     [1, 1, 2, 2]
     """

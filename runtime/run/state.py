@@ -63,8 +63,8 @@ class RunPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How many seconds to wait for what."""
+class RunTimeouts:
+    """The timeouts of a run, in seconds."""
 
     start: float = 120.0
     """From the beginning until the application runs."""
@@ -91,7 +91,7 @@ class RunState:
     """
 
     outline: Outline
-    patience: Patience = field(default_factory=Patience)
+    timeouts: RunTimeouts = field(default_factory=RunTimeouts)
     steered: bool = False
     idle: bool = False
     state: RunPhase = RunPhase.PLANNED
@@ -151,7 +151,7 @@ class RunState:
 
     def _begin(self, _: Begin) -> Iterable[Effect]:
         self.state = RunPhase.STARTING
-        self.deadline = self._now + self.patience.start
+        self.deadline = self._now + self.timeouts.start
         yield from self._start_what_can()
 
     def _start_what_can(self) -> Iterable[Effect]:
@@ -169,7 +169,7 @@ class RunState:
 
     def _go(self) -> Iterable[Effect]:
         self.state = RunPhase.RUNNING
-        self.deadline = self._now + self.patience.run if self.patience.run else None
+        self.deadline = self._now + self.timeouts.run if self.timeouts.run else None
         self._progress.step_up(self.outline.start)
         self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
@@ -201,12 +201,13 @@ class RunState:
             yield Show(self.outline.rank_paths[event.rank], "failed", f"exit code {event.code}")
             what = f"{event.rank}: the rank ended with code {event.code} before the application ran"
         else:
-            what = f"{event.cluster}: its MPI ended with code {event.code} before all ranks came"
+            ended = f"{event.cluster}: its MPI ended with code {event.code}"
+            what = f"{ended} before all its ranks were ready"
         yield from self._fail(event.why or what, NEVER_STARTED)
 
     def _late_start(self, _: Tick) -> Iterable[Effect]:
         if self.deadline is not None and self._now >= self.deadline:
-            waited = f"{self.patience.start:g} s"
+            waited = f"{self.timeouts.start:g} s"
             missing = self._progress.missing_in_words()
             what = f"not everything was up within {waited}; still missing: {missing}"
             cure = "Look at the output above, or allow more time with --timeout"
@@ -262,7 +263,7 @@ class RunState:
             self._let_others_end()
         elif not self._ranks_without_result() and self._are_results_whole():
             self._settling = True
-            self.deadline = self._now + self.patience.settle
+            self.deadline = self._now + self.timeouts.settle
 
     def _are_results_whole(self) -> bool:
         """Tell whether nobody writes any more where results are to come from."""
@@ -329,7 +330,7 @@ class RunState:
         """Give all others a while to end by themselves once something has failed."""
         if self.failures.code and not self._settling:
             self._settling = True
-            self.deadline = self._now + self.patience.settle
+            self.deadline = self._now + self.timeouts.settle
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
         self._assembly_runs = False
@@ -350,7 +351,7 @@ class RunState:
             yield from self._time_is_over()
         else:
             left = ", ".join(sorted(self._jobs)) or "the assembly"
-            self.failures.stopped = f"{left} did not end within {self.patience.settle:g} s"
+            self.failures.stopped = f"{left} did not end within {self.timeouts.settle:g} s"
             yield from self._stop()
 
     def _time_is_over(self) -> Iterable[Effect]:
@@ -359,11 +360,11 @@ class RunState:
             yield from self._explained(Explained())
             return
         self._timed_out = True
-        self.deadline = self._now + self.patience.explain
+        self.deadline = self._now + self.timeouts.explain
         yield Explain()
 
     def _explained(self, _: Explained) -> Iterable[Effect]:
-        why = f"the application ran for more than {self.patience.run:g} s, so it was ended"
+        why = f"the application ran for more than {self.timeouts.run:g} s, so it was ended"
         yield from self._fail(why, TIMED_OUT)
 
     def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
@@ -375,7 +376,7 @@ class RunState:
             return
         goes_on = self.steered or self.outline.survivors  # calls raise errors there
         if not (goes_on or self._settling or self._stopping):
-            what = "ranks wait for others that have ended, which would be for ever"
+            what = "ranks wait for others that have ended, and would wait for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
@@ -486,7 +487,7 @@ class RunState:
     def _stop(self) -> Iterable[Effect]:
         self.state = RunPhase.ENDING
         self._stopping = True
-        self.deadline = self._now + self.patience.grace
+        self.deadline = self._now + self.timeouts.grace
         yield Stop()
         yield from self._finish_if_closed()
 

@@ -226,7 +226,7 @@ class StreamContract:
             waiting.result(LONG)
         assert str(caught.value) == (
             "right: the connection ended, so there is no result of /it.i.never at right\n"
-            "    the other end hung up"
+            "    the other end closed the connection"
         )
 
     def test_who_waits_when_the_other_end_hangs_up_is_told(
@@ -332,7 +332,7 @@ class StreamContract:
             waiting.result(LONG)
         assert str(caught.value) == (
             "right: the connection ended, so there is no result of /it.i.op at right\n"
-            "    the other end hung up in the middle of a message"
+            "    the other end closed the connection in the middle of a message"
         )
 
     def test_bytes_and_messages_are_counted(self, ends: Ends, server: Server) -> None:

@@ -327,7 +327,7 @@ class Channel:
             if not count:
                 if count is not None:
                     where = "" if self._reader.is_between_frames else " in the middle of a message"
-                    self._end(f"the other end hung up{where}")
+                    self._end(f"the other end closed the connection{where}")
                 return
             self.received_bytes += count
             try:

@@ -97,7 +97,7 @@ class Credentials:
         except KeyError:
             raise AuthenticationFailed(
                 f"{self.name} has no ticket for {audience or 'a listener without a name'}",
-                cure="They have nothing to say to each other in this run",
+                cure="The two do not connect to each other in this run",
             ) from None
 
 
@@ -176,7 +176,7 @@ class Greeting(ABC):
     def _take_number(self, message: PyroMessage) -> None:
         number = bytes(message.annotations.get(NUMBER_OF_MEMBER, b""))
         if len(number) != NONCE:
-            raise NotAMember("the other end is no member of a run", cure=_CURE)
+            raise NotAMember("the other end is not a member of the run", cure=_CURE)
         self._theirs = number
 
     def _taken_proof(self, message: PyroMessage) -> tuple[bytes, bytes]:
@@ -213,7 +213,7 @@ class ListeningEnd(Greeting):
                 sequence=message.sequence,
             ).joined()
         if message.kind != INVOKE or not self._theirs:
-            raise AuthenticationFailed("the other end is no member of a run", cure=_CURE)
+            raise AuthenticationFailed("the other end is not a member of the run", cure=_CURE)
         shown, name = self._taken_proof(message)
         known, said = self._credentials, name.decode(errors="replace")
         if self._certified and not self._is_certified(said):

@@ -237,7 +237,7 @@ def _mapped(size: int) -> memoryview:
 
 def _no_frame() -> FrameError:
     return FrameError(
-        "what came is no frame",
+        "what was received is not a frame",
         cure="Something else than this package writes to the connection",
     )
 

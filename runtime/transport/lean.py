@@ -54,7 +54,9 @@ def socket_for(address: str) -> tuple[_socket.socket, Any]:
         return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), address[len(UNIX) :]
     host, _, port = address.rpartition(":")
     if not port.isdecimal():
-        raise Unreachable("this is no address", place=address, cure="Write host:port, or unix:path")
+        raise Unreachable(
+            "this is not an address", place=address, cure="Write host:port, or unix:path"
+        )
     try:
         found = _socket.getaddrinfo(host.strip("[]"), int(port), type=_socket.SOCK_STREAM)
     except OSError as error:

@@ -183,7 +183,7 @@ class _Visitor:
 
     def make_room(self) -> None:
         """Go, since others wait."""
-        self._send_away("crowd", "it proved nothing while others were waiting at the door")
+        self._send_away("crowd", "it had not authenticated while others were waiting")
 
     def _too_slow(self) -> None:
         self._send_away("slow", f"no proof within {self._door._patience:g} s")
@@ -205,7 +205,7 @@ class _Visitor:
             if events & READ:
                 received = self._socket.recv(_PIECE)
                 if not received:
-                    self._send_away("hung up", "it hung up before it proved anything")
+                    self._send_away("hung up", "it closed the connection before it authenticated")
                     return
                 self._said += received
                 self._to_send += self._greeting.feed(received, certified(self._socket))

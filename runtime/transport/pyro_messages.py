@@ -92,7 +92,7 @@ class MessageReader:
     """Takes messages off what is received, one at a time: what follows one may be no message.
 
     >>> reader = MessageReader(1000)
-    >>> reader.feed(Message(PING, b"hello").joined() + b"other")
+    >>> reader.feed(PyroMessage(PING, b"hello").joined() + b"other")
     >>> message = reader.take()
     >>> message.kind == PING, bytes(message.payload), reader.rest
     (True, b'hello', b'other')
@@ -127,7 +127,7 @@ class MessageReader:
         buffer = self._buffer
         known = min(len(buffer), len(MARK))
         if buffer[:known] != MARK[:known]:
-            raise FrameError("what came is no message of Pyro5")
+            raise FrameError("what was received is not a message of Pyro5")
         if len(buffer) < HEADER.size:
             return None
         fields = HEADER.unpack_from(buffer)

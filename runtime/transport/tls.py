@@ -173,14 +173,14 @@ class TlsSocket(ssl.SSLSocket):
             why = f"the certificate of the other end is refused: {error.verify_message}"
             raise AuthenticationFailed(why, cure=self.cure) from error
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError) as error:
-            raise ConnectionError("it hung up in the TLS handshake") from error
+            raise ConnectionError("it closed the connection in the TLS handshake") from error
         except ssl.SSLError as error:
             why = (
                 f"the other end does not encrypt as members of the {self.whole} do: {error.reason}"
             )
             raise AuthenticationFailed(why, cure=self.cure) from error
         except ValueError as error:  # the connection ended before it could begin
-            raise ConnectionError("it hung up before the TLS handshake") from error
+            raise ConnectionError("it closed the connection before the TLS handshake") from error
         self.check(shown)
         self.is_secure = True
         return True
@@ -388,7 +388,7 @@ def _context(certificate: bytes, dialled: bool) -> ssl.SSLContext:
     try:
         return context_of(own, authority.decode(), dialled=dialled)
     except (OSError, ValueError) as error:
-        raise TransportError(f"the certificate of the run is of no use: {error}") from error
+        raise TransportError(f"the certificate of the run cannot be used: {error}") from error
 
 
 def context_of(own: bytes, trusted: str, *, dialled: bool) -> ssl.SSLContext:

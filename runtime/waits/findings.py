@@ -205,7 +205,7 @@ class _Explanation:
             if part.peer in ("", one.sender) and not part.fits(one.tag)
         ]
         if there:
-            return f" (a message of it with {there[0]} is there that nobody asks for)"
+            return f" (a message that nobody receives has come: {there[0]})"
         return ""
 
     def _behind(self, ranks: list[str]) -> Iterator[WaitFinding]:

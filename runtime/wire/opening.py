@@ -166,7 +166,7 @@ class _Routes:
         try:
             self._connections.come(routed.meet(front_end, token, self._connections.now()))
         except PeerLost as fault:  # the calls that wait there notice
-            _log.info("a meeting did not come about: %s", fault)
+            _log.info("a connection over a third front-end failed: %s", fault)
 
     def _hear(self, routed: RoutedConnector, told: list[routing.Experience]) -> None:
         self._leave(routed.hear(told, self._connections.now()))

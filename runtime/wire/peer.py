@@ -89,7 +89,7 @@ class Peer:
         self._aside: Line | None = None  # while the peer says whether it uses another one instead
         self._resting: rests.Resting | None = None
         self._fault: Exception | None = None  # of the line
-        self._end: PeerLost | None = None  # what cannot be mended
+        self._end: PeerLost | None = None  # what cannot be fixed
         self._has_rested = False
         self._has_said_bye = False
         self._awaited = -1  # the next message, if somebody waits for it
@@ -174,7 +174,7 @@ class Peer:
             self._duplex.go_on(go)
         except BadFrame as fault:
             connected.close()
-            cause = f"{fault}. It is not the process any more that it was"
+            cause = f"{fault}. It is another process now"
             self._give_up(self._gone("the connection cannot be resumed", cause))
             return
         self._resumed, self._resuming = self._resuming, None

@@ -370,7 +370,7 @@ class PeerConnections:
     def _meet(self, index: int) -> Peer:
         party = self._directory.party(index)
         if index == self.me:
-            raise WireError(f"{party} is no peer of itself")
+            raise WireError(f"{party} is not a peer of itself")
         peer = self._peers[index] = Peer(index, self)
         return peer
 
@@ -381,7 +381,7 @@ class PeerConnections:
         member = name.removesuffix(LANE)
         index = self._directory.index(parsed(member)[0])
         if index in (None, self.me) or self._directory.party(index).member != member:
-            _log.warning("a connection of %s was refused: it is no peer, or not any more", name)
+            _log.warning("a connection of %s was refused: it is not a peer, or no longer", name)
             connected.close()
             return
         if name.endswith(LANE):
@@ -464,7 +464,7 @@ class PeerConnections:
         for one in interrupted:
             if isinstance(one.why, LinkLost | PeerAbsent) or one.is_interrupted:
                 name, why = self.describe(one.index), one.why or "its connection broke"
-                _log.warning("%s may not have got the last that was sent: %s", name, why)
+                _log.warning("%s may not have received the last messages: %s", name, why)
         if self.at_end is not None:
             self.at_end()
         if self._listeners is not None:

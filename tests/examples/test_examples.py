@@ -109,7 +109,7 @@ SAYS = {
         "the same picture of both: True",
         "of one's own: True",
         "refused: a link in /street names 'this.gate', which is not there",
-        "refused: the picture cannot be written to 'mill.doc': '.doc' is no format of pictures",
+        "refused: the picture cannot be written to 'mill.doc': '.doc' is not a picture format",
     ],
     "16_refusals": [
         r"IllegalTypeError: .* 2 interfaces are named 'say'",

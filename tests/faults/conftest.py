@@ -18,7 +18,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import Machine, Outcome, Patience, deploy
+from runtime.processes.launcher.launch import Machine, Outcome, RunTimeouts, deploy
 
 MARK = "GCM_TEST_RUN"
 GONE_WITHIN = 20.0
@@ -130,8 +130,8 @@ class Bench:
         return make_plan(deployment)
 
     def deploy(self, plan: DeploymentPlan, *, start: float = 60.0, settle: float = 1.0) -> Outcome:
-        patience = Patience(start=start, settle=settle)
-        return deploy(plan, self.recorder, patience=patience)
+        timeouts = RunTimeouts(start=start, settle=settle)
+        return deploy(plan, self.recorder, timeouts=timeouts)
 
     def machine(self, plan: DeploymentPlan) -> Machine:
         return Machine(plan, self.recorder)

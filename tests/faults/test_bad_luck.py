@@ -68,7 +68,7 @@ def test_the_wrong_mpiexec_is_told_from_every_rank_being_0_of_1(bench: Bench) ->
     )
     outcome = bench.deploy(bench.plan(HELLO, grid=one_cluster(wrong)))
     assert outcome.exit_code == 203
-    assert "one believes to be 0 of 1" in outcome.errors[0]
+    assert "one takes itself for rank 0 of 1" in outcome.errors[0]
     assert "Name the mpiexec that belongs to that mpi4py" in outcome.errors[0]
 
 

@@ -72,9 +72,9 @@ IN_TWO_CLUSTERS = {
     "an exchange with two tags": (
         "world.Sendrecv(one, other, me, np.empty(1), other, me)",
         "A waits in Sendrecv from B tag 0 and to B tag 0 (HERE)"
-        " (a message of it with tag 1, 8 bytes is there that nobody asks for),"
+        " (a message that nobody receives has come: tag 1, 8 bytes),"
         " which waits in Sendrecv from A tag 1 and to A tag 1 (HERE)"
-        " (a message of it with tag 0, 8 bytes is there that nobody asks for)",
+        " (a message that nobody receives has come: tag 0, 8 bytes)",
     ),
     "a receive on another communicator": (
         "twin = world.Dup(); (twin if me else world).recv(source=other, tag=8)",

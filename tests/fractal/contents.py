@@ -66,7 +66,7 @@ def no_cycles() -> None:
     assert content_of(d).sub_components() == ()
 
 
-@TOPIC.rule("4.4", "what is no sub-component is not removed")
+@TOPIC.rule("4.4", "what is not a sub-component is not removed")
 def not_there() -> None:
     with pytest.raises(IllegalContentError, match="is not a sub-component"):
         content_of(composite("c")).remove(composite("d"))

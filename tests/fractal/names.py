@@ -77,7 +77,7 @@ def a_typed_interface() -> None:
         assert (settings.size, part.content.size) == (3, 3)
         part.content.label = "x"
         assert settings.label == "x"
-        with pytest.raises(NoSuchAttributeError, match="is no value for the attribute 'size'"):
+        with pytest.raises(NoSuchAttributeError, match="is not a value for attribute 'size'"):
             settings.size = "four"  # type: ignore[assignment]  # the point of the check
 
 

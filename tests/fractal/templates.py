@@ -136,7 +136,7 @@ def the_bindings_of_an_instance() -> None:
 def no_mixture() -> None:
     with pytest.raises(IllegalContentError, match="'t' is a template"):
         content_of(composite("c")).add(_template("t"))
-    with pytest.raises(IllegalContentError, match="'p' is no template"):
+    with pytest.raises(IllegalContentError, match="'p' is not a template"):
         content_of(_template("t", "composite")).add(primitive("p"))
 
 

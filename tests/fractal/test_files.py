@@ -206,7 +206,7 @@ def test_templates_and_components_do_not_mix(tmp_path: Path) -> None:
     text = (FILES / "abstract" / "Template.fractal").read_text("utf-8")
     inside = '    <template-controller desc="parametricPrimitiveTemplate"/>\n'
     file.write_text(text.replace(inside, ""), "utf-8")
-    with pytest.raises(AdlError, match="is no template and is inside 'Template'"):
+    with pytest.raises(AdlError, match="is not a template and is inside 'Template'"):
         load(file, roots=[FILES / "abstract"])
 
 

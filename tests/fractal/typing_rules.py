@@ -32,7 +32,7 @@ def an_interface_type() -> None:
     assert (made.is_client, made.is_mandatory, made.is_collection) == (True, False, True)
 
 
-@TOPIC.rule("6", "a signature that is no class is refused")
+@TOPIC.rule("6", "a signature that is not a class is refused")
 def no_class() -> None:
     nothing: Any = "xyz"
     with pytest.raises(IllegalTypeError, match="'xyz' is not a class"):

@@ -29,7 +29,7 @@ from runtime.mpi.progress import waiting
 comm = MPI.COMM_WORLD
 there = comm.size - 1
 if comm.rank == there:
-    waiting.PATIENCE = 60  # who has waited that long dials, too
+    waiting.CHECK_INTERVAL = 60  # who has waited that long dials, too
     for rank in range(there):
         for _ in range(20):
             comm.send(comm.recv(source=rank), rank)

@@ -1,4 +1,4 @@
-"""A program steers a run over networks, and a rank of it is killed, in two lives of the code."""
+"""A program steers a run over networks, and a rank of it is killed, in two runs of the code."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def channel(reactor: Reactor, known: Credentials, patience: float) -> tuple[str,
 
 
 def forwarder(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:
-    made = Forwarder(reactor, "127.0.0.1:0", known, lambda _: ())
+    made = Forwarder(reactor, "127.0.0.1:0", known, lambda _: (), timeout=patience)
     return made.address, made.close
 
 

@@ -37,10 +37,10 @@ from gcm.errors import (
         ({"component": "/a"}, "it broke [component /a]"),
         ({"interface": "b"}, "it broke [interface 'b']"),
         ({"state": "stopped"}, "it broke [state stopped]"),
-        ({"cure": "Mend it"}, "it broke. Mend it"),
+        ({"cure": "Fix it"}, "it broke. Fix it"),
         (
-            {"component": "/a", "interface": "b", "state": "stopped", "cure": "Mend it"},
-            "it broke [component /a, interface 'b', state stopped]. Mend it",
+            {"component": "/a", "interface": "b", "state": "stopped", "cure": "Fix it"},
+            "it broke [component /a, interface 'b', state stopped]. Fix it",
         ),
     ],
 )
@@ -76,8 +76,8 @@ def test_a_failed_multicast_pairs_servers_with_what_they_gave() -> None:
 
 
 def test_an_adl_error_shows_each_finding_on_its_own_line() -> None:
-    error = AdlError("2 faults", ["first", "second"], cure="Mend them")
-    assert str(error) == "2 faults. Mend them\n  first\n  second"
+    error = AdlError("2 faults", ["first", "second"], cure="Fix them")
+    assert str(error) == "2 faults. Fix them\n  first\n  second"
     assert error.diagnostics == ("first", "second")
     assert error.args == ("2 faults",)
     assert str(AdlError("a fault")) == "a fault"
@@ -87,7 +87,7 @@ def test_an_adl_error_shows_each_finding_on_its_own_line() -> None:
 def test_an_error_keeps_all_its_parts_across_processes(
     carry: Callable[[GcmError], GcmError],
 ) -> None:
-    error = MulticastError("x", failures=[], results=[("/b", 5)], component="/c", cure="Mend it")
+    error = MulticastError("x", failures=[], results=[("/b", 5)], component="/c", cure="Fix it")
     error.add_note("seen elsewhere")
     carried = carry(error)
     assert type(carried) is MulticastError
@@ -175,7 +175,7 @@ def made_of_what_cannot_be_made(_whole: Composite) -> None:
             started_without_its_server,
             IllegalLifeCycleError,
             "cannot start, 1 reason(s): /whole/client: mandatory interface 'next' is not bound "
-            "[component /whole, state stopped]. Nothing was started; mend this and start again",
+            "[component /whole, state stopped]. Nothing was started; fix this and start again",
         ),
         (
             called_before_it_was_started,

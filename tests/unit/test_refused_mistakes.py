@@ -30,7 +30,7 @@ def test_what_is_no_server_interface_cannot_be_bound_to(server: Any) -> None:
     with pytest.raises(IllegalBindingError) as caught:
         primitive(User).bind("store", server)
     assert str(caught.value).startswith(
-        f"cannot be bound to {server!r}, which is no server interface "
+        f"cannot be bound to {server!r}, which is not a server interface "
         "[component /user, interface 'store'"
     )
     assert caught.value.cure == "Pass one of a component, such as component.server('name')"
@@ -60,7 +60,7 @@ def test_a_controller_without_a_name_is_refused() -> None:
 
 
 def test_what_is_no_class_of_a_controller_is_refused() -> None:
-    with pytest.raises(IllegalTypeError, match=r"<class 'object'> is no class of a controller"):
+    with pytest.raises(IllegalTypeError, match=r"<class 'object'> is not a controller class"):
         PRIMITIVE.including(object)  # type: ignore[arg-type]  # on purpose
 
 
@@ -97,4 +97,4 @@ def test_a_content_that_needs_arguments_is_told_so() -> None:
     content: Any = Disk
     with pytest.raises(InstantiationError, match="the content Disk could not be made") as caught:
         primitive(content)
-    assert caught.value.cure.startswith("It is made without arguments: give its parameters")
+    assert caught.value.cure.startswith("It is constructed without arguments: give its parameters")

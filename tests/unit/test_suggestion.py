@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 
-import gcm.suggestion
 from gcm.suggestion import did_you_mean, nearest
 
 
@@ -28,7 +25,3 @@ def test_the_nearest_name_is_found_whatever_its_case(
 
 def test_nothing_is_suggested_where_nothing_is_near() -> None:
     assert did_you_mean("xyz", ["greeter"]) == ""
-
-
-def test_the_examples_in_the_documentation_are_right() -> None:
-    assert doctest.testmod(gcm.suggestion).failed == 0

@@ -65,7 +65,7 @@ def parse_parameters(text: str) -> tuple[DefinitionParameter, ...]:
         name, equals, default = part.partition("=")
         name = name.strip()
         if not _NAME.match(name):
-            raise ArgumentSyntaxError(f"'{name}' is no name of an argument")
+            raise ArgumentSyntaxError(f"'{name}' is not an argument name")
         if name in parameters:
             raise ArgumentSyntaxError(f"argument '{name}' is declared twice")
         parameters[name] = DefinitionParameter(name, _value(default) if equals else None)
@@ -262,7 +262,7 @@ def _call(text: str) -> DefinitionCall:
     if not name:
         raise ArgumentSyntaxError("the name of a definition is missing")
     if any(char in name for char in _QUOTES):
-        raise ArgumentSyntaxError(f"{name} is no name of a definition")
+        raise ArgumentSyntaxError(f"{name} is not a definition name")
     if not bracket:
         return DefinitionCall(name)
     if not rest.endswith(")"):

@@ -177,7 +177,7 @@ class ControllerFiles:
             return None
         self.findings.report(
             "not-a-controller",
-            f"'{one.implementation}' is no controller class",
+            f"'{one.implementation}' is not a controller class",
             one.location,
             path,
             hint='make it a subclass of gcm.Controller with a name: name = "counter"',

@@ -121,10 +121,10 @@ def _control_fault(draft: Draft, name: str) -> _Fault | None:
     if found is None:
         known = control_names(draft)
         hint = did_you_mean(name, known) or f"it has: {', '.join(known)}"
-        return f"the interceptor 'this.{name}' is no controller of the component", hint
+        return f"the interceptor 'this.{name}' is not a controller of the component", hint
     if not stands_in_for(found.signature) and not _has_hooks(found.signature):
         hint = f"give the controller {_NEEDED}, or name another one"
-        return f"the controller 'this.{name}' is no interceptor", hint
+        return f"the controller 'this.{name}' is not an interceptor", hint
     return None
 
 
@@ -151,12 +151,12 @@ def _interface_fault(
     known = [one.name for one in part.traits.component_type.interfaces]
     if declared is None:
         hint = did_you_mean(name, known) or f"it has: {', '.join(known) or 'none'}"
-        return f"the interceptor {shown} is no interface of the component in the membrane", hint
+        return f"the interceptor {shown} is not an interface of the component in the membrane", hint
     if name in fit:
         return None
     if declared.is_client:
         return f"the interceptor {shown} is a client interface", "name a server interface"
-    return f"{shown} is no interceptor", _offer()
+    return f"{shown} is not an interceptor", _offer()
 
 
 def _offer() -> str:

@@ -94,7 +94,9 @@ class MembraneReader:
         if named is None or named.is_composite != kind.is_composite:
             words = _COMPOSITE_TEMPLATES if kind.is_composite else _PRIMITIVE_TEMPLATES
             hint = did_you_mean(template.desc, words) or f"write {' or '.join(words)}"
-            message = f"'{template.desc}' is no template of a component such as '{self.node.name}'"
+            message = (
+                f"'{template.desc}' is not a template of a component such as '{self.node.name}'"
+            )
             self._report("unknown-controller", message, template.location, hint)
         return True
 

@@ -153,7 +153,7 @@ def _kept(file: Path, diagnostics: Diagnostics) -> dict[str, str]:
         return names_kept(file.read_text("utf-8"))
     except SyntaxError as error:
         where = Location(str(file), error.lineno or 0)
-        hint = "mend it; classes that are missing are added to it"
+        hint = "fix it; classes that are missing are added to it"
         diagnostics.report("import-error", f"it is no Python: {error.msg}", where, hint=hint)
         return {}
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gcm.adl.definitions import (
     BindingNode,
     Body,
+    CommentNode,
     ComponentNode,
     ComposingVirtualNode,
     ContentNode,
@@ -81,7 +82,9 @@ class _Description:
         self._described.append(component)
         self._words.check_membrane(component)
         is_composite = isinstance(component, Composite)
+        comments = component.notes.comments
         return Body(
+            comments=tuple([CommentNode(one.text, one.language) for one in comments]),
             interfaces=tuple(
                 [
                     self._words.interface(component, one, self._interceptors(component, one))
@@ -152,7 +155,7 @@ class _Description:
     def _reference(self, client: ClientInterface, server: ServerEnd) -> str:
         if not _REMOTE.match(server.path):
             self._words.fault(
-                client.owner, f"'{server.path}' is no reference to a remote interface"
+                client.owner, f"'{server.path}' is not a reference to a remote interface"
             )
         return server.path
 

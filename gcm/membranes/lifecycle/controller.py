@@ -117,7 +117,7 @@ class LifeCycleController(Controller):
                     f"cannot start, {len(faults)} reason(s): " + "; ".join(faults),
                     component=self.component.path,
                     state=self._state,
-                    cure="Nothing was started; mend this and start again",
+                    cure="Nothing was started; fix this and start again",
                 )
             rising = [one.part for one in lacking]
             start = StartTurn(rising)

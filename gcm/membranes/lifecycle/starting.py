@@ -103,7 +103,7 @@ class StartTurn(Turn):
             f"the start failed: {type(error).__name__}: {error}",
             component=(self._failed[0] if self._failed else self._members[-1]).path,
             state=State.STOPPED,
-            cure="Nothing was left running; mend the cause above and start again",
+            cure="Nothing was left running; fix the cause above and start again",
         ) from error
 
     def _take_back(self, error: BaseException) -> None:

@@ -306,7 +306,7 @@ class RequestQueueController(Controller):
             component=self.component.path,
             interface=request.interface,
             state=self.component.membrane.lifecycle.state(),
-            cure="Mend the policy, or take it away with set_policy(None)",
+            cure="Fix the policy, or take it away with set_policy(None)",
         )
         failure.__cause__ = error
         return failure

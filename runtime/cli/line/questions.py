@@ -71,7 +71,7 @@ def _take_ranks(text: str, so_far: Answers) -> Answers:
     if not so_far.hosts:
         return replace(so_far, machine=parse_emulation(text))
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"'{text}' is no number of ranks")
+        raise ValueError(f"'{text}' is not a number of ranks")
     hosts = [
         one if one.ranks else HostArgument(one.name, one.user, int(text)) for one in so_far.hosts
     ]
@@ -112,7 +112,7 @@ QUESTIONS = (
     ),
     Question(
         "results",
-        f"Which files shall come home? Paths and folders, or '{_EVERYTHING}' that is new",
+        f"Which files should be brought home? Paths and folders, or '{_EVERYTHING}' that is new",
         lambda _: _EVERYTHING,
         _take_results,
         f"files and folders with blanks between, or '{_EVERYTHING}'",

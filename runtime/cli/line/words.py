@@ -158,7 +158,7 @@ def missing_machine(program: str) -> str:
     """Return what to type to say where a program is to run.
 
     >>> print(missing_machine("a.py").splitlines()[1])
-      gcm-deploy -n 4 a.py                    in one cluster of 4 ranks, on this machine
+      gcm-deploy -n 4 a.py                 in one cluster of 4 ranks, on this machine
     """
     ways = {
         "-n 4": "in one cluster of 4 ranks, on this machine",
@@ -168,7 +168,7 @@ def missing_machine(program: str) -> str:
     commands = {f"gcm-deploy {way} {program}": what for way, what in ways.items()}
     width = max(map(len, commands))
     lines = [f"  {command:{width}}   {what}" for command, what in commands.items()]
-    return "\n".join(["where shall it run?", *lines])
+    return "\n".join(["say where to run it:", *lines])
 
 
 def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str:
@@ -183,7 +183,7 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
     if program and not given:
         return missing_machine(f"-m {program}")
     if given and not program:
-        return "what shall run? name a program behind the options, or a module with -m"
+        return "name a program after the options, or a module with -m"
     if found.python and all(one.is_local for site in found.hosts or () for one in site):
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
@@ -198,7 +198,7 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return "--write is for a program with -n, --emulate or -H; a descriptor is written already"
     if not program and not found.descriptor:
         return (
-            "what shall run? a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR;"
+            "name a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR;"
             " see gcm-deploy --help"
         )
     return ""
@@ -206,13 +206,13 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
 
 def _ranks(text: str) -> Emulation:
     if not text.isascii() or not text.isdigit():
-        raise ValueError(f"'{text}' is no number of ranks")
+        raise ValueError(f"'{text}' is not a number of ranks")
     return _shape(text)
 
 
 def _replicas(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"'{text}' is no number of replicas")
+        raise ValueError(f"'{text}' is not a number of replicas")
     return int(text)
 
 

@@ -58,7 +58,7 @@ class LiveScreen:
     """
 
     pause = 0.08
-    patience: float | None = 1.0  # the seconds in its head go on
+    refresh_interval: float | None = 1.0  # the seconds in its head go on
 
     def __init__(
         self,

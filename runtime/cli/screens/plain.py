@@ -20,7 +20,7 @@ class PlainScreen:
     """
 
     pause = 0.0
-    patience: float | None = None
+    refresh_interval: float | None = None
 
     def __init__(
         self,

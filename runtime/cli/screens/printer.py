@@ -61,7 +61,7 @@ class Screen(Protocol):
         ...
 
     @property
-    def patience(self) -> float | None:
+    def refresh_interval(self) -> float | None:
         """Seconds without items after which it wants to be called with none."""
         ...
 
@@ -126,9 +126,11 @@ class Printer:
                 self._gather()
 
     def _next(self) -> list[Item] | None:
-        """Wait for items and return all; None at the end, an empty list after `patience`."""
+        """Wait for items and return all; None at the end, an empty list if none came in time."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing, self._screen.patience)
+            self._changed.wait_for(
+                lambda: self._waiting or self._closing, self._screen.refresh_interval
+            )
             if self._closing and not self._waiting:
                 return None
             items = list(self._waiting)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.deployment.model import DeployedCluster, Deployment, Position
+from runtime.deployment.model import DeployedCluster, Deployment, Position, ProgramKind
 from runtime.deployment.planning.assembly import ExportedComponent, implied_assembly
 from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.opening import opening_steps
@@ -71,7 +71,13 @@ class DeploymentPlan:
 
     def components(self) -> ExportedComponent:
         """Return the assembly of wrapper and clustering components that the machine implies."""
-        return implied_assembly(self.grid)
+        codes = {
+            f"{site}:{place}": one.name
+            for one in self.deployment.applications
+            if one.kind is not ProgramKind.EXECUTABLE
+            for site, place in one.clusters
+        }
+        return implied_assembly(self.grid, codes, self.deployment.named_classes)
 
 
 def make_plan(

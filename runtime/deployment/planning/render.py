@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
-from runtime.deployment.model import DeployedCluster, NamedClass
+from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
@@ -146,11 +146,7 @@ def _named_classes(plan: DeploymentPlan, scope: tuple[int, ...], indent: str) ->
     """Yield the controllers and interceptors of a part of the machine."""
     for one in plan.deployment.named_classes:
         if one.scope == scope:
-            yield f"{indent}{_role(one)}: {one.name}"
-
-
-def _role(named: NamedClass) -> str:
-    return f"{named.role} between {named.between}" if named.between else named.role
+            yield f"{indent}{one}"
 
 
 def _facts(cluster: DeployedCluster) -> list[str]:

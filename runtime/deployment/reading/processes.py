@@ -71,14 +71,14 @@ def _check_attributes(entry: CheckedElement, kind: ProcessKind, reading: Reading
         if entry.has(attribute):
             reading.fault(
                 "useless-attribute",
-                f"'{attribute}' means nothing for process '{name}' of kind {kind}",
+                f"'{attribute}' has no meaning for process '{name}' of kind {kind}",
                 entry.location,
                 hint="remove it, or choose another kind",
             )
     if kind is not ProcessKind.SSH and entry.only("ssh"):
         reading.fault(
             "useless-element",
-            f"<ssh> means nothing for process '{name}' of kind {kind}",
+            f"<ssh> has no meaning for process '{name}' of kind {kind}",
             entry.location,
             hint='remove it, or write kind="ssh"',
         )

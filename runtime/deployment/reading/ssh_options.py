@@ -109,10 +109,10 @@ def ssh_settings(
 def _unknown(word: str, attributes: Collection[str]) -> str:
     """Return why a word is refused, and what to use instead if there is something."""
     if word.startswith("-J"):
-        return "-J is said by one <ssh> for each hop"
+        return "-J is set by one <ssh> for each hop"
     attribute = _OTHER_FLAGS.get(word[:2], "")
     if attribute in attributes:
-        return f"{word[:2]} is said by the attribute {attribute}"
+        return f"{word[:2]} is set by the attribute {attribute}"
     return f"{word!r} is none of {', '.join(_FLAGS)} and -o NAME=VALUE"
 
 
@@ -123,7 +123,7 @@ def _setting(text: str, attributes: Collection[str]) -> tuple[str, str]:
     name, value = match.groups()
     known = name.lower()
     if known in _SAID_BY_HOPS:
-        raise ValueError(f"{name} is said by one <ssh> for each hop")
+        raise ValueError(f"{name} is set by one <ssh> for each hop")
     if known in _SAID_BY_ATTRIBUTE:
         _check_said(name, value, attributes)
     elif known not in {one.lower() for one in ALLOWED}:
@@ -137,11 +137,11 @@ def _check_said(name: str, value: str, attributes: Collection[str]) -> None:
     is_strict = name.lower() == "stricthostkeychecking"
     if attribute in attributes:
         said = f'new-host-keys="{_NEW_HOST_KEYS.get(value, "accept")}"' if is_strict else attribute
-        raise ValueError(f"{name} is said by the attribute {said}")
+        raise ValueError(f"{name} is set by the attribute {said}")
     if attribute == "host":
         raise ValueError(_refusal(name))
     if is_strict and value not in _NEW_HOST_KEYS:
-        raise ValueError(f"{name} can be yes or accept-new: a changed key is never believed")
+        raise ValueError(f"{name} can be yes or accept-new: a changed key is never trusted")
 
 
 def _refusal(name: str) -> str:

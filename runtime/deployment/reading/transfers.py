@@ -90,7 +90,7 @@ def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTr
     if inside and source != EVERYTHING and picking(source) is None:
         reading.fault(
             "bad-pattern",
-            f'source="{source}" of <file-transfer> is no pattern',
+            f'source="{source}" of <file-transfer> is not a pattern',
             location,
             hint="close each '[' with a ']'; '*', '?' and '**' stand for any text",
         )
@@ -149,7 +149,7 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
                 told.add(target)
                 reading.fault(
                     "results-collide",
-                    f"'{move.source}' and '{first[target]}' would both come to {target}",
+                    f"'{move.source}' and '{first[target]}' would both be copied to {target}",
                     location,
                     hint="give one of them another destination",
                 )

@@ -144,7 +144,7 @@ def _number_fault(attribute: Attribute, value: str) -> ValueFault | None:
 def _duration_fault(value: str) -> ValueFault | None:
     if _DURATION.fullmatch(value.strip()):
         return None
-    return ValueFault("bad-duration", "is no duration", "write it as 60s, 5min or 2h")
+    return ValueFault("bad-duration", "is not a duration", "write it as 60s, 5min or 2h")
 
 
 def _choice_fault(attribute: Attribute, value: str) -> ValueFault | None:
@@ -173,7 +173,7 @@ def _list_fault(kind: ValueKind, value: str) -> ValueFault | None:
     except NotAHostError as error:
         return replace(_BAD_HOST, message=f"names '{shown(error.name)}', which is not a host")
     except HostListError as error:
-        return ValueFault("bad-host-list", f"is no list of names: {error}")
+        return ValueFault("bad-host-list", f"is not a list of names: {error}")
     return None
 
 

@@ -12,9 +12,9 @@ from runtime.mpi.communicators.group_algebra import Likeness, Members
 from runtime.mpi.process.place import here
 from runtime.mpi.process.predefined import running_engine, world_is_grid
 from runtime.mpi.values.checks import as_mpi
-from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import entries, integer
+from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LIKENESS = {
 }
 
 
-class Group(MPI.Group, metaclass=FaceType):
+class Group(MPI.Group, metaclass=SubstituteType):
     """A group of processes.
 
     If its members share a cluster it is a native group and nothing else. Otherwise it keeps its

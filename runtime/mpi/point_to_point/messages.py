@@ -7,8 +7,8 @@ from mpi4py import MPI
 from runtime.mpi.progress.landings import Fresh, InSpec
 from runtime.mpi.progress.polling import current, settle
 from runtime.mpi.requests.requests import Request, native_request, new_request
-from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.specs import read
+from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Found:
         self.incoming = incoming
 
 
-class Message(MPI.Message, metaclass=FaceType):
+class Message(MPI.Message, metaclass=SubstituteType):
     """A matched message: one of native MPI, whose handle it owns, or one that was `_found`.
 
     For a native one `_source` is the source to put into a status, if native MPI would give another.

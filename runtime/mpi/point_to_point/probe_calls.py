@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.errors import report
-from runtime.mpi.point_to_point.probing import Looking, Sight, look, match
+from runtime.mpi.point_to_point.probing import AvailableMessage, BlockingProbe, match, probe_once
 from runtime.mpi.point_to_point.sends import checked_source, source_or_refusal
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.values.checks import check_status
@@ -58,10 +58,10 @@ class ProbeCalls(MPI.Comm):
             if is_there and status is not None:
                 status.source = source
             return is_there
-        sight = _look_once(m, source, tag)
-        if sight is None:
+        found = _probe_once(m, source, tag)
+        if found is None:
             return False
-        _tell(sight, status)
+        _tell(found, status)
         return True
 
     def Mprobe(
@@ -150,36 +150,36 @@ def _agreed(
     decisions = m.engine.decisions
     if decisions is None:
         return source, tag
-    looking = Looking(m, source, tag)
+    probe = BlockingProbe(m, source, tag)
 
     def look_now() -> tuple[int, int] | None:
-        if waits and looking.test() and looking.error is not None:
-            report(m.native, looking.error)
-        sight = look(m, looking.pattern)
-        return None if sight is None else (sight.envelope.rank, sight.envelope.tag)
+        if waits and probe.test() and probe.error is not None:
+            report(m.native, probe.error)
+        found = probe_once(m, probe.pattern)
+        return None if found is None else (found.envelope.rank, found.envelope.tag)
 
-    there = decisions.sees(looking, look_now, waits=waits)
+    there = decisions.sees(probe, look_now, waits=waits)
     if there is not None:
         _await(m, *there)
     return there
 
 
-def _await(m: CommunicatorMembers, source: int, tag: int) -> Sight:
-    looking = Looking(m, source, tag)
-    m.engine.wait_until(looking.test, lambda: (looking,))
-    if looking.error is not None or looking.sight is None:
-        report(m.native, looking.error or RuntimeError("a probe ended without a message"))
-    return looking.sight
+def _await(m: CommunicatorMembers, source: int, tag: int) -> AvailableMessage:
+    probe = BlockingProbe(m, source, tag)
+    m.engine.wait_until(probe.test, lambda: (probe,))
+    if probe.error is not None or probe.found is None:
+        report(m.native, probe.error or RuntimeError("a probe ended without a message"))
+    return probe.found
 
 
-def _look_once(m: CommunicatorMembers, source: int, tag: int) -> Sight | None:
+def _probe_once(m: CommunicatorMembers, source: int, tag: int) -> AvailableMessage | None:
     there = checked_source(m, source, tag)
     there = None if there is None else _agreed(m, *there, waits=False)
     if there is None:
         return None
     with m.engine.lock:
         m.engine.ask()
-        return look(m, pattern_of(*there))
+        return probe_once(m, pattern_of(*there))
 
 
 def _await_match(
@@ -189,10 +189,10 @@ def _await_match(
     there = _agreed(m, *there, waits=True) or there
     while True:
         with m.engine.lock:  # no other receiver of the grid may take what was seen
-            sight = look(m, pattern_of(*there))
-            message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
-        if sight is not None and message is not None:
-            _tell(sight, status)
+            found = probe_once(m, pattern_of(*there))
+            message = None if found is None else match(m, found, MPI.Status(), lower=lower)
+        if found is not None and message is not None:
+            _tell(found, status)
             return message
         _await(m, *there)
 
@@ -206,14 +206,14 @@ def _match_once(
         return None
     with m.engine.lock:
         m.engine.ask()
-        sight = look(m, pattern_of(*there))
-        message = None if sight is None else match(m, sight, MPI.Status(), lower=lower)
-    if sight is None or message is None:
+        found = probe_once(m, pattern_of(*there))
+        message = None if found is None else match(m, found, MPI.Status(), lower=lower)
+    if found is None or message is None:
         return None
-    _tell(sight, status)
+    _tell(found, status)
     return message
 
 
-def _tell(sight: Sight, status: MPI.Status | None) -> None:
+def _tell(found: AvailableMessage, status: MPI.Status | None) -> None:
     if status is not None:
-        write(status, sight.envelope.rank, sight.envelope.tag, sight.nbytes)
+        write(status, found.envelope.rank, found.envelope.tag, found.nbytes)

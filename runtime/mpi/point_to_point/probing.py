@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from runtime.wire import Incoming
 
 
-class Sight:
+class AvailableMessage:
     """An available message; without `incoming` native MPI has it."""
 
     __slots__ = ("envelope", "incoming", "nbytes")
@@ -30,16 +30,16 @@ class Sight:
         self.incoming = incoming
 
 
-class Looking(Operation):
+class BlockingProbe(Operation):
     """A blocking probe: done when a message matches, or none ever can."""
 
-    __slots__ = ("_m", "pattern", "sight")
+    __slots__ = ("_m", "found", "pattern")
 
     def __init__(self, m: CommunicatorMembers, source: int, tag: int) -> None:
         super().__init__()
         self._m = m
         self.pattern = pattern_of(source, tag)
-        self.sight: Sight | None = None
+        self.found: AvailableMessage | None = None
 
     @property
     def urgency(self) -> int:
@@ -49,8 +49,8 @@ class Looking(Operation):
     def test(self) -> bool:
         """Probe once."""
         if not self.done:
-            self.sight = look(self._m, self.pattern)
-            if self.sight is not None:
+            self.found = probe_once(self._m, self.pattern)
+            if self.found is not None:
                 self.finish()
             else:
                 error = self._m.engine.hopeless(self.awaited(), near=self.urgency > IDLE)
@@ -67,38 +67,38 @@ class Looking(Operation):
         return self._m.box.senders(self.pattern)
 
 
-def look(m: CommunicatorMembers, pattern: Pattern) -> Sight | None:
+def probe_once(m: CommunicatorMembers, pattern: Pattern) -> AvailableMessage | None:
     """Return the message that a receive would get now; the engine's lock is held."""
     box = m.box
-    sides = (_look_near, _look_far) if box.matcher.near_first else (_look_far, _look_near)
+    sides = (_probe_near, _probe_far) if box.matcher.near_first else (_probe_far, _probe_near)
     for side in sides:
-        sight = side(box, pattern)
-        if sight is not None:
-            box.matcher.near_first = sight.incoming is None  # the receive that follows gets it
-            return sight
+        found = side(box, pattern)
+        if found is not None:
+            box.matcher.near_first = found.incoming is None  # the receive that follows gets it
+            return found
     return None
 
 
 def match(
-    m: CommunicatorMembers, sight: Sight, status: MPI.Status, *, lower: bool
+    m: CommunicatorMembers, found: AvailableMessage, status: MPI.Status, *, lower: bool
 ) -> Message | None:
     """Reserve an available message; None if another thread was quicker."""
-    box, envelope = m.box, sight.envelope
-    if sight.incoming is not None:
+    box, envelope = m.box, found.envelope
+    if found.incoming is not None:
         return found_message(m, envelope, box.matcher.pick(envelope))
     native = box.pick(envelope, status, lower=lower)
     return None if native is None else native_message(m, native, envelope.rank)
 
 
-def _look_far(box: Mailbox, pattern: Pattern) -> Sight | None:
+def _probe_far(box: Mailbox, pattern: Pattern) -> AvailableMessage | None:
     found = box.matcher.find(pattern)
     if found is None:
         return None
     envelope, incoming = found
-    return Sight(envelope, incoming.size, incoming)
+    return AvailableMessage(envelope, incoming.size, incoming)
 
 
-def _look_near(box: Mailbox, pattern: Pattern) -> Sight | None:
+def _probe_near(box: Mailbox, pattern: Pattern) -> AvailableMessage | None:
     if not box.has_near(pattern):
         return None
     status = MPI.Status()
@@ -107,6 +107,6 @@ def _look_near(box: Mailbox, pattern: Pattern) -> Sight | None:
         if envelope is None:
             return None
         if not box.matcher.wants(envelope):
-            return Sight(envelope, status.count, None)
+            return AvailableMessage(envelope, status.count, None)
         if not box.matcher.hand_over(envelope):
             return None

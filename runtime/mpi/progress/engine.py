@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from runtime.wire.peer_connections import PeerConnections
     from runtime.wire.wake_ups import WakeUps
 
-_SHUT = "the connections of this process are shut"
+_SHUT = "the connections of this process are closed"
 
 _MOST_PAST = 64
 """For how many freed communicators the results of agreements are kept."""

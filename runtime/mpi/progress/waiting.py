@@ -38,7 +38,7 @@ makes progress.
 AT_ONCE = 0.25
 """For how many seconds to do little more than read from the wire, if that may be enough."""
 
-PATIENCE = 1.0
+CHECK_INTERVAL = 1.0
 """Seconds after which to check, repeatedly, whether the processes waited for are there."""
 
 
@@ -99,7 +99,7 @@ class Waits:
         while True:
             left, now = operations(), time.perf_counter()
             pause = self._pause(left, now - begun, now - quiet)
-            if now - looked > PATIENCE:
+            if now - looked > CHECK_INTERVAL:
                 looked = now
                 self._look_after(left)
             elif pause >= LEAST_NOTIFIED or (pause and is_asked):
@@ -165,7 +165,7 @@ class Waits:
         """Return how long to sleep before native MPI is polled again."""
         urgency = max(self._engine.urgency, most_urgent(left))
         if urgency == IDLE and self._engine.is_alone:
-            return PATIENCE
+            return CHECK_INTERVAL
         if urgency < POLLED:
             return min(max(quiet, NAP if urgency == IDLE else LEAST_NOTIFIED), SELDOM)
         return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)

@@ -19,7 +19,7 @@ from runtime.mpi.requests.parts import (
     wait_for,
 )
 from runtime.mpi.requests.several_calls import SeveralCalls
-from runtime.mpi.values.face_type import FaceType
+from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Operation
 
 
-class Request(SeveralCalls, metaclass=FaceType):
+class Request(SeveralCalls, metaclass=SubstituteType):
     """A request: one of native MPI, whose handle it owns, or an operation of the grid.
 
     For a native one `_source` is the source to put into a status, if native MPI would give another.

@@ -17,9 +17,9 @@ from runtime.mpi.point_to_point.calls import PointToPoint
 from runtime.mpi.process.predefined import predefined
 from runtime.mpi.surface.refusals import RefusedCalls
 from runtime.mpi.surface.topology_calls import TopologyCalls
-from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import integer
+from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Comm(
     RecoveryCalls,
     RefusedCalls,
     MPI.Comm,
-    metaclass=FaceType,
+    metaclass=SubstituteType,
 ):
     """A communicator. Without `_members` it is a native one, and all its methods are mpi4py's."""
 

@@ -40,7 +40,7 @@ class _Finder:
         return ModuleSpec(name, self)  # type: ignore[arg-type]  # it has all that a loader needs
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Load the face."""
+        """Load the mpi_module."""
         del spec
         return load()
 
@@ -48,7 +48,7 @@ class _Finder:
         """Do nothing: it is loaded already."""
 
     def step_aside(self) -> None:
-        """Let mpi4py's own MPI be found: the face needs it."""
+        """Let mpi4py's own MPI be found: the mpi_module needs it."""
         sys.meta_path.remove(self)
         if self._native is not None:
             sys.modules[NAME] = self._native
@@ -68,33 +68,33 @@ def install() -> None:
 
 
 def load() -> ModuleType:
-    """Return the face; the first call loads it, and installs it for `import` if necessary."""
+    """Return our module `MPI`; the first call loads it, and installs it if necessary."""
     global _native  # noqa: PLW0603 - a process has one MPI
     if _finder is not None and _finder in sys.meta_path:
         _finder.step_aside()
-    from runtime.mpi.surface import face
+    from runtime.mpi.surface import mpi_module
 
     if _finder is not None and _native is None:
         _native = sys.modules[NAME]
-        sys.modules[NAME] = face
+        sys.modules[NAME] = mpi_module
         sys.modules[PACKAGE].__class__ = _Package
-    return face
+    return mpi_module
 
 
 _native: ModuleType | None = None
 
 
 class _Package(type(sys)):  # type: ignore[misc]  # `types` says what this is, and takes its time
-    """The package mpi4py, whose `MPI` is the face for all modules but those the face is made of.
+    """The package mpi4py, whose `MPI` is ours for all modules but those that ours is made of.
 
-    These are partly imported late, when `mpi4py.MPI` is the face already.
+    These are partly imported late, when `mpi4py.MPI` is ours already.
     """
 
     @property
     def MPI(self) -> object:
         """The module that the caller is to have."""
-        asks = sys._getframe(1).f_globals.get("__name__", "")
-        return _native if asks.startswith("runtime.mpi.") else sys.modules[NAME]
+        importer = sys._getframe(1).f_globals.get("__name__", "")
+        return _native if importer.startswith("runtime.mpi.") else sys.modules[NAME]
 
     @MPI.setter
     def MPI(self, module: object) -> None:

@@ -7,7 +7,7 @@ from itertools import groupby, islice
 from mpi4py import MPI
 
 from runtime.matching import ANY
-from runtime.mpi.point_to_point.probing import Looking
+from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process import predefined
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
@@ -247,7 +247,7 @@ def _parts_of(operation: Operation, m: CommunicatorMembers) -> list[Part | None]
         return _parts_of(operation.receive, m)
     if isinstance(operation, Receive):
         return [_part_of_pattern(operation.asked.pattern, m)]
-    if isinstance(operation, Looking):
+    if isinstance(operation, BlockingProbe):
         return [_part_of_pattern(operation.pattern, m)]
     return [list(_UNKNOWN)]
 

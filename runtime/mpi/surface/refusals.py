@@ -7,8 +7,8 @@ from mpi4py import MPI
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.process.error_handlers import hand_down, handle_as_asked
 from runtime.mpi.process.place import here
-from runtime.mpi.values.face_type import FaceType
 from runtime.mpi.values.handles import named_like
+from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -75,13 +75,13 @@ def _inside(native: type[Any], name: str, instead: str) -> Any:
     return classmethod(named_like(vars(native)[name].__func__, call))
 
 
-class Win(MPI.Win, metaclass=FaceType):
+class Win(MPI.Win, metaclass=SubstituteType):
     """One-sided communication, within a cluster only."""
 
     _stands_for = MPI.Win
 
 
-class File(MPI.File, metaclass=FaceType):
+class File(MPI.File, metaclass=SubstituteType):
     """Parallel input and output, within a cluster only."""
 
     _stands_for = MPI.File

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.process.error_handlers import handle_as_asked
 from runtime.mpi.process.predefined import predefined
-from runtime.mpi.values.face_type import FaceType
+from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WORLD = "mpi://WORLD"
 
 
-class Session(MPI.Session, metaclass=FaceType):
+class Session(MPI.Session, metaclass=SubstituteType):
     """A session."""
 
     _stands_for: ClassVar[type[MPI.Session]] = MPI.Session

@@ -20,7 +20,7 @@ def duration(written: str) -> float:
     found = _DURATION.fullmatch(written)
     seconds = float(found[1]) * UNITS[found[2]] if found else 0.0
     if not seconds:
-        raise ValueError(f"'{written}' is no duration; write it as 30s, 90min, 2h, 5d or 1y")
+        raise ValueError(f"'{written}' is not a duration; write it as 30s, 90min, 2h, 5d or 1y")
     return seconds
 
 
@@ -34,8 +34,8 @@ def rate(written: str) -> float:
     per = float(found[2] or 1) * UNITS[found[3]] if found else 0.0
     if not found or not per:
         raise ValueError(
-            f"'{written}' is no rate of failures; write how often a host fails as 1/30d or 0.01/h, "
-            "or how likely it fails during the run as 5%"
+            f"'{written}' is not a rate of failures; write how often a host fails as 1/30d or"
+            " 0.01/h, or how likely it fails during the run as 5%"
         )
     return float(found[1]) / per
 
@@ -52,7 +52,9 @@ def chance(written: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < 1:
-        raise ValueError(f"'{written}' is no chance; write it as 5% or 0.05, between 0 and 1")
+        raise ValueError(
+            f"'{written}' is not a probability; write it as 5% or 0.05, between 0 and 1"
+        )
     return value
 
 

@@ -24,7 +24,7 @@ def _of_user(name: str) -> Strategy:
         hint = did_you_mean(name, list(STRATEGIES))
         raise BookingError(
             f"there is no strategy '{name}'{'; ' + hint if hint else ''}",
-            cure=f"Take one of {', '.join(STRATEGIES)}, or module.Class of your own",
+            cure=f"Use one of {', '.join(STRATEGIES)}, or module.Class of your own",
         )
     try:
         found = load(name)

@@ -20,7 +20,7 @@ __all__ = [
 class Strategy(Protocol):
     """Decides which hosts are asked first, and how many processes each one gets.
 
-    A class of your own is named `module.Class`; it is made without arguments:
+    A class of your own is named `module.Class`; it is constructed without arguments:
 
         class Alternate(SpreadStrategy):
             def place(self, offers, processes): ...

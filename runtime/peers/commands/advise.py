@@ -194,7 +194,7 @@ def _failures(written: str) -> tuple[str, float]:
 
 def _count(written: str) -> int:
     if not written.isascii() or not written.isdecimal() or not 0 < int(written) <= 1 << 20:
-        raise ValueError(f"'{written}' is no number of processes")
+        raise ValueError(f"'{written}' is not a number of processes")
     return int(written)
 
 

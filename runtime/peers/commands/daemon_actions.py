@@ -28,7 +28,7 @@ from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
 
 FEW_DAYS = 30
-"""A credential that is good for less than that is shown as something to mend."""
+"""A credential that is good for less than that is shown as something to fix."""
 NOT_RUNNING = 3
 """The exit code where no daemon runs here."""
 
@@ -47,7 +47,7 @@ def _start(options: argparse.Namespace, role: MemberRole) -> int:
     folder = PeerFolder.of(options.folder, is_supernode=role is MemberRole.SUPERNODE)
     if found := find_running(folder):
         raise PeerError(
-            f"it runs already, as process {found.pid}",
+            f"it already runs, as process {found.pid}",
             place=str(folder.path),
             cure="gcm-peer status shows it, gcm-peer halt ends it",
         )
@@ -123,7 +123,7 @@ def _status_text(told: dict[str, Any]) -> str:
     lines += [f"wrong: {fault}" for fault in known.get("faults", ())]
     if told["days_left"] < FEW_DAYS:
         left = f"{told['days_left']:.0f} days"
-        lines += [f"wrong: its credential is good for {left} only; ask who keeps the lab"]
+        lines += [f"wrong: its credential is good for {left} only; ask the keeper of the lab"]
     return "\n".join(lines) + "\n"
 
 

@@ -20,7 +20,10 @@ def create(options: argparse.Namespace) -> int:
     """Make a lab."""
     supernodes = [Address.parse(one, PORT) for one in options.supernodes]
     Authority.create(options.name, _labs() / options.name, _now(), supernodes)
-    print(f"the lab {options.name} is in {_labs() / options.name}; whoever has that, has the lab")
+    print(
+        f"the lab {options.name} is in {_labs() / options.name};"
+        " whoever has this folder controls the lab"
+    )
     example = supernodes[0].host if supernodes else "lab1"
     print(f"next: gcm-peer lab invite {example} --supernode")
     return 0
@@ -32,9 +35,9 @@ def invite(options: argparse.Namespace) -> int:
     principal = Principal.parse(f"{options.role}:{options.name}")
     file = Path(options.output or f"{options.name}.credential")
     if file.exists():
-        raise PeerError("there is such a file", place=str(file), cure="Name another one with -o")
+        raise PeerError("the file already exists", place=str(file), cure="Name another one with -o")
     authority.invite(principal, _now(), days=options.days).write(file)
-    print(f"{file} is the credential of {principal} in {authority.lab}: hand it over in secret")
+    print(f"{file} is the credential of {principal} in {authority.lab}: pass it on securely")
     print(f"next, there: {_NEXT[principal.role].format(file=file)}")
     return 0
 

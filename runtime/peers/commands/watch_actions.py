@@ -63,7 +63,8 @@ def web(options: argparse.Namespace) -> int:
         server = PageServer(made, options.port)
     except OSError as error:
         raise PeerError(
-            f"port {options.port} cannot be had: {error.strerror}", cure="Take another --port"
+            f"port {options.port} is not available: {error.strerror}",
+            cure="Choose another one with --port",
         ) from error
     with server:
         print(server.url, flush=True)

@@ -100,7 +100,7 @@ def read_text(written: str, place: str = "peer.toml") -> PeerConfiguration:
     try:
         found = tomllib.loads(written)
     except tomllib.TOMLDecodeError as error:
-        raise PeerError("this is no TOML", place=place, cause=str(error), cure=CURE) from error
+        raise PeerError("this is not TOML", place=place, cause=str(error), cure=CURE) from error
     faults = [_unknown(written, place, name) for name in found if name not in _NAMES]
     values = {}
     for one in SETTINGS:

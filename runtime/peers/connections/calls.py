@@ -103,7 +103,7 @@ def _frame(kind: int, number: int, value: Any) -> Frame:
 
     def keep(one: Any) -> dict[str, int]:
         if not isinstance(one, bytes | bytearray | memoryview):
-            raise TypeError(f"{type(one).__name__} is no plain data")
+            raise TypeError(f"{type(one).__name__} is not plain data")
         parts.append(one)
         return {_BYTES: len(parts) - 1}
 
@@ -136,4 +136,4 @@ def _value(parts: Sequence[Part]) -> Any:
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")

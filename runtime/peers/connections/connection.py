@@ -57,7 +57,7 @@ class Frames:
 
         Raises:
             OSError: nothing came for too long, or the connection broke.
-            FrameError: what came is no frame.
+            FrameError: what was received is not a frame.
         """
         while not self._come:
             if deadline is not None:

@@ -72,8 +72,8 @@ class MemberDialler:
             PeerUnreachable: nobody answers, or not in time.
             NotAuthentic: who answers is no member of the lab, or not the one expected.
         """
-        patience = self.timeout if timeout is None else timeout
-        deadline = time.monotonic() + patience
+        timeout = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + timeout
         place = f"{expected} at {address}" if expected else str(address)
         try:
             connection = self._dialled(address, deadline)
@@ -82,7 +82,7 @@ class MemberDialler:
         except NotAuthentic as error:
             raise _at(place, error) from error.__cause__
         except (OSError, FrameError) as error:
-            raise _silence(place, error, patience) from error
+            raise _silence(place, error, timeout) from error
         found = connection.principal
         if found in self._revoked:
             connection.close()
@@ -105,7 +105,7 @@ class MemberDialler:
             frames = Frames(encrypted, MOST_BYTES)
             frame = frames.receive(deadline)
             if frame is None:
-                raise ConnectionError("it hung up before it said who it is")
+                raise ConnectionError("it closed the connection before it identified itself")
             greeting = opened(frame)
             if not isinstance(greeting, dict) or greeting.get("protocol") != PROTOCOL:
                 raise NotAuthentic(
@@ -145,10 +145,10 @@ def _at(place: str, error: NotAuthentic) -> NotAuthentic:
     return error
 
 
-def _silence(place: str, error: Exception, patience: float) -> PeerUnreachable:
+def _silence(place: str, error: Exception, timeout: float) -> PeerUnreachable:
     is_late = isinstance(error, TimeoutError)
     return PeerUnreachable(
-        f"nobody has answered within {patience:g} s" if is_late else "it cannot be reached",
+        f"nobody has answered within {timeout:g} s" if is_late else "it cannot be reached",
         place=place,
         cause="" if is_late else str(error),
         cure="Check that the peer is up (gcm-peer status), its address, and firewalls between",

@@ -72,7 +72,7 @@ class Services:
         operation = self._known.get((call.service, call.operation))
         if operation is None:
             raise Refused(
-                f"nobody here serves {call}",
+                f"nothing here serves {call}",
                 reason=Reason.BAD_REQUEST,
                 cure="It is a peer that is asked as a supernode, or one of another version",
             )

@@ -72,7 +72,7 @@ def addresses(host: str, port: int, timeout: float) -> Iterable[tuple[int, tuple
     try:
         found = _numeric(host, port) or _looked_up(host, port, timeout)
     except UnicodeError as error:  # a label that is empty or too long
-        raise OSError(f"{host!r} is no name of a host") from error
+        raise OSError(f"{host!r} is not a host name") from error
     for family, _, _, _, address in found:
         yield family, address
 

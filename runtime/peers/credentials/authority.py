@@ -65,7 +65,7 @@ class Authority:
             raise PeerError("cannot be made", place=str(folder), cause=str(error)) from error
         if (folder / KEY).exists():
             raise PeerError(
-                "there is a lab already",
+                "a lab of that name already exists",
                 place=str(folder),
                 cure="Invite with it: gcm-peer lab invite NAME --user, or choose another name",
             )

@@ -22,7 +22,7 @@ def contexts(credential: Credential) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         dialling = context_of(own, credential.authority, dialled=True)
     except (OSError, ValueError) as error:
         raise PeerError(
-            "the credential is of no use", place=credential.place, cause=str(error)
+            "the credential cannot be used", place=credential.place, cause=str(error)
         ) from error
     knock = credential.knock
 

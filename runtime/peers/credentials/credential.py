@@ -112,7 +112,7 @@ class Credential:
             raise PeerError(
                 "others on this machine can read the credential",
                 place=place,
-                cure=f"Take the right from them: chmod 600 {place}",
+                cure=f"Make it readable by you alone: chmod 600 {place}",
             )
         return cls.parse(written, place, role)
 
@@ -123,7 +123,7 @@ class Credential:
         said = dict(line[2:].split(": ", 1) for line in lines if ": " in line)
         if lines[:1] != [TITLE] or written.count(_BEGIN) != 2:  # own, authority's
             raise PeerError(
-                "this is no credential of a lab",
+                "this is not the credential of a lab",
                 place=place,
                 cure="gcm-peer lab invite writes them",
             )

@@ -86,7 +86,7 @@ def _answer(told: int, deadline: float) -> dict[str, str]:
     while not data.endswith(b"\n"):
         left = max(0.0, deadline - time.monotonic())
         if not select.select([told], [], [], left)[0]:
-            raise PeerError(f"the daemon has not begun within {BOOT_TIMEOUT:g} s")
+            raise PeerError(f"the daemon has not started within {BOOT_TIMEOUT:g} s")
         came = os.read(told, 65536)
         if not came:
             return {}

@@ -87,7 +87,7 @@ class MembershipService:
 
     def exchange(self, caller: str, news: Plain) -> Plain:  # noqa: ARG002 - the contract's
         """Refuse: only supernodes have a table."""
-        raise Refused(f"{self._surroundings.me} is no supernode", reason=Reason.BAD_REQUEST)
+        raise Refused(f"{self._surroundings.me} is not a supernode", reason=Reason.BAD_REQUEST)
 
     def hosts(self, caller: str, most: int) -> Plain:  # noqa: ARG002 - the contract's
         """Return some of the hosts that this peer knows, itself among them."""
@@ -168,7 +168,7 @@ class MembershipService:
         """Tell a supernode that this peer lives, and fetch its hosts if that is due."""
         if connection.principal.role is not MemberRole.SUPERNODE:
             raise PeerError(
-                f"{connection.principal} answers there, which is no supernode",
+                f"{connection.principal} answers there, which is not a supernode",
                 place=str(connection.address),
                 cure="Correct `supernodes` in the configuration",
             )

@@ -175,7 +175,7 @@ class SupernodeService:
     def _advance(self, now: float) -> None:
         """Let go of those who are silent; where they come back they are looked for again."""
         for row in self._table.advance(now):
-            log.info("nothing was heard of %s for too long", row.name)
+            log.info("nothing was heard from %s for too long", row.name)
             self._checked.pop(row.name, None)
 
     # --- what goes on by itself -----------------------------------------------------------------

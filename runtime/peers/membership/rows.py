@@ -64,4 +64,4 @@ class Row:
                 and 0 <= age < _LONGEST
             ):
                 return cls(Member.of(peer), incarnation, beat, MemberState(state)), float(age)
-        raise PeerError(f"{plain!r:.200} is no row of a table of members")
+        raise PeerError(f"{plain!r:.200} is not a row of a table of members")

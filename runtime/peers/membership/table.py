@@ -139,7 +139,7 @@ class MemberTable:
                 is_ours = text(taken_of) == self.identity and 0 <= taken <= self._serial
                 self._told[partner] = taken if is_ours else 0
             case _:
-                raise PeerError(f"{news!r:.200} is no news of a table")
+                raise PeerError(f"{news!r:.200} is not news of a table")
         for row, age in rows:
             self.take(row, age, now)
         before = self._taken.get(partner, ("", 0))

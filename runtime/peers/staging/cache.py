@@ -237,7 +237,7 @@ class ContentCache:
 
 def _check(digest: str) -> None:
     if not DIGEST.fullmatch(digest):
-        raise Refused(f"{digest!r:.80} is no SHA-256", reason=Reason.BAD_REQUEST)
+        raise Refused(f"{digest!r:.80} is not a SHA-256", reason=Reason.BAD_REQUEST)
 
 
 def _full(folder: Path, why: str) -> Refused:

@@ -94,7 +94,7 @@ class Lab:
                     "no supernode of the lab answers, and no list of peers is left from last time",
                     place=f"lab {self._credential.header.lab}",
                     cause="\n".join(faults) or "the credential names no supernode",
-                    cure="Start one with: gcm-peer supernode, or ask who keeps the lab",
+                    cure="Start one with: gcm-peer supernode, or ask the keeper of the lab",
                 )
         self.peers |= {str(one.row.peer.name): one.row.peer for one in hosts.all
                        if one.row.peer.role is MemberRole.PEER}  # fmt: skip
@@ -147,7 +147,7 @@ class Lab:
         match answer:
             case {"rows": [*rows], "complete": bool(is_complete)}:
                 return [Row.of(one)[0] for one in rows], is_complete
-        raise PeerError("its answer is no list of hosts", place=str(address))
+        raise PeerError("its answer is not a list of hosts", place=str(address))
 
     def _keep(self) -> None:
         with suppress(OSError):

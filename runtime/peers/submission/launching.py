@@ -30,7 +30,7 @@ def launcher_on(
     programs: StagedPrograms,
     plan: DeploymentPlan,
     at: DeployedCluster,
-    patience: float,
+    timeout: float,
 ) -> PeerLauncher:
     """Return what starts the processes of a cluster, a booked peer; the first call waits for it."""
     peer, place, ranks = at.peer, at.path, ranks_of(plan.deployment, at)
@@ -56,7 +56,7 @@ def launcher_on(
         booking.launched(peer)
         return connection.detach(), b""
 
-    return PeerLauncher(connect, place=place, stored=stored, here=programs.here, patience=patience)
+    return PeerLauncher(connect, place=place, stored=stored, here=programs.here, timeout=timeout)
 
 
 def ranks_of(deployment: Deployment, at: DeployedCluster) -> list[list[int]]:

@@ -81,7 +81,7 @@ class StagedPrograms:
                 failures[peer] = fault.what
                 return
             if held != [sizes[one] for one in digests]:
-                failures[peer] = "it has lost the program again, for want of room"
+                failures[peer] = "it has lost the program again, for lack of space"
 
         with ThreadPoolExecutor(len(by_peer) or 1, "staged") as threads:
             list(threads.map(ask, by_peer))

@@ -58,7 +58,7 @@ class MonitoredClustering(Clustering):
 
 
 class Ranks(Health, References, Protocol):
-    """What is done about what ranks tell: the present life of the ranks of a cluster."""
+    """What is done about what ranks tell: the present run of the ranks of a cluster."""
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
         """Take what a rank tells about itself."""
@@ -86,9 +86,9 @@ def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:
 
 @_passing_on(Health, References)
 class ClusterClustering(MonitoredClustering):
-    """The clustering component of a cluster: its members are ranks, each with a life of its own.
+    """The clustering component of a cluster: its members are ranks, bound while connected.
 
-    What ranks tell of their health and references is passed on to that life.
+    What ranks tell of their health and references is passed on to their present run.
     """
 
     control_down: Control | None = None
@@ -116,11 +116,11 @@ class ClusterClustering(MonitoredClustering):
         return asdict(self._connections(rank))
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
-        """Let the life of the ranks look at what one tells; see `is_ready`."""
+        """Let the run of the ranks look at what one tells; see `is_ready`."""
         self._ranks().ready(member, epoch, reports)
 
     def is_ready(self, rank: str) -> None:
-        """Let a rank take part in the round; what is told of it is known by its life."""
+        """Let a rank take part in the round; what is told of it is known by their run."""
         super().ready(rank, 0, [])
 
     def view(self, epoch: int, table: bytes) -> None:
@@ -197,7 +197,7 @@ class Components:
         self._host.routes.add(path, channel)
         for name in names_of(TO_RANKS):
             down, end = self._down(name), self._end(path, name, WRAPPER_TYPE)
-            if not down.is_bound_to(end):  # else it is that of the life before
+            if not down.is_bound_to(end):  # else it is that of the run before
                 down.bind(end)
         channel.when_closed(lambda _: self._leave(path, channel))
 
@@ -221,7 +221,7 @@ class Components:
 
     def _leave(self, path: str, channel: Channel) -> None:
         if self._joined.get(path) is not channel:
-            return  # another life has taken its place
+            return  # another incarnation has taken its place
         del self._joined[path]
         for name in names_of(TO_RANKS):
             self._down(name).unbind(self._end(path, name, WRAPPER_TYPE))

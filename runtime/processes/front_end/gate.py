@@ -185,7 +185,7 @@ class Gate:
     def _admit(self, connected: socket.socket, member: str, received: bytes) -> None:
         name = self._expected.pop(member, None)
         if name is None:
-            _log.warning("%s was refused: it is no rank that is expected, or not any more", member)
+            _log.warning("%s was refused: it is not a rank that is expected, or no longer", member)
             connected.close()
             return
         guest = _Guest(
@@ -266,13 +266,13 @@ class _Guest:
     def _hear(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
         if self.served is None:
-            return  # of a former life of the ranks
+            return  # of a former run of the ranks
         try:
             if request.target.component.startswith(RANKS) and interface not in self.served:
                 return  # for a rank that is not here, or not any more
             args = request.invocation().args
             if args[:1] != (self.name,):
-                raise NotServed(f"{interface}.{operation} is told in the name of another member")
+                raise NotServed(f"{interface}.{operation} was called in the name of another member")
             self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
             self.served.call(interface, operation, args)
         except GridError as fault:

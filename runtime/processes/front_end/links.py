@@ -77,7 +77,7 @@ class FrontEndLinks:
     def admit(self, connected: socket.socket, peer: str, received: bytes) -> None:
         """Use a connection that another front-end has opened; on the reactor's thread."""
         if self._is_closed or cluster_of(rank_path(f"{peer}:0")) != peer or peer.count(":") != 1:
-            _log.warning("%s was sent away: it is no front-end", peer)
+            _log.warning("%s was turned away: it is not a front-end", peer)
             connected.close()
             return
         if connected.family != socket.AF_UNIX:

@@ -34,7 +34,7 @@ from runtime.processes.configuration import (
 from runtime.processes.cores import leave_no_core_file
 from runtime.processes.front_end.components import Components, rehearse
 from runtime.processes.front_end.output_room import OutputRoom
-from runtime.processes.front_end.ranks_life import RanksLife
+from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import BETWEEN_RANKS, MemberHost
 from runtime.processes.watch import ARBITER
@@ -72,7 +72,7 @@ class FrontEndProcess:
         guard: ForkedGuard | None = None,
     ) -> None:
         self._configuration = configuration
-        self._guard = guard  # for the first life of the ranks
+        self._guard = guard  # for the first run of the ranks
         self._reactor = reactor
         self._stopping = False
         self._ended_by = 0  # the signal
@@ -99,13 +99,13 @@ class FrontEndProcess:
         self._room = OutputRoom()
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
-        self._ended: list[RanksLife] = []  # lives of which something may be left
+        self._ended: list[RanksRun] = []  # runs of which something may be left
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
         self._frozen: FrozenRanks | None = None
         self._components = self._new_components()
-        self._ranks = self._new_life() if configuration.job is not None else None
+        self._ranks = self._new_run() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
 
     def end(self, number: int = 0, *_: object) -> None:
@@ -130,9 +130,9 @@ class FrontEndProcess:
         self._tell_traffic()
         if self._nodes is not None:
             self._nodes.close()
-        for life in (*self._ended, self._ranks):
-            if life is not None:
-                life.close()
+        for run in (*self._ended, self._ranks):
+            if run is not None:
+                run.close()
         if self._forwarding is not None:
             self._forwarding.close()
         self._host.close()
@@ -166,11 +166,11 @@ class FrontEndProcess:
         return True
 
     def _tell_traffic(self) -> None:
-        """Tell what went between this process and the ranks, in all their lives."""
-        lives = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
+        """Tell what went between this process and the ranks, in all their runs."""
+        runs = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
         name, references = self._launcher.name, self._launcher.references
-        if lives:
-            references.carried(name, *(sum(numbers) for numbers in zip(*lives, strict=True)))
+        if runs:
+            references.carried(name, *(sum(numbers) for numbers in zip(*runs, strict=True)))
         if self._forwarding is not None:
             references.forwarded(name, *self._forwarding.carried)
 
@@ -210,8 +210,8 @@ class FrontEndProcess:
             self._past.append(ranks.traffic)
             self._may_go = False
             self._ended.append(ranks)
-            fresh = self._ranks = self._new_life(incarnation)
-            # Later, because the door of the life before has to be shut first.
+            fresh = self._ranks = self._new_run(incarnation)
+            # Later, because the door of the run before has to be shut first.
             self._reactor.soon(lambda: self._begin_again(fresh))
         elif not ranks.has_begun:
             ranks.start()
@@ -412,9 +412,9 @@ class FrontEndProcess:
 
     # --- the ranks --------------------------------------------------------------------------------
 
-    def _new_life(self, incarnation: int = FIRST) -> RanksLife:
+    def _new_run(self, incarnation: int = FIRST) -> RanksRun:
         guard, self._guard = self._guard, None
-        return RanksLife(
+        return RanksRun(
             self._configuration,
             self._reactor,
             self._launcher,
@@ -430,11 +430,11 @@ class FrontEndProcess:
     def _rank_facts(self) -> dict[str, Facts]:
         return self._ranks.facts if self._ranks is not None and not self._ranks.is_over else {}
 
-    def _present_ranks(self) -> RanksLife:
+    def _present_ranks(self) -> RanksRun:
         assert self._ranks is not None  # who tells something was let in by these
         return self._ranks
 
-    def _begin_again(self, fresh: RanksLife) -> None:
+    def _begin_again(self, fresh: RanksRun) -> None:
         if not self._over.is_set() and fresh.open():
             fresh.start(self._ended)
             self._ended = []

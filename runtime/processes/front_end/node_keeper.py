@@ -93,7 +93,7 @@ class NodeKeeper:
             with self._making:
                 if self.is_stopping:
                     return
-                launcher = self._launcher = self._launcher or LocalLauncher(patience=60.0)
+                launcher = self._launcher = self._launcher or LocalLauncher(timeout=60.0)
                 door = self._door = self._door or self._listen()
             node.start(launcher, as_others_see(door.address), self._told)
         except GridError as fault:
@@ -145,8 +145,11 @@ class NodeKeeper:
             if self.are_over:
                 self._over()
         elif node.channel is None:
-            what = "the process for the components of this node ended before it was up"
-            self.failed(node.job, GridError(what, cause=words, cure="Its last lines are below"))
+            what = "the process for the components of this node ended before it was ready"
+            self.failed(
+                node.job,
+                GridError(what, cause=words, cure="The last lines of its output are below"),
+            )
         else:
             self._above.health.node_lost(self._above.name, node.job.name, words)
 

@@ -128,7 +128,7 @@ class RanksJob:
     def start(self) -> None:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
         job = self._job
-        launcher = self._launcher = LocalLauncher(patience=60.0, guard=self._guard)
+        launcher = self._launcher = LocalLauncher(timeout=60.0, guard=self._guard)
         if self._is_closed:  # while there was no launcher to close
             launcher.close()
         known = job.flavour != AUTO

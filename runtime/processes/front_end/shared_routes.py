@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from runtime.routing import Tension
     from runtime.routing.tension import PlainExperience
 
-PATIENCE = 1.0
+FIGURES_TIMEOUT = 1.0
 """Seconds in which ranks tell their figures; of those that do not the last ones are taken."""
 
 
 class SharedRoutes:
-    """Lives as long as the front-end, `gate` as long as one life of its ranks.
+    """Lives as long as the front-end, `gate` as long as one run of its ranks.
 
     All methods but `connections` are for the reactor's thread.
     """
@@ -60,12 +60,12 @@ class SharedRoutes:
         for answered in self._asked.pop(rank, ()):
             answered.set()
 
-    def connections(self, ranks: Iterable[str]) -> Connections:
+    def connections(self, ranks: Iterable[str], timeout: float = FIGURES_TIMEOUT) -> Connections:
         """Return how some ranks found others; any thread but the reactor's may ask."""
         names = list(ranks)
         answers = [threading.Event() for _ in names]
         self._reactor.soon(lambda: self._ask(zip(names, answers, strict=True)))
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + timeout
         for answered in answers:
             answered.wait(max(0.0, deadline - time.monotonic()))
         summed = Exchanged()

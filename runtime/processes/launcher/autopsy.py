@@ -10,7 +10,7 @@ from runtime.processes.configuration import REFUSED
 from runtime.processes.launcher.place import ClusterPlace
 
 OLDEST = (3, 11)
-PATIENCE = 5.0
+PROBE_TIMEOUT = 5.0
 # Fit for every Python there ever was.
 _ASK = "import sys; sys.stdout.write('%d.%d.%d' % sys.version_info[:3])"
 
@@ -22,10 +22,10 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
         return GridError("\n".join(process.tail), place=place.cluster.path)
     found = _too_old(place, words) if place.cluster.is_local and not place.is_up else None
     return found or GridError(
-        "the front-end has gone",
+        "the front-end has ended",
         place=place.cluster.path,
         cause=words,
-        cure="Everything else was ended; its last words are below",
+        cure="Everything else was ended; its last lines are below",
     )
 
 
@@ -38,7 +38,7 @@ def end_of_parent(place: ClusterPlace) -> str:
     if not place.has_lost_parent or process is None:
         return ""
     try:
-        ended = process.wait(PATIENCE)
+        ended = process.wait(PROBE_TIMEOUT)
     except LaunchError:
         return ""
     if ended.signal is None:
@@ -53,7 +53,7 @@ def _too_old(place: ClusterPlace, words: str) -> PythonTooOld | None:
     try:
         process: Process = place.launcher.start(Command((python, "-c", _ASK)), said)
         process.close_input()
-        ended = process.wait(PATIENCE)
+        ended = process.wait(PROBE_TIMEOUT)
     except LaunchError:
         return None
     version = said.output.strip()

@@ -15,6 +15,7 @@ from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.machine.contracts import BINDING_CONTROLLER
+from runtime.machine.paths import CLUSTERING
 from runtime.processes.launcher.tree import RemoteContent
 
 Send = Callable[[Invocation], Future[Any]]
@@ -36,7 +37,10 @@ class ReportedBinding:
 
 
 def bindings_of(root: Composite) -> set[ReportedBinding]:
-    """Return the bindings of an assembly between its leaves, through composites."""
+    """Return the bindings of an assembly between its leaves, through composites.
+
+    One to a collective interface of a composite ends there.
+    """
     return {
         ReportedBinding(client.path, server.path)
         for leaf in leaves(root)
@@ -53,7 +57,11 @@ def answered_bindings(
     Returns the bindings under the names of the assembly, and why others have not answered: the
     ranks of a code that does not run are not there.
     """
-    named = {content.path: leaf.path for leaf, content in _elsewhere(root)}
+    named = {}
+    for leaf, content in _elsewhere(root):
+        named[content.path] = leaf.path
+        if leaf.name == CLUSTERING:  # it stands for the composite that it is in, too
+            named[_above(content.path)] = _above(leaf.path)
     asked = [
         (leaf, client, send(_lookup(content.path, client.name)))
         for leaf, content in _elsewhere(root)
@@ -95,6 +103,10 @@ def _elsewhere(root: Composite) -> Iterator[tuple[Component, RemoteContent]]:
             yield leaf, content
 
 
+def _above(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
 def _lookup(path: str, client: str) -> Invocation:
     return Invocation(path, BINDING_CONTROLLER, "lookup", (client,))
 
@@ -102,6 +114,9 @@ def _lookup(path: str, client: str) -> Invocation:
 def _behind(client: ClientInterface) -> Iterator[Interface]:
     for server in client.servers:
         if not isinstance(server, ServerInterface):
+            continue
+        if server.type.is_multicast:  # what it leads to is the business of its composite
+            yield server
             continue
         through = server.owner.other_face(server)
         if isinstance(through, ClientInterface):

@@ -196,10 +196,10 @@ class ClusterReports:
         """Tell the user that a rank stands still, or goes on."""
         self._run.stands_still(rank, goes_on=not seconds)
         if seconds:
-            text = "rank %s stands still since %.3g s: a signal or a debugger has stopped it"
+            text = "rank %s has been stopped for %.3g s, by a signal or a debugger"
             _log.warning(text, rank, seconds)
         else:
-            _log.warning("rank %s goes on", rank)
+            _log.warning("rank %s continues", rank)
 
     def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:  # noqa: ARG002
         """Let it be decided who of two ranks is lost that cannot reach each other."""

@@ -44,7 +44,7 @@ class Crew:
 
 
 def _unforeseen(name: str, error: Exception) -> GridError:
-    _log.error("%s: this was not foreseen", name, exc_info=error)
+    _log.error("%s failed unexpectedly", name, exc_info=error)
     return GridError(
         f"{name} failed: {type(error).__name__}: {error}",
         cure="This is a fault of the package itself: report it with the traceback in the log",

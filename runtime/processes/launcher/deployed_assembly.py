@@ -107,12 +107,12 @@ class DeployedAssembly:
     def node_lost(self, name: str, words: str) -> None:
         """Record that a node process has gone, and with it its components."""
         here = sorted(path for path, node in self._where.items() if node == name)
-        what = "the process of this node has gone"
+        what = "the process of this node has ended"
         fault = GridError(
             f"{what}, and with it {', '.join(here)}" if here else what,
             place=name,
             cause=words,
-            cure="Everything else was ended; its last words are below",
+            cure="Everything else was ended; its last lines are below",
         )
         self._post(NodeLost(f"node:{name}", str(fault)))
         self._lost.set()

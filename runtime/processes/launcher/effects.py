@@ -114,7 +114,7 @@ SECRET_BYTES = 32
 _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 """What is heard of the present incarnation of ranks only; output and figures are of any."""
 
-PATIENCE = 5.0
+REMOVE_TIMEOUT = 5.0
 
 _HOMELESS = (
     "could not be started again: its front-end is lost. The front-end of a cluster survives the "
@@ -283,7 +283,9 @@ class Executor:
             remove_segments(paths)
         elif paths and place.was_lost:
             with suppress(LaunchError):
-                place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(PATIENCE)
+                place.launcher.start(Command(("rm", "-f", "--", *sorted(paths)))).wait(
+                    REMOVE_TIMEOUT
+                )
         place.close()
 
     def do(self, effect: Effect) -> None:
@@ -529,7 +531,11 @@ class Executor:
         if way is not None:
             return way.call(invocation)
         future: Future[Any] = Future(invocation)
-        future.set_exception(ChannelClosed("nothing leads there", place=invocation.component))
+        future.set_exception(
+            ChannelClosed(
+                "there is no such component, or no route to it", place=invocation.component
+            )
+        )
         return future
 
     def _onward(self, cluster: str, target: Target) -> Channel | None:
@@ -612,7 +618,7 @@ class Executor:
         """Pass what a front-end tells on to the engine's thread, in order."""
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
-            raise NoSuchComponentError("no such rank is here", component=target.component)
+            raise NoSuchComponentError("there is no such rank here", component=target.component)
         if target.component in (COUPLING, DRIVER_PATH):
             args = request.invocation().args
             hub, called = self._codes.hub, (target.component, target.interface, target.operation)
@@ -634,7 +640,7 @@ class Executor:
             args = request.invocation().args
             cluster, incarnation = parsed(args[0])
             if cluster != place.identifier:
-                raise NotServed(f"{target} is told in the name of another member")
+                raise NotServed(f"{target} was called in the name of another member")
             is_past = 0 < incarnation < self._codes.incarnation(cluster)
             if is_past and target.interface in _OF_THE_PRESENT:
                 _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)

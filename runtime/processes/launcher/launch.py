@@ -12,7 +12,7 @@ from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.wait_reports import as_dict
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
-from runtime.run.state import Patience, RunPhase
+from runtime.run.state import RunPhase, RunTimeouts
 
 SNAPSHOT_TIMEOUT = 6.0
 """How many seconds ranks have to say what they are doing."""
@@ -61,7 +61,7 @@ def deploy(
     listener: RunListener,
     *,
     interrupts: Interrupts | None = None,
-    patience: Patience | None = None,
+    timeouts: RunTimeouts | None = None,
     warm: WarmStart | None = None,
     stdin: int | None = None,
     reach: Reach = usual_launcher,
@@ -76,11 +76,11 @@ def deploy(
     >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
     0
     """
-    machine = Machine(plan, listener, patience=patience, warm=warm, stdin=stdin, reach=reach)
+    machine = Machine(plan, listener, timeouts=timeouts, warm=warm, stdin=stdin, reach=reach)
     if interrupts is not None:
         interrupts.reach(machine)
     with machine:
         return machine.wait()
 
 
-__all__ = ["Interrupts", "Machine", "Outcome", "Patience", "RunListener", "deploy"]
+__all__ = ["Interrupts", "Machine", "Outcome", "RunListener", "RunTimeouts", "deploy"]

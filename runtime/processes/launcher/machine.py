@@ -25,7 +25,7 @@ from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.run.failure_report import first_cause, messages
 from runtime.run.outcome import Outcome
 from runtime.run.outline import outline_of
-from runtime.run.state import IllegalEvent, Patience, RunPhase, RunState
+from runtime.run.state import IllegalEvent, RunPhase, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Machine:
         plan: DeploymentPlan,
         listener: RunListener | None = None,
         *,
-        patience: Patience | None = None,
+        timeouts: RunTimeouts | None = None,
         steered: bool = False,
         idle: bool = False,
         warm: WarmStart | None = None,
@@ -79,16 +79,16 @@ class Machine:
         self._reach = reach
         self._warm = warm
         self._stdin = stdin
-        patience = patience or Patience()
-        patience = replace(patience, run=patience.run or plan.deployment.run_timeout)
-        self._codes = Codes(plan, steered=steered, idle=idle, settle=patience.settle)
+        timeouts = timeouts or RunTimeouts()
+        timeouts = replace(timeouts, run=timeouts.run or plan.deployment.run_timeout)
+        self._codes = Codes(plan, steered=steered, idle=idle, settle=timeouts.settle)
         self._deployed = self._new_assembly(steered) if plan.deployment.assembly else None
         self._workers = Workers("codes")
         self._making = threading.Lock()
         self._tree: Composite | None = None
         self._executor: Executor | None = None
         self._listener = listener or Silent()
-        self._state = RunState(outline_of(plan), patience, steered=steered, idle=idle)
+        self._state = RunState(outline_of(plan), timeouts, steered=steered, idle=idle)
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._ended = threading.Event()

@@ -17,7 +17,7 @@ FOLDER = "packages"
 """Where the package is in a run's room."""
 
 _HOME = Path(HOME)
-PATIENCE = 60.0
+PROBE_TIMEOUT = 60.0
 
 # Run by the Python in question: tells its version, and the digest of the package it would import.
 _PROBE = """
@@ -56,7 +56,7 @@ def has_package(launcher: Launcher, python: str) -> bool:
     process = launcher.start(Command((python, "-c", _PROBE.format(packages=PACKAGES))), said)
     process.close_input()
     try:
-        ended = process.wait(PATIENCE)
+        ended = process.wait(PROBE_TIMEOUT)
     except CommandNotFound as fault:
         raise PythonMissing(
             f"there is no {python!r}",

@@ -106,7 +106,7 @@ class ClusterPlace:
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
-        raise FetchFailed("what started everything on this machine has gone")
+        raise FetchFailed("the process that started everything on this machine has ended")
 
     def let_go(self) -> None:
         """Give up the connection, over which nothing comes any more; raises LaunchError."""
@@ -183,9 +183,9 @@ class RemotePlace(ClusterPlace):
         """Connect again once the connection broke; raises LaunchError."""
         if self.cluster.peer:  # its places were reserved for one launch
             raise FetchFailed("the peer has ended, and takes nobody in again for this run")
-        patience = SILENT_HOST_TIMEOUT if self.is_silent else SSH_TIMEOUT
+        timeout = SILENT_HOST_TIMEOUT if self.is_silent else SSH_TIMEOUT
         self.let_go()
-        self.launcher = self._reach(self.cluster, self._local, patience)
+        self.launcher = self._reach(self.cluster, self._local, timeout)
         self.launcher.ready()
 
     def let_go(self) -> None:

@@ -26,7 +26,7 @@ The last argument is for how many seconds it waits for the host.
 
 
 def usual_launcher(
-    cluster: DeployedCluster, local: LocalLauncher, patience: float = SSH_TIMEOUT
+    cluster: DeployedCluster, local: LocalLauncher, timeout: float = SSH_TIMEOUT
 ) -> Launcher:
     """Return what starts processes where the front-end of a cluster runs; it is not waited for.
 
@@ -36,14 +36,14 @@ def usual_launcher(
     python = cluster.front_end.python
     python = "" if python == PYTHON else python
     if cluster.launcher is not None:
-        return _named(cluster, cluster.launcher, local, python, patience)
+        return _named(cluster, cluster.launcher, local, python, timeout)
     return SshLauncher(
         [_hop(hop) for hop in cluster.hops],
         local,
         place=cluster.path,
         python=python,
         ssh=cluster.hops[-1].command_path,
-        patience=patience,
+        timeout=timeout,
     )
 
 
@@ -52,7 +52,7 @@ def _named(
     named: NamedLauncher,
     local: LocalLauncher,
     python: str,
-    patience: float,
+    timeout: float,
 ) -> Launcher:
     """Return a launcher of the class that the user names."""
     from runtime.machine.named_classes import load  # only for descriptors that name one
@@ -65,7 +65,7 @@ def _named(
             place=cluster.path,
             arguments=named.arguments,
             python=python,
-            patience=patience,
+            timeout=timeout,
         )
     except Exception as error:  # whatever a class of a user raises
         raise WayFailed(

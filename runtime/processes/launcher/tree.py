@@ -12,8 +12,10 @@ from typing import Any, cast
 from gcm.adl.writing import describe, write_definition
 from gcm.components.composite import Composite
 from gcm.components.model import Component
+from gcm.components.notes import CommentNote, Notes
 from gcm.factory import composite, wrapper
 from gcm.interfaces.future import Future
+from gcm.interfaces.types import ComponentType
 from gcm.invocation import Invocation
 from gcm.membranes.content import ContentController
 from runtime.deployment.planning.assembly import ExportedComponent, Level
@@ -22,15 +24,26 @@ from runtime.errors import GridError
 from runtime.machine.clustering import (
     CLUSTER_TYPE,
     FROM_RANKS,
-    OPEN_TYPE,
+    RANK_TYPE,
     TO_RANKS,
     TYPE,
     UP,
     VIEWS,
     WRAPPER_TYPE,
+    cluster_type,
     names_of,
+    site_type,
 )
-from runtime.machine.contracts import Control, Health, Membership, References, Routes, Views
+from runtime.machine.contracts import (
+    Control,
+    Delivery,
+    Health,
+    Membership,
+    References,
+    Routes,
+    Views,
+)
+from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.processes.route_monitor import PART, Figures, RouteMonitor
 
@@ -76,7 +89,7 @@ class RemoteContent:
         """Do nothing."""
 
 
-class RemoteRank(RemoteContent, Views, Control, Routes):
+class RemoteRank(RemoteContent, Views, Control, Routes, Delivery):
     """The wrapper of a rank, in the rank's process."""
 
 
@@ -126,9 +139,11 @@ def _nowhere(invocation: Invocation) -> Future[Any]:
 def _made(part: ExportedComponent, send: Send) -> Component:
     if part.level is Level.WRAPPER:
         behind = _CONTENTS[part.level](part.identifier, send)
-        return wrapper(part.name, WRAPPER_TYPE, behind, controllers=PART)
+        type = RANK_TYPE if part.code else WRAPPER_TYPE
+        return wrapper(part.name, type, behind, controllers=PART)
     is_grid, is_cluster = part.level is Level.GRID, part.level is Level.CLUSTER
-    whole = composite(part.name, None if is_grid else OPEN_TYPE)
+    whole = composite(part.name, _type_of(part))
+    whole.notes = Notes(comments=tuple([CommentNote(one) for one in part.comments]))
     content = whole.controller(ContentController)
     behind = _CONTENTS[part.level](part.identifier, send)
     type = CLUSTER_TYPE if is_cluster else TYPE
@@ -141,7 +156,40 @@ def _made(part: ExportedComponent, send: Send) -> Component:
             below.bind(f"{name}-up", clustering.server(name))
         for name in names_of(TO_RANKS if is_cluster else (Views,)):
             clustering.bind(f"{name}-down", below.server(name))
+    _bind_peers(whole, part)
     if not is_grid:
         whole.bind(VIEWS, clustering.server(VIEWS))
         clustering.bind(UP, whole.inner_server(UP))
     return whole
+
+
+def _type_of(part: ExportedComponent) -> ComponentType | None:
+    if part.level is Level.GRID:
+        return None
+    return cluster_type(part.code) if part.level is Level.CLUSTER else site_type(_codes_of(part))
+
+
+def _codes_of(part: ExportedComponent) -> list[str]:
+    return list(dict.fromkeys(one.code for one in part.walk() if one.code))
+
+
+def _bind_peers(whole: Composite, part: ExportedComponent) -> None:
+    """Bind the ranks of each code to each other, but for those that share a native MPI."""
+    inside = {child.name: child for child in whole.children}
+    for code in _codes_of(part):
+        below = [(one.level, inside[one.name]) for one in part.children if code in _codes_of(one)]
+        outer_peers, outer_delivery = _names_of(part.level, code)
+        for level, one in below:
+            peers, delivery = _names_of(level, code)
+            if part.level is not Level.CLUSTER:
+                for _, other in below:
+                    if other is not one:
+                        one.bind(peers, other.server(delivery))
+            if part.level is not Level.GRID:
+                one.bind(peers, whole.inner_server(outer_peers))
+                whole.bind(outer_delivery, one.server(delivery))
+
+
+def _names_of(level: Level, code: str) -> tuple[str, str]:
+    is_site = level is Level.SITE
+    return (at_site(PEERS, code), at_site(DELIVERY, code)) if is_site else (PEERS, DELIVERY)

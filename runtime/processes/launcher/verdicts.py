@@ -111,9 +111,9 @@ class Verdicts:
         name = f"the front-end of {place.cluster.path} on {place.cluster.front_end.address}"
         match effect:
             case Suspect(_, silence):
-                _log.warning("%s has not been heard of for %.3g s", name, silence)
+                _log.warning("nothing has been heard from %s for %.3g s", name, silence)
             case Trust():
-                _log.warning("%s is heard of again", name)
+                _log.warning("%s has been heard from again", name)
             case Declare(_, _, why):
                 fault = GridError(
                     "the front-end, its host or the way to it is lost",

@@ -62,6 +62,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
         link.wrapper.health.unable(name, f"{type(error).__name__}: {error}", sys.executable)
         return 1
     facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
+    link.wrapper.code = "" if options.kind == "executable" else options.application
     link.wrapper.membership.ready(name, 0, [facts])
     link.wait_for_go()
     link.wrapper.settings["failures"] = options.failures

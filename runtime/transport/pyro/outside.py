@@ -33,7 +33,7 @@ class PyroCaller:
             URI(uri)
         except PyroError as error:
             raise TransportError(
-                f"'{uri}' is no address of a Pyro5 object: {error}",
+                f"'{uri}' is not the address of a Pyro5 object: {error}",
                 cure="Write PYRO:name@host:port",
             ) from error
         self.uri = uri

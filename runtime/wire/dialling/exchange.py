@@ -44,7 +44,7 @@ class Exchange:
             while greeting.peer is None:
                 received = self._socket.recv(_PIECE)
                 if not received:
-                    raise ConnectionError("it hung up in the handshake")
+                    raise ConnectionError("it closed the connection in the handshake")
                 self._hear(received)
         except BlockingIOError:
             return False

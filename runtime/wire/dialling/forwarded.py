@@ -53,7 +53,7 @@ class ForwardedAttempt:
         """Say what goes on."""
         if self._attempt is not None:
             return f"the front-end: {self._attempt.describe()}"
-        return "the front-end has not opened the way yet"
+        return "the front-end has not opened the route yet"
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on; return the connection once the way is open, and what came behind the answer.
@@ -75,7 +75,7 @@ class ForwardedAttempt:
             raise PeerLost(
                 f"{self._words} cannot be reached",
                 cause=str(fault),
-                cure="The front-ends on the way tell more in their output",
+                cure="The output of the front-ends on the route tells more",
             ) from fault
 
     def close(self) -> None:
@@ -105,11 +105,11 @@ class ForwardedAttempt:
             while answer is None:
                 received = connected.recv(_PIECE)
                 if not received:
-                    raise ConnectionError("the front-end hung up")
+                    raise ConnectionError("the front-end closed the connection")
                 answer = self._reader.feed(received)
         except BlockingIOError:
             if now >= self.deadline:
-                raise TimeoutError(f"no way within {FORWARDING_TIMEOUT:g} s") from None
+                raise TimeoutError(f"no route within {FORWARDING_TIMEOUT:g} s") from None
             return None
         if answer.is_silent:
             raise PeerSilent(f"{self._words} does not answer", cause=answer.why)

@@ -110,7 +110,7 @@ class Listeners:
             self._shut(next_goes(self._incoming))
             self._look_again()
             return False
-        self._refuse(goes, "crowd", "it proved nothing while others were waiting at the listener")
+        self._refuse(goes, "crowd", "it had not authenticated while others were waiting")
         return True
 
     def _accept(self, listener: socket.socket, _: int) -> bool:

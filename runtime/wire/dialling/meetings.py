@@ -56,7 +56,7 @@ class Meetings:
         try:
             opened = attempt.step(self._clock())
         except PeerLost as fault:
-            _log.info("a meeting did not come about: %s", fault)
+            _log.info("a connection over a third front-end failed: %s", fault)
             self._leave(attempt, descriptor)
             return True
         if opened is None:

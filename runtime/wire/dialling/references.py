@@ -158,8 +158,8 @@ def _told() -> int:
     told = os.environ.get(VARIABLE, "")
     if told and not (told.isdecimal() and int(told)):
         raise WireError(
-            f"{VARIABLE} is {told!r}, which is no number of connections",
-            cure="Set it to a number from 1 on, or not at all",
+            f"{VARIABLE} is {told!r}, which is not a number of connections",
+            cure="Set it to a whole number of at least 1, or leave it unset",
         )
     return int(told or 0)
 

@@ -83,7 +83,7 @@ def check(kind: int, flags: int, head: int, size: int) -> None:
         return
     else:
         raise BadFrame(
-            f"what came is no frame: there is no kind {kind}",
+            f"what was received is not a frame: there is no kind {kind}",
             cure="Both ends have to run the same version of this package",
         )
     if size > most:

@@ -48,7 +48,7 @@ class MessageSender:
     Once it is told to `keep` what it wrote, that can be written again until the peer has told that
     it came. While it `is_held` it has nothing new to write.
 
-    >>> sender = Sender()
+    >>> sender = MessageSender()
     >>> sender.put(b"head", [memoryview(b"payload")]).done
     True
     >>> sum(map(len, sender.batch())), sender.wrote(31), sender.batch()

@@ -12,7 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.processes.launcher.launch import Machine, Patience
+from runtime.processes.launcher.launch import Machine, RunTimeouts
 
 Plan = Callable[..., DeploymentPlan]
 Steer = Callable[..., Machine]
@@ -78,8 +78,8 @@ def steer(plan: Plan) -> Iterator[Steer]:
         settle: float = 5.0,
         **codes: str | tuple[str, ...],
     ) -> Machine:
-        patience = Patience(settle=settle)
-        machines.append(Machine(plan(ranks, **codes), patience=patience, steered=True, idle=idle))
+        timeouts = RunTimeouts(settle=settle)
+        machines.append(Machine(plan(ranks, **codes), timeouts=timeouts, steered=True, idle=idle))
         return machines[-1].start()
 
     yield begin

@@ -28,7 +28,7 @@ def test_a_native_program_is_a_component(steer: Steer) -> None:
     said = {(one.rank, one.stream, one.text) for one in native.control.output()}
     assert {(0, "stdout", "rank 0 says hello"), (1, "stdout", "rank 1 says hello")} <= said
     status = native.control.status()
-    assert (status.name, status.state, status.ranks, status.life) == (
+    assert (status.name, status.state, status.ranks, status.incarnation) == (
         "native",
         CodeState.ENDED,
         2,
@@ -39,7 +39,7 @@ def test_a_native_program_is_a_component(steer: Steer) -> None:
 def test_codes_are_started_stopped_and_killed_one_by_one(steer: Steer) -> None:
     machine = steer(2, idle=True, one=SLEEP, two=SLEEP)
     one, two = machine.code("one").control, machine.code("two").control
-    assert (one.status().state, one.status().life) == (CodeState.IDLE, 0)
+    assert (one.status().state, one.status().incarnation) == (CodeState.IDLE, 0)
     with pytest.raises(CodeNotRunning, match="one does not run, it is idle"):
         one.stop()
     with pytest.raises(CodeNotRunning, match="one was never started"):
@@ -53,7 +53,7 @@ def test_codes_are_started_stopped_and_killed_one_by_one(steer: Steer) -> None:
     one.stop(grace=20)
     assert (one.exit_codes(), two.status().state) == ({0: 143, 1: 143}, CodeState.RUNNING)
     one.start()
-    assert (one.status().state, one.status().life) == (CodeState.RUNNING, 2)
+    assert (one.status().state, one.status().incarnation) == (CodeState.RUNNING, 2)
     assert one.exit_codes() == {}
     one.kill()
     assert set(one.exit_codes()) == {0, 1}

@@ -84,7 +84,7 @@ coupling.send(coupling.recv(code="fast"), code=coupling.DRIVER)
     sender, receiver = (machine.code(name).messages for name in ("fast", "slow"))
     sent, why = sender.recv(timeout=30)
     assert sent == 5  # of 2 MB each: the window of 8 MiB, and one message
-    assert why == "fast sends a message with tag 0 to rank 0 of slow: in vain for 1 s"
+    assert why == "fast sends a message with tag 0 to rank 0 of slow: timed out after 1 s"
     receiver.send(sent)
     assert receiver.recv(timeout=30) == list(range(sent))
     sender.send("go on")
@@ -108,7 +108,9 @@ def test_nobody_waits_in_vain_for_a_message(steer: Steer) -> None:
         brief.messages.recv()
     with pytest.raises(CodeEnded, match=r"brief has ended while \(driver\) sends a message"):
         brief.messages.send(1)
-    with pytest.raises(TimeoutError, match=r"with tag 3 from any rank of echo: in vain for 0.1 s"):
+    with pytest.raises(
+        TimeoutError, match=r"with tag 3 from any rank of echo: timed out after 0.1 s"
+    ):
         echo.messages.recv(tag=3, timeout=0.1)
     with pytest.raises(NoSuchRank, match=r"echo has no rank 1. Its ranks are 0 to 0"):
         echo.messages.send(1, rank=1)

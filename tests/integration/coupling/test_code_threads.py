@@ -17,7 +17,7 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
 from runtime.machine.launcher import FrontEndStubs
-from runtime.processes.launcher.launch import Machine, Patience, deploy
+from runtime.processes.launcher.launch import Machine, RunTimeouts, deploy
 from runtime.processes.launcher.listener import Silent
 
 pytestmark = pytest.mark.mpi
@@ -51,7 +51,7 @@ def test_calls_after_the_end_of_the_machine_return_at_once(steer: Steer) -> None
         code.messages.recv()
 
 
-def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
+def test_who_kills_a_code_does_not_wait_for_its_next_incarnation(plan: Plan) -> None:
     codes = Codes(plan(air=SLEEP), steered=True)
 
     def start() -> None:
@@ -68,7 +68,7 @@ def test_who_kills_a_code_does_not_wait_for_its_next_life(plan: Plan) -> None:
             codes.job_ended(cluster, 137, "")
             starter.start()
             until = time.monotonic() + 0.5
-            while codes.status("air").life == 1 and time.monotonic() < until:
+            while codes.status("air").incarnation == 1 and time.monotonic() < until:
                 time.sleep(0.01)
 
     codes.connect(
@@ -93,7 +93,7 @@ def deaf(plan: Plan) -> Iterator[Machine]:
         "coupling.recv", "os.kill(os.getpid(), signal.SIGSTOP); coupling.recv"
     )
     senders = []
-    machine = Machine(plan(2, deaf=program), patience=Patience(grace=1.0), steered=True)
+    machine = Machine(plan(2, deaf=program), timeouts=RunTimeouts(grace=1.0), steered=True)
     with machine:
         messages = machine.code("deaf").messages
 
@@ -143,7 +143,7 @@ def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) 
 
     loud = ("/usr/bin/yes", "and so on")
     codes = plan(bad=("/bin/sh", "-c", "exit 7"), loud=loud)
-    outcome = deploy(codes, Slow(), patience=Patience(settle=1.0, grace=1.0))
+    outcome = deploy(codes, Slow(), timeouts=RunTimeouts(settle=1.0, grace=1.0))
     assert outcome.exit_code == 7
     assert any("did not end within 1 s and was stopped" in one for one in outcome.errors)
 

@@ -43,8 +43,8 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]
 
 def test_a_code_that_is_started_later_and_again_spans_its_clusters(machine: Machine) -> None:
     code = machine.code("solver").control
-    for life in (1, 2):
+    for incarnation in (1, 2):
         code.start()
         assert code.wait(60) == {0: 0, 1: 0, 2: 0}
         lines = [line.text for line in code.output() if line.stream == "stdout"]
-        assert lines == ["3 of 3"] * 3 * life
+        assert lines == ["3 of 3"] * 3 * incarnation

@@ -55,12 +55,12 @@ def test_two_codes_of_different_sizes_compute_what_one_process_computes(
 
 
 def test_both_codes_are_driven_from_python_twice(surface: ModuleType) -> None:
-    lives = re.findall(
-        r"life (\d): mean (\S+) to (\S+), exit codes (.*)", run(str(EXAMPLE / "steer.py"))
+    runs = re.findall(
+        r"run (\d): mean (\S+) to (\S+), exit codes (.*)", run(str(EXAMPLE / "steer.py"))
     )
     first, last = (surface.in_one_process(steps)[0][:15].mean() for steps in (1, 10))
     codes = "({0: 0, 1: 0}, {0: 0, 1: 0, 2: 0, 3: 0})"
-    assert lives == [(life, f"{first:.3f}", f"{last:.3f}", codes) for life in "12"]
+    assert runs == [(run_number, f"{first:.3f}", f"{last:.3f}", codes) for run_number in "12"]
 
 
 def test_each_mistake_at_a_code_has_an_error_of_its_own() -> None:

@@ -97,10 +97,10 @@ def make_busy_at_begin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Non
     """Let the connections to front-ends be busy just when a code begins."""
     began = Hub.began
 
-    def begin(hub: Hub, code: str, life: int) -> None:
+    def begin(hub: Hub, code: str, incarnation: int) -> None:
         assert machine._executor is not None
         machine._executor._ears.reactor.soon(lambda: time.sleep(0.3))
-        began(hub, code, life)
+        began(hub, code, incarnation)
 
     monkeypatch.setattr(Hub, "began", begin)
 

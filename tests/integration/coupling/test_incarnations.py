@@ -53,9 +53,9 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
     air.messages.send("go on")
     assert air.control.wait(60) == {0: 0}
     status = air.control.status()
-    assert (status.state, status.life, status.why) == (CodeState.ENDED, 2, "")
+    assert (status.state, status.incarnation, status.why) == (CodeState.ENDED, 2, "")
     assert "is told of a rank of another cluster" in caplog.text
-    assert "is told in the name of another member" in caplog.text
+    assert "was called in the name of another member" in caplog.text
     assert "'ranks:0:1' does not belong to 0:0" in caplog.text
     assert "'elsewhere/node0' does not belong to 0:0" in caplog.text
 

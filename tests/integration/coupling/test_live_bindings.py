@@ -11,7 +11,7 @@ import pytest
 
 from gcm.adl.writing.describe import export
 from gcm.documents import Diagnostics
-from runtime.deployment import make_plan, read_descriptor
+from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.processes.launcher.bindings import ReportedBinding, bindings_of
 from runtime.processes.launcher.launch import Machine
@@ -37,6 +37,17 @@ def answered(
         time.sleep(0.05)
 
 
+def planned(folder: Path, descriptor: str) -> DeploymentPlan:
+    (folder / "program.py").write_text(SLEEP)
+    path = folder / "grid.xml"
+    path.write_text(descriptor)
+    faults = Diagnostics()
+    around = surroundings_of(str(path), python=sys.executable)
+    read = read_descriptor(str(path), surroundings=around, diagnostics=faults)
+    assert read is not None, list(map(str, faults))
+    return make_plan(read)
+
+
 def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
     steer: Callable[..., Machine],
 ) -> None:
@@ -60,24 +71,47 @@ def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
 
 
 def test_a_forwarded_cluster_is_bound_as_any_other_and_has_its_own_name(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text(SLEEP)
-    path = tmp_path / "grid.xml"
-    path.write_text(
+    plan = planned(
+        tmp_path,
         '<deployment name="t"><application script="program.py"/><grid><mpi ranks="1"/>'
         '<site name="north"><cluster name="alder"/></site>'
         '<site name="south"><cluster name="cedar" reachability="front-end"/></site>'
-        "</grid></deployment>"
+        "</grid></deployment>",
     )
-    faults = Diagnostics()
-    around = surroundings_of(str(path), python=sys.executable)
-    read = read_descriptor(str(path), surroundings=around, diagnostics=faults)
-    assert read is not None, list(map(str, faults))
-    with Machine(make_plan(read)) as machine:
+    with Machine(plan) as machine:
         assert machine.assembly.find("north/alder").path == "/grid/north/alder"
         whole = bindings_of(machine.assembly)
         top = ReportedBinding("/grid/clustering.views-down", "/grid/south/clustering.views")
-        assert top in whole
+        peers = "/grid/north/alder/wrapper0.peers", "/grid/south.delivery-application"
+        assert {top, ReportedBinding(*peers)} <= whole
         answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
         exported = export(machine.assembly)
         assert 'name="cedar"' in exported
         assert "site1" not in exported
+
+
+def test_ranks_of_one_code_are_bound_to_each_other_also_once_it_was_started_again(
+    tmp_path: Path,
+) -> None:
+    plan = planned(
+        tmp_path,
+        '<deployment name="t"><application name="air" script="program.py"'
+        ' clusters="north/alder north/birch south/cedar"/>'
+        '<application name="sea" script="program.py" clusters="south/fir"/><grid><mpi ranks="1"/>'
+        '<controller role="plan-choice" class="plans.Chain"/>'
+        '<site name="north"><cluster name="alder"/><cluster name="birch"/></site>'
+        '<site name="south"><cluster name="cedar" reachability="front-end"/><cluster name="fir"/>'
+        "</site></grid></deployment>",
+    )
+    with Machine(plan, steered=True) as machine:
+        whole = bindings_of(machine.assembly)
+        assert {str(one) for one in whole if "/birch/wrapper0.peers" in one.client} == {
+            "/grid/north/birch/wrapper0.peers -> /grid/north/alder.delivery",
+            "/grid/north/birch/wrapper0.peers -> /grid/south.delivery-air",
+        }
+        assert not any("/fir/wrapper0.peers" in one.client for one in whole)
+        answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+        machine.code("air").control.kill()
+        machine.code("air").control.start()
+        answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+        assert "plan-choice: plans.Chain" in export(machine.assembly)

@@ -31,7 +31,7 @@ if comm.rank == 0:
         comm.send("ping", 2)
     comm.recv(source=2)
 elif comm.rank == 2:
-    waiting.PATIENCE = 60  # who has waited that long connects, too
+    waiting.CHECK_INTERVAL = 60  # who has waited that long connects, too
     for _ in range(5):
         comm.recv()  # from anybody, so that it is the sender who connects
     while not os.path.exists(sys.argv[1]):

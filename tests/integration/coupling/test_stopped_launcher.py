@@ -85,7 +85,7 @@ import os, time
 from mpi4py import MPI
 from runtime.mpi.progress import waiting
 
-waiting.PATIENCE = 600  # who has waited that long connects, too
+waiting.CHECK_INTERVAL = 600  # who has waited that long connects, too
 comm = MPI.COMM_WORLD
 if comm.rank == 0:
     open("ready", "w").close()
@@ -144,7 +144,7 @@ class Found(logging.Handler):
         Path("found").touch()
 
 logging.getLogger("runtime.coupling.rank_side").addHandler(Found())
-rank_side.PATIENCE = 0.2
+rank_side.REPORT_AFTER = 0.2
 Path("ready").touch()
 while not Path("at-rest").exists():
     time.sleep(0.02)

@@ -116,7 +116,7 @@ def test_a_reader_that_has_seen_enough_ends_the_run(start: Any, describe: Any) -
     process.stdout = None
     code, _, err = ended(process)
     assert code == 141
-    assert "gcm-deploy: nobody reads the output any more, so the run was ended" in err
+    assert "gcm-deploy: nothing reads the output any more, so the run was ended" in err
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
 

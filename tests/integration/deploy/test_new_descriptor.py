@@ -16,7 +16,7 @@ import pytest
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
 
 LONG = 60
-ASKED = ("Which program", "Where?", "How many ranks?", "Which files shall come home?")
+ASKED = ("Which program", "Where?", "How many ranks?", "Which files should be brought home?")
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_options_answer_without_being_asked(start: Any, folder: Path) -> None:
         ("python ring.py\n", "so leave 'python' out: ring.py"),
         ("ring.py\na,,b\n", "where: 'a,,b' has a comma"),
         ("ring.py\nhere\nmany\n", "ranks: 'many' is not SITESxCLUSTERSxRANKS"),
-        ("ring.py\na\n2x2\n", "ranks: '2x2' is no number of ranks"),
+        ("ring.py\na\n2x2\n", "ranks: '2x2' is not a number of ranks"),
     ],
 )
 def test_without_a_terminal_a_missing_or_wrong_answer_ends_it(
@@ -130,7 +130,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told(start: Any, folder: Pat
     (folder / "ring.xml").write_text("mine")
     code, _, err = piped(start, folder, "ring.py\nhere\n2\nall\n")
     assert code == WRONG_USAGE
-    assert "'ring.xml' is there already, so nothing was written" in err
+    assert "'ring.xml' already exists, so nothing was written" in err
     assert "Where?" not in err, "nothing more is asked in vain"
     assert (folder / "ring.xml").read_text() == "mine"
     assert piped(start, folder, "\n\n\n\n", "--overwrite")[0] == 0
@@ -176,7 +176,7 @@ def test_at_a_terminal_it_asks_again_after_a_wrong_answer(
     person.expect("gcm-deploy: program: there is no file 'rong.py'")
     person.expect("Which program")
     person.type("\n")
-    person.expect("ring.xml is there already. Replace it? [no]")
+    person.expect("ring.xml already exists. Replace it? [no]")
     person.type("yes\n")
     person.expect("[here]")
     person.type("\n")
@@ -202,6 +202,6 @@ def test_at_a_terminal_nothing_is_replaced_without_a_yes(
     person.type("\n")
     person.expect("Replace it? [no]")
     person.type(keys)
-    person.expect("is there already, so nothing was written")
+    person.expect("already exists, so nothing was written")
     assert process.wait(LONG) == WRONG_USAGE
     assert (folder / "ring.xml").read_text() == "mine"

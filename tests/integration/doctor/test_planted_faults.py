@@ -166,12 +166,12 @@ def test_each_of_thirteen_planted_faults_is_found_at_its_cluster_and_line(
         name = one["where"].split(" ")[0].removeprefix("lab/")
         assert f'name="{name}"' in lines[one["line"] - 1]
         assert one["why"]
-        assert one["mend"]
-    mends = {one["code"]: one["mend"] for one in report["findings"]}
-    assert mends["ssh-no-key"].startswith(f"ssh-copy-id -p {plan.host.port} -i {folder}/other_key")
+        assert one["fix"]
+    fixes = {one["code"]: one["fix"] for one in report["findings"]}
+    assert fixes["ssh-no-key"].startswith(f"ssh-copy-id -p {plan.host.port} -i {folder}/other_key")
     assert (
         f"ssh-keygen -f {strange} -R '[127.0.0.1]:{plan.host.port}'"
-        in mends["ssh-changed-host-key"]
+        in fixes["ssh-changed-host-key"]
     )
 
 

@@ -12,7 +12,7 @@ from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.processes.launcher import machine as engine
-from runtime.processes.launcher.launch import Machine, Patience
+from runtime.processes.launcher.launch import Machine, RunTimeouts
 
 pytestmark = pytest.mark.mpi
 
@@ -36,7 +36,7 @@ def plan(tmp_path: Path) -> DeploymentPlan:
 @pytest.fixture
 def late(plan: DeploymentPlan) -> Machine:
     """Return a machine for whose start there is no time at all."""
-    return Machine(plan, patience=Patience(start=0.0))
+    return Machine(plan, timeouts=RunTimeouts(start=0.0))
 
 
 def test_a_machine_that_starts_too_late_does_not_run(late: Machine) -> None:

@@ -152,7 +152,7 @@ def test_an_operation_that_no_contract_has_is_refused_and_the_rank_goes_on(
     link._call_above("membership", "__init__", (link.name,))
     link.wrapper.membership.ready(link.name, 0, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
-    assert "nobody here serves membership.__init__" in caplog.text
+    assert "nothing here serves membership.__init__" in caplog.text
 
 
 def test_a_rank_waits_until_it_is_told_what_it_needs(front_end: FrontEnd, link: RankLink) -> None:
@@ -214,7 +214,7 @@ def test_a_rank_is_let_in_once_and_in_its_present_incarnation(
     for rank, incarnation in (("0:0:1", 2), ("0:0:2", 1), ("0:0:9", 2)):
         with dialled(rank, incarnation) as refused:
             assert refused.recv(1) == b""
-        assert f"{rank}#{incarnation} was refused: it is no rank that is expected" in caplog.text
+        assert f"{rank}#{incarnation} was refused: it is not a rank that is expected" in caplog.text
     fresh = RankLink(link._room, "0:0:2")
     fresh.wrapper.membership.ready(fresh.name, 0, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:2"

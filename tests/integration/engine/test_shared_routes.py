@@ -16,7 +16,6 @@ from runtime.machine.contracts import References, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.room import Entrance, write_key
-from runtime.processes.front_end import shared_routes
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.routing import Experience, experiences_of, plain
@@ -164,7 +163,7 @@ def test_what_is_known_already_is_not_told_again(front_end: FrontEnd, ranks: lis
 
 
 def test_ranks_are_asked_for_their_figures_and_the_last_ones_are_kept(
-    front_end: FrontEnd, ranks: list[Rank], monkeypatch: pytest.MonkeyPatch
+    front_end: FrontEnd, ranks: list[Rank]
 ) -> None:
     def answer() -> None:
         assert ranks[0].hears() == ("count", ())
@@ -174,10 +173,10 @@ def test_ranks_are_asked_for_their_figures_and_the_last_ones_are_kept(
 
     answering = threading.Thread(target=answer)
     answering.start()
-    monkeypatch.setattr(shared_routes, "PATIENCE", 5.0)
-    found = front_end.routes.connections(["0:0:0", "0:0:1"])  # the second one says nothing
+    found = front_end.routes.connections(
+        ["0:0:0", "0:0:1"], timeout=5.0
+    )  # the second one says nothing
     answering.join()
     ways = (Ways(("0:0", "1:0"), {"direct": 2}),)
     assert found == Connections(tries=2, hits=3, misses=2, ways=ways)
-    monkeypatch.setattr(shared_routes, "PATIENCE", 0.1)
-    assert front_end.routes.connections(["0:0:0"]) == found  # nobody answers any more
+    assert front_end.routes.connections(["0:0:0"], timeout=0.1) == found  # nobody answers any more

@@ -12,7 +12,8 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest, forwarder, meeting
+from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest, meeting
+from runtime.forwarding.forwarder import REQUEST_TIMEOUT
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed
 from runtime.transport.lean import dial
@@ -35,8 +36,9 @@ class Machine:
         self.end.settimeout(LONG)
         self.addresses["1:0:0"] = (f"127.0.0.1:{self.end.getsockname()[1]}",)
 
-    def forwarder(self, name: str) -> Forwarder:
-        made = Forwarder(self.reactor, "127.0.0.1:0", Credentials(SECRET, name), self.find)
+    def forwarder(self, name: str, timeout: float = REQUEST_TIMEOUT) -> Forwarder:
+        credentials = Credentials(SECRET, name)
+        made = Forwarder(self.reactor, "127.0.0.1:0", credentials, self.find, timeout=timeout)
         self._stack.callback(made.close)
         self.addresses[name] = (made.address,)
         self.forwarders[name] = made
@@ -224,9 +226,8 @@ def test_two_that_cannot_be_reached_meet_at_a_third(machine: Machine) -> None:
     assert (other.recv(10), one.recv(10)) == (b"there", b"back")
 
 
-def test_who_waits_in_vain_is_told(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forwarder, "PATIENCE", 0.05)
-    machine.forwarder("2:0")
+def test_who_waits_in_vain_is_told(machine: Machine) -> None:
+    machine.forwarder("2:0", timeout=0.05)
     _, why = machine.ask("2:0", meeting("alone"))
     assert why == "2:0: nobody came to meet 0:0:0 in 0.05 s"
 

@@ -101,6 +101,7 @@ class Launcher:
             shared=(),
             bindings=(),
             logger="",
+            comments=(),
             virtual_node=None,
             exported_nodes=(),
             location=Location(__file__, 0),

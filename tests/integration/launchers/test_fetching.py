@@ -93,7 +93,7 @@ def test_a_listing_tells_files_links_folders_and_what_cannot_be_sent(
         "inside": ("link", 5, "sub/file"),
         "outside": ("file", 7, ""),
         "dangling": ("other", 0, "a link to nowhere, which is not there"),
-        "away": ("other", 0, f"a link to {tmp_path}, which is no file inside"),
+        "away": ("other", 0, f"a link to {tmp_path}, which is not a file inside"),
         "odd\udcff\nname": ("file", 0, ""),
         "fifo": ("other", 0, "a FIFO"),
     }

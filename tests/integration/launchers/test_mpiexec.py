@@ -187,7 +187,9 @@ def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
     mpich, openmpi = mpi_homes[MpiexecFlavour.MPICH], mpi_homes[MpiexecFlavour.OPEN_MPI]
     if isinstance(mpich, str) or isinstance(openmpi, str):
         pytest.skip(f"needs both MPIs: {mpich}, {openmpi}")
-    with pytest.raises(WrongMpiexec, match="each believes to be 0 of 1: the mpi4py of") as fault:
+    with pytest.raises(
+        WrongMpiexec, match="each takes itself for rank 0 of 1: the mpi4py of"
+    ) as fault:
         Probes().check(local, mpich.flavour, mpich.mpiexec, openmpi.python)
     assert openmpi.python in fault.value.what
     with pytest.raises(WrongMpiexec, match="they refuse to be its ranks: the mpi4py of") as fault:

@@ -49,7 +49,7 @@ def test_a_work_folder_that_somebody_removed_is_an_error_and_not_one_without_res
     folder = FolderAtPlace(place)
     assert folder.list(never) == {}
     shutil.rmtree(place.work)
-    with pytest.raises(FolderGone, match=f"{place.work} has gone, with all results"):
+    with pytest.raises(FolderGone, match=f"{place.work} has been removed, with all results"):
         folder.list(never)
 
 

@@ -63,8 +63,8 @@ def fault_of(launcher: SshLauncher) -> LaunchError:
     return first.value
 
 
-def way(local: LocalLauncher, *hops: Hop, python: str = "", patience: float = 30.0) -> SshLauncher:
-    return SshLauncher(hops, local, user_file=None, python=python, patience=patience)
+def way(local: LocalLauncher, *hops: Hop, python: str = "", timeout: float = 30.0) -> SshLauncher:
+    return SshLauncher(hops, local, user_file=None, python=python, timeout=timeout)
 
 
 def test_a_login_shell_may_talk_before_us(local: LocalLauncher, sshd: Server) -> None:
@@ -165,7 +165,7 @@ def test_a_named_python_is_used(local: LocalLauncher, sshd: Server) -> None:
 
 
 def test_a_host_that_never_answers_is_given_up_in_time(local: LocalLauncher, sshd: Server) -> None:
-    fault = fault_of(way(local, sshd.hop("silent"), patience=1.0))
+    fault = fault_of(way(local, sshd.hop("silent"), timeout=1.0))
     assert type(fault) is StartTimeout
     assert "no answer within 1 s" in fault.what
 
@@ -255,7 +255,7 @@ def test_a_far_end_that_hears_nothing_any_more_ends_by_itself(
         finally:
             os.kill(session, signal.SIGCONT)
         with pytest.raises(
-            ConnectionLost, match="nothing was heard of the launcher for 4 s"
+            ConnectionLost, match="nothing was heard from the launcher for 4 s"
         ) as lost:
             process.wait(10)
         assert "Traceback" not in str(lost.value)

@@ -98,7 +98,7 @@ def test_an_int_is_the_exit_code(field_of_work: Field, returned: str, code: int)
 
 def test_an_int_that_is_no_exit_code_is_a_fault_in_both_ways(field_of_work: Field) -> None:
     field_of_work.write(parts("1000"), BOTH, MAPPING)
-    words = "`run` returned 1000, which is no exit code (0 to 255)\n"
+    words = "`run` returned 1000, which is not an exit code (0 to 255)\n"
     assert field_of_work.run() == (1, "", f"gcm run: {words}")
     assert field_of_work.deploy("--quiet", "app.xml").end() == (1, "", f"gcm-deploy: {words}")
 

@@ -93,7 +93,7 @@ def test_a_killed_node_is_named_with_its_components(
     assert time.monotonic() - began < SOON
     assert code == 204
     message = (
-        "gcm-deploy: lab/rack/blade1: the process of this node has gone, and with it /app/worker."
+        "gcm-deploy: lab/rack/blade1: the process of this node has ended, and with it /app/worker."
     )
     assert message in errors
     assert "killed by SIGKILL" in errors
@@ -106,7 +106,7 @@ def test_a_node_that_kills_itself_with_words_shows_them(field_of_work: Field) ->
     prepare(field_of_work, run=run)
     code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
     assert code == 204
-    assert "office/desk/node0: the process of this node has gone, and with it /app/chief" in errors
+    assert "office/desk/node0: the process of this node has ended, and with it /app/chief" in errors
     assert "    exit code 9\n    out of luck\n" in errors
 
 
@@ -197,5 +197,5 @@ def test_a_python_that_ends_at_once_shows_its_words(field_of_work: Field) -> Non
     path.write_text(path.read_text().replace("<nodes", f"{front_end}<nodes"))
     code, _, errors = field_of_work.deploy("--quiet", "app.xml").end()
     assert code == 203
-    assert "the process for the components of this node ended before it was up" in errors
+    assert "the process for the components of this node ended before it was ready" in errors
     assert "    exit code 5\n    no memory\n" in errors

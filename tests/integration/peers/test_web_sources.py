@@ -243,7 +243,7 @@ def test_a_slow_web_server_that_sends_only_all_of_it_is_asked_once_more_and_the_
         ("silent/data", "the web server has said nothing for 0.3 s"),
         ("trickling/data", "it has sent no whole piece within 0.5 s"),
         ("slow/data", "it has not answered within 0.5 s"),
-        ("", "is no address of a file"),
+        ("", "is not the address of a file"),
     ],
 )
 def test_a_web_server_that_does_not_have_it_is_told_of_and_the_next_source_is_tried(

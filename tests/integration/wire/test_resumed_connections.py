@@ -195,7 +195,7 @@ def test_another_process_in_the_place_of_a_peer_is_not_taken_for_it(ranks: Ranks
     words, is_lost = ranks.run(twin, survivor)[1]
     assert is_lost
     assert "the connection cannot be resumed" in words
-    assert "It is not the process any more that it was" in words
+    assert "It is another process now" in words
 
 
 def test_a_connection_rests_in_agreement_and_opens_again(ranks: Ranks) -> None:

@@ -336,7 +336,7 @@ def test_a_connection_over_which_somebody_waits_does_not_rest(machine: Machine) 
 @pytest.mark.parametrize("told", ["0", "-3", "many"])
 def test_a_bound_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, told: str) -> None:
     monkeypatch.setenv("GCM_MOST_CONNECTIONS", told)
-    with pytest.raises(WireError, match=f"GCM_MOST_CONNECTIONS is '{told}', which is no number"):
+    with pytest.raises(WireError, match=f"GCM_MOST_CONNECTIONS is '{told}', which is not a number"):
         ReferenceController(DirectConnector(0, RankDirectory(()), Credentials(SECRET, "0:0:0")))
 
 

@@ -38,8 +38,8 @@ def test_parameters_are_names_with_optional_defaults() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,,b", "'' is no name of an argument"),
-        ("1a", "'1a' is no name of an argument"),
+        ("a,,b", "'' is not an argument name"),
+        ("1a", "'1a' is not an argument name"),
         ("a,a=1", "argument 'a' is declared twice"),
         ("a='x", "the quote ' is not closed in 'a='x'"),
         ("a='x'y", "text behind the closing quote in 'x'y"),
@@ -74,7 +74,7 @@ def test_quoted_calls_nest() -> None:
         ("A,", "the name of a definition is missing"),
         ("(1)", "the name of a definition is missing"),
         ("A(1)b", "text behind the ')' of 'A(1)b'"),
-        ("'A'", "'A' is no name of a definition"),
+        ("'A'", "'A' is not a definition name"),
         ("A(1,b=>2)", "values by position and by name are mixed in 'A(1,b=>2)'"),
         ("A('x)", "the quote ' is not closed in 'A('x)'"),
     ],

@@ -89,13 +89,13 @@ IN_MEMBRANE = """
         (
             "sentry.hok",
             "not-an-interceptor",
-            "the interceptor 'sentry.hok' is no interface of the component in the membrane",
+            "the interceptor 'sentry.hok' is not an interface of the component in the membrane",
             "did you mean 'hook'?",
         ),
         (
             "sentry.greeter",
             "not-an-interceptor",
-            "'sentry.greeter' is no interceptor",
+            "'sentry.greeter' is not an interceptor",
             "offer a server interface with the signature gcm.Interceptor: before(call) and "
             "after(call, error)",
         ),
@@ -115,13 +115,13 @@ IN_MEMBRANE = """
         (
             "this.monitor-controler",
             "not-an-interceptor",
-            "the interceptor 'this.monitor-controler' is no controller of the component",
+            "the interceptor 'this.monitor-controler' is not a controller of the component",
             "did you mean 'monitor-controller'?",
         ),
         (
             "this.monitor-controller",
             "not-an-interceptor",
-            "the controller 'this.monitor-controller' is no interceptor",
+            "the controller 'this.monitor-controller' is not an interceptor",
             "give the controller before(call) and after(call, error), or name another one",
         ),
         (
@@ -215,10 +215,10 @@ def listed(*implementations: str) -> str:
             listed("lib.Nowhere", "lib.Server", "lib.five"),
             [
                 "c-config.xml:2: error[missing-class]: no 'lib.Nowhere' (component /app). add it",
-                "c-config.xml:3: error[not-a-controller]: 'lib.Server' is no controller class "
+                "c-config.xml:3: error[not-a-controller]: 'lib.Server' is not a controller class "
                 "(component /app). make it a subclass of gcm.Controller with a name: "
                 'name = "counter"',
-                "c-config.xml:4: error[not-a-controller]: 'lib.five' is no controller class "
+                "c-config.xml:4: error[not-a-controller]: 'lib.five' is not a controller class "
                 "(component /app). make it a subclass of gcm.Controller with a name: "
                 'name = "counter"',
             ],
@@ -375,5 +375,5 @@ def test_the_structure_of_a_membrane_is_checked_without_its_classes(tmp_path: Pa
         </definition>""")
     found = check_files([tmp_path / "app.fractal"], missing=MissingClasses())
     assert [one.message for one in found.errors] == [
-        "the interceptor 'part.gone' is no interface of the component in the membrane"
+        "the interceptor 'part.gone' is not an interface of the component in the membrane"
     ]

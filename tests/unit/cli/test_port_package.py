@@ -21,8 +21,8 @@ DOCUMENT = """
     [
         ("class", "'class' is a word of the language Python"),
         ("app.import", "'import' is a word of the language Python"),
-        ("9", "'9' is no name in Python"),
-        ("app.", "'' is no name in Python"),
+        ("9", "'9' is not a Python name"),
+        ("app.", "'' is not a Python name"),
         ("json", "Python's own library has a module 'json'"),
         ("gcm", "there is a package of that name already, in "),
         ("pytest", "there is a package of that name already, in "),

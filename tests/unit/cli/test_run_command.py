@@ -54,7 +54,7 @@ def test_an_int_that_is_no_exit_code_is_a_fault(gcm: Gcm, single: Single, value:
     assert gcm("run", single(returning(str(value)))) == (
         1,
         "",
-        f"gcm run: `run` returned {value}, which is no exit code (0 to 255)\n",
+        f"gcm run: `run` returned {value}, which is not an exit code (0 to 255)\n",
     )
 
 
@@ -117,7 +117,7 @@ def test_an_error_of_the_model_is_one_sentence(gcm: Gcm, single: Single) -> None
     assert code == 1
     assert err == (
         "gcm run: cannot start, 1 reason(s): /single: mandatory interface 'other' is not bound "
-        "[component /single, state stopped]. Nothing was started; mend this and start again\n"
+        "[component /single, state stopped]. Nothing was started; fix this and start again\n"
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.collectives import choice
 from runtime.collectives.blocks import SEGMENT
 from runtime.collectives.broadcast import WAYS, bcast, bcast_blob
 from runtime.collectives.choice import PLANS, SPREAD_FROM, UsualPlans
@@ -18,10 +16,6 @@ TWO = (((0, 1),), ((2, 3),))
 THREE = (((0,),), ((1,),), ((2,),))
 PLACES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max_size=9)
 WAN, LAN = 1000.0, 10.0
-
-
-def test_the_examples_are_true() -> None:
-    assert doctest.testmod(choice).failed == 0
 
 
 def test_the_usual_plan_is_the_first_one_that_is_offered() -> None:

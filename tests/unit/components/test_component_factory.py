@@ -179,7 +179,7 @@ def test_every_reason_why_a_content_does_not_implement_its_interfaces_is_told() 
     assert "returns str" in message
     assert (
         "interface 'many': a primitive cannot have a multicast server interface [component s]. "
-        "Mend these in the class, or give the component another type"
+        "Fix these in the class, or give the component another type"
     ) in message
 
 

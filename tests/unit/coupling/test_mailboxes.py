@@ -60,8 +60,8 @@ class Exchange:
         # What would be opened at the other end of a connection: plain data, and bytes of its own.
         args = PLAIN_DATA.load([bytes(one) for one in PLAIN_DATA.dump(args)])
         if operation == "welcome":
-            me, life, directory, states, _ = args
-            peers = Peers(me, life, CodeDirectory(*directory), states)
+            me, incarnation, directory, states, _ = args
+            peers = Peers(me, incarnation, CodeDirectory(*directory), states)
             name = path.removeprefix("/ranks/")
             self.boxes[path] = CouplingMailbox(peers, name, self.coupling, self.mail_to(name))
         elif operation == "here":
@@ -112,7 +112,9 @@ def test_a_sender_waits_until_the_receiver_has_taken_enough() -> None:
     piece = bytes(3 << 20)
     for _ in range(3):
         ranks["0:0:0"].send(piece, "b", 0, 0)
-    with pytest.raises(TimeoutError, match="a sends a message with tag 1 to rank 0 of b: in vain"):
+    with pytest.raises(
+        TimeoutError, match="a sends a message with tag 1 to rank 0 of b: timed out"
+    ):
         ranks["0:0:0"].send(piece, "b", 0, 1, timeout=0)
     ranks["0:0:0"].send(piece, "b", 1, 1, timeout=0)  # to another rank there is room
     waiting = later(lambda: ranks["0:0:0"].send("late", "b", 0, 2))
@@ -270,27 +272,27 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
     assert ranks.told_where == [("/ranks/0:0:0", "0:1:0"), ("/ranks/0:0:0", "1:0:0")]
     ranks.hub.ended("b", "done")
     ranks.hub.began("b", 2)
-    watch(1)  # of its new life nobody has heard yet
+    watch(1)  # of its new incarnation nobody has heard yet
     assert len(ranks.told_where) == 2
 
 
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
     ranks = Exchange()
-    with pytest.raises(NotServed, match="coupling.attach is told in the name of another member"):
+    with pytest.raises(NotServed, match="coupling.attach was called in the name of another member"):
         ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:
     ranks = Exchange()
-    ranks["0:0:0"].lose("the front-end has gone")
-    with pytest.raises(NotCoupled, match="the front-end has gone"):
+    ranks["0:0:0"].lose("the front-end has ended")
+    with pytest.raises(NotCoupled, match="the front-end has ended"):
         ranks["0:0:0"].send(1, "b", 0, 0)
 
 
 def test_nobody_waits_when_the_connection_is_lost() -> None:
     ranks = Exchange()
     waiting = later(lambda: ranks["0:0:0"].receive("b"))
-    ranks["0:0:0"].lose("the front-end has gone")
+    ranks["0:0:0"].lose("the front-end has ended")
     with pytest.raises(NotCoupled, match="the connection was lost while a waits for a message"):
         waiting.result(5)
 
@@ -321,7 +323,9 @@ def test_a_value_that_cannot_be_rebuilt_says_where_it_came_from() -> None:
 def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) -> None:
     peers = Peers(("a", 0), 1, CodeDirectory(NAMES), {"a": (1, None), "b": (1, None)})
     ranks = Exchange()
-    impatient = CouplingMailbox(peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), patience=0)
+    impatient = CouplingMailbox(
+        peers, "0:0:0", ranks.coupling, ranks.mail_to("0:0:0"), report_after=0
+    )
     said = threading.Event()
 
     def note(_: logging.LogRecord) -> bool:
@@ -331,10 +335,12 @@ def test_a_long_wait_says_what_it_waits_for(caplog: pytest.LogCaptureFixture) ->
     caplog.handler.addFilter(note)
     waiting = later(lambda: impatient.receive("b", 1, 3))
     assert said.wait(10)
-    impatient.lose("the front-end has gone")
+    impatient.lose("the front-end has ended")
     with pytest.raises(NotCoupled):
         waiting.result(10)
-    assert caplog.messages == ["for 0 s now, a waits for a message with tag 3 from rank 1 of b"]
+    assert caplog.messages == [
+        "has waited for 0 s: a waits for a message with tag 3 from rank 1 of b"
+    ]
 
 
 def test_a_value_of_more_arrays_than_a_message_has_parts_is_sent_all_the_same() -> None:

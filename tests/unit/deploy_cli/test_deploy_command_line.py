@@ -42,7 +42,7 @@ def test_all_behind_the_first_double_dash_is_for_the_application() -> None:
         (["--format", "xml", "g.xml"], "argument --format: invalid choice: 'xml'"),
         (["--dry", "g.xml"], "unrecognized arguments: --dry"),
         (["--quite", "g.xml"], "arguments: --quite; did you mean '--quiet'?"),
-        ([], "what shall run? a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR"),
+        ([], "name a program, as in gcm-deploy -n 4 program.py, or a DESCRIPTOR"),
     ],
 )
 def test_a_wrong_command_line_is_refused(

@@ -96,9 +96,9 @@ def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy)
     [
         ("ring.py -n 4", "-n, --emulate, -H and -m stand before the program, so before ring.py"),
         ("laptop.xml --emulate 2", "stand before the program, so before laptop.xml"),
-        ("-n 4", "what shall run? name a program behind the options"),
-        ("-n four ring.py", "argument -n/-np: 'four' is no number of ranks"),
-        ("-n 2x2 ring.py", "'2x2' is no number of ranks"),
+        ("-n 4", "name a program after the options"),
+        ("-n four ring.py", "argument -n/-np: 'four' is not a number of ranks"),
+        ("-n 2x2 ring.py", "'2x2' is not a number of ranks"),
         ("--emulate 2y2 ring.py", "argument --emulate: '2y2' is not SITESxCLUSTERSxRANKS"),
         ("-H a,,b ring.py", "argument -H: 'a,,b' has a comma"),
         ("-n 4 -H a:4 ring.py", "only one of -n, --emulate and -H can be"),
@@ -113,7 +113,7 @@ def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy)
         ("laptop.xml --steps 20", "arguments for the program of a descriptor stand behind '--'"),
         ("laptop.xml --format jsn", "did you mean 'json'?"),
         ("--dry-run --write a.xml -n 2 ring.py", "not allowed with argument --dry-run"),
-        ("ring.py", "'ring.py' is a program and not a descriptor; where shall it run?\n"),
+        ("ring.py", "'ring.py' is a program and not a descriptor; say where to run it:\n"),
         ("ring.py", "  gcm-deploy -n 4 ring.py  "),
         ("ring.py -- a b", "  gcm-deploy --emulate 2x2x2 ring.py a b  "),
         ("ring.py", "  gcm-deploy -H host1:4,host2:4 ring.py  "),
@@ -233,7 +233,7 @@ def test_a_file_is_never_overwritten_and_no_faulty_descriptor_is_written(
     before = (folder / "laptop.xml").read_text()
     answer = deploy("--write", "laptop.xml", "-n", "2", "ring.py")
     assert (answer.code, answer.out) == (OUTPUT_FAILED, "")
-    assert answer.err == "gcm-deploy: 'laptop.xml' is there already. Name another file\n"
+    assert answer.err == "gcm-deploy: 'laptop.xml' already exists. Name another file\n"
     assert (folder / "laptop.xml").read_text() == before
     assert deploy("--write", "none/a.xml", "-n", "2", "ring.py").code == OUTPUT_FAILED
     words = ("--write", "new.xml", "-n", "2", "-x", "NONE_SUCH", "ring.py")
@@ -276,7 +276,7 @@ def test_a_descriptor_runs_without_loading_what_is_for_one_line() -> None:
         "except SystemExit:\n"
         "    pass\n"
         "lazy = {'shtab', 'runtime.deployment.compose'}\n"
-        "lazy |= {f'runtime.cli.{name}' for name in ('new', 'slips', 'one_line_document')}\n"
+        "lazy |= {f'runtime.cli.{name}' for name in ('new', 'line.mistaken_words')}\n"
         "lazy |= {'runtime.deployment'} if '--help' in sys.argv else set()\n"
         "print(sorted(lazy & set(sys.modules)))\n"
     )

@@ -74,7 +74,7 @@ def test_each_class_that_cannot_be_used_is_reported_where_it_is_named(read: Any)
 
     def look(search: str, wanted: Any) -> list[str]:
         asked.append((search, wanted))
-        return ["there is no module 'plans'", "", "it is no class but 5"]
+        return ["there is no module 'plans'", "", "it is not a class, but 5"]
 
     found = read.body(
         f'<emulate sites="2">{PLANS}\n{COUNT}\n<interceptor class="a.B"/></emulate>',

@@ -29,11 +29,11 @@ def test_options_become_settings_in_their_order() -> None:
     [
         (["-v"], "'-v' is none of -4, -6, -C and -o NAME=VALUE"),
         (["gate"], "'gate' is none of -4, -6, -C and -o NAME=VALUE"),
-        (["-p", "22"], "-p is said by the attribute port"),
-        (["-p22"], "-p is said by the attribute port"),
-        (["-i", "key"], "-i is said by the attribute key"),
-        (["-lme"], "-l is said by the attribute user"),
-        (["-J", "gate"], "-J is said by one <ssh> for each hop"),
+        (["-p", "22"], "-p is set by the attribute port"),
+        (["-p22"], "-p is set by the attribute port"),
+        (["-i", "key"], "-i is set by the attribute key"),
+        (["-lme"], "-l is set by the attribute user"),
+        (["-J", "gate"], "-J is set by one <ssh> for each hop"),
         (["-o", "Ciphers == a"], "'Ciphers == a' behind -o is not NAME=VALUE on one line"),
         (["-o"], "'' behind -o is not NAME=VALUE on one line"),
         (["-o", "Compression"], "'Compression' behind -o is not NAME=VALUE on one line"),
@@ -41,21 +41,21 @@ def test_options_become_settings_in_their_order() -> None:
             ["-o", "SendEnv=A\nHost *"],
             "'SendEnv=A\\nHost *' behind -o is not NAME=VALUE on one line",
         ),
-        (["-o", "proxyjump=other"], "proxyjump is said by one <ssh> for each hop"),
-        (["-oPort=3"], "Port is said by the attribute port"),
+        (["-o", "proxyjump=other"], "proxyjump is set by one <ssh> for each hop"),
+        (["-oPort=3"], "Port is set by the attribute port"),
         (
             ["-oStrictHostKeyChecking=no"],
-            'StrictHostKeyChecking is said by the attribute new-host-keys="accept"',
+            'StrictHostKeyChecking is set by the attribute new-host-keys="accept"',
         ),
         (
             ["-o", "stricthostkeychecking accept-new"],
-            'stricthostkeychecking is said by the attribute new-host-keys="accept"',
+            'stricthostkeychecking is set by the attribute new-host-keys="accept"',
         ),
         (
             ["-oStrictHostKeyChecking=yes"],
-            'StrictHostKeyChecking is said by the attribute new-host-keys="refuse"',
+            'StrictHostKeyChecking is set by the attribute new-host-keys="refuse"',
         ),
-        (["-oProxyCommand=x"], "ProxyCommand is said by one <ssh> for each hop"),
+        (["-oProxyCommand=x"], "ProxyCommand is set by one <ssh> for each hop"),
         (["-oKnownHostsCommand=x"], "KnownHostsCommand would run a program or load code"),
         (["-oPKCS11Provider=/x.so"], "PKCS11Provider would run a program or load code"),
         (["-osecuritykeyprovider=/x.so"], "securitykeyprovider would run a program or load code"),
@@ -98,10 +98,10 @@ def test_what_no_attribute_says_can_be_an_option() -> None:
     [
         (
             "StrictHostKeyChecking=no",
-            "StrictHostKeyChecking can be yes or accept-new: a changed key is never believed",
+            "StrictHostKeyChecking can be yes or accept-new: a changed key is never trusted",
         ),
         ("HostName=other", "HostName would change where the connection leads"),
-        ("ProxyCommand=x", "ProxyCommand is said by one <ssh> for each hop"),
+        ("ProxyCommand=x", "ProxyCommand is set by one <ssh> for each hop"),
     ],
 )
 def test_what_no_attribute_says_is_not_always_for_an_option(option: str, why: str) -> None:

@@ -75,7 +75,7 @@ def test_each_fact_that_is_wrong_is_one_finding_with_its_cure(
     found = only(found_of(**facts))
     assert (found.code, found.severity) == (code, severity)
     assert found.why
-    assert found.mend
+    assert found.fix
 
 
 def test_a_limit_on_files_may_be_none_and_patches_of_versions_do_not_count() -> None:
@@ -89,14 +89,16 @@ def test_a_program_without_python_needs_no_mpi4py() -> None:
 
 
 def test_what_mpiexec_says_of_two_ranks_is_a_finding_with_the_library_of_mpi4py() -> None:
-    other = Fault("WrongMpiexec", "'mpiexec' started 2 ranks, and each believes to be 0 of 1")
+    other = Fault(
+        "WrongMpiexec", "'mpiexec' started 2 ranks, and each takes itself for rank 0 of 1"
+    )
     found = only(found_of(fault=other))
     assert found.code == "two-mpis"
     assert found.what == f"{other.what} (mpi4py loads MPICH Version: 5.0.2)"
-    assert '<mpi command-path="/opt/py/bin/mpiexec"/>' in found.mend
+    assert '<mpi command-path="/opt/py/bin/mpiexec"/>' in found.fix
     broken = Fault("MpiexecFailed", "it failed", "one\ntwo", "Run it by hand")
     found = only(found_of(fault=broken))
-    assert (found.code, found.mend) == ("mpiexec-fails", "Run it by hand")
+    assert (found.code, found.fix) == ("mpiexec-fails", "Run it by hand")
     assert found.what.endswith(": two")
 
 
@@ -104,7 +106,7 @@ BRIDGE = (("docker0", "172.17.0.1"), ("eth0", "10.0.0.1"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "facts", "severity", "mend"),
+    ("changes", "facts", "severity", "fix"),
     [
         ({}, {}, "warning", '<mpi options="-iface eth0"/>'),
         ({}, {"names": {"n1": ["172.17.0.1"]}}, "error", '<mpi options="-iface eth0"/>'),
@@ -115,12 +117,12 @@ BRIDGE = (("docker0", "172.17.0.1"), ("eth0", "10.0.0.1"))
     ],
 )  # fmt: skip
 def test_a_bridge_of_containers_matters_where_one_mpi_spans_hosts(
-    changes: dict[str, Any], facts: dict[str, Any], severity: str, mend: str
+    changes: dict[str, Any], facts: dict[str, Any], severity: str, fix: str
 ) -> None:
     assert found_of(replace(HOST, **changes), interfaces=BRIDGE, **facts) == []
     several = replace(HOST, spans=2, **changes)
     found = only(found_of(several, interfaces=BRIDGE, **facts))
-    assert (found.code, found.severity, found.mend) == ("wrong-interface", severity, mend)
+    assert (found.code, found.severity, found.fix) == ("wrong-interface", severity, fix)
     told = replace(several, options=("--mca", "btl_tcp_if_include", "eth0"))
     assert found_of(told, interfaces=BRIDGE, **facts) == []
 
@@ -142,7 +144,7 @@ def test_a_clock_is_wrong_if_no_delay_of_the_answer_explains_it(
 
 
 @pytest.mark.parametrize(
-    ("kind", "code", "mend"),
+    ("kind", "code", "fix"),
     [
         (
             "HostKeyUnknown", "ssh-unknown-host-key",
@@ -162,12 +164,12 @@ def test_a_clock_is_wrong_if_no_delay_of_the_answer_explains_it(
     ],
 )  # fmt: skip
 def test_a_host_that_is_not_reached_comes_with_the_command_to_type(
-    kind: str, code: str, mend: str
+    kind: str, code: str, fix: str
 ) -> None:
     hops = (SshHop("gate"), SshHop("n1", port=22022, user="ana", key="/k"))
     record = Record(replace(HOST, hops=hops), fault=Fault(kind, "no", "said", "Ask."))
     found = only(findings_of([HERE, record]))
-    assert (found.code, found.what, found.mend) == (code, "no; said", mend)
+    assert (found.code, found.what, found.fix) == (code, "no; said", fix)
 
 
 def test_errors_come_before_warnings() -> None:

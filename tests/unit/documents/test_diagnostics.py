@@ -12,14 +12,14 @@ def test_a_location_is_a_link_for_editors() -> None:
 
 def test_a_diagnostic_says_everything_on_one_line() -> None:
     place = Location("a.fractal", 12)
-    full = Diagnostic("bad-thing", "it is bad", place, "/a/b", "mend it", "a\ntraceback")
-    assert str(full) == "a.fractal:12: error[bad-thing]: it is bad (component /a/b). mend it"
+    full = Diagnostic("bad-thing", "it is bad", place, "/a/b", "fix it", "a\ntraceback")
+    assert str(full) == "a.fractal:12: error[bad-thing]: it is bad (component /a/b). fix it"
     plain = Diagnostic("bad-thing", "it is bad", place, severity=Severity.WARNING)
     assert str(plain) == "a.fractal:12: warning[bad-thing]: it is bad"
 
 
 def test_a_diagnostic_becomes_plain_values() -> None:
-    found = Diagnostic("bad-thing", "it is bad", Location("a.fractal", 12), "/a", "mend", "more")
+    found = Diagnostic("bad-thing", "it is bad", Location("a.fractal", 12), "/a", "fix", "more")
     assert found.as_dict() == {
         "code": "bad-thing",
         "severity": "error",
@@ -27,7 +27,7 @@ def test_a_diagnostic_becomes_plain_values() -> None:
         "file": "a.fractal",
         "line": 12,
         "path": "/a",
-        "hint": "mend",
+        "hint": "fix",
         "detail": "more",
     }
 

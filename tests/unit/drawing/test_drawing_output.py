@@ -62,8 +62,8 @@ def test_an_svg_picture_has_the_colours_that_were_asked_for(
 @pytest.mark.parametrize(
     ("file", "why"),
     [
-        ("a.pdf", "'.pdf' is no format of pictures. The ending has to be .svg or .png$"),
-        ("a.pgn", "'.pgn' is no format of pictures. .*; did you mean '.png'?"),
+        ("a.pdf", "'.pdf' is not a picture format. The ending has to be .svg or .png$"),
+        ("a.pgn", "'.pgn' is not a picture format. .*; did you mean '.png'?"),
         ("a", "the name has no ending. The ending has to be .svg or .png$"),
     ],
 )

@@ -49,7 +49,7 @@ def test_an_unforeseen_one_is_told_and_its_traceback_logged(
     (record,) = caplog.records
     assert (record.levelno, record.getMessage()) == (
         logging.ERROR,
-        "opening s/a: this was not foreseen",
+        "opening s/a failed unexpectedly",
     )
     assert record.exc_info is not None
     assert record.exc_info[0] is ZeroDivisionError
@@ -61,7 +61,7 @@ def test_a_fault_that_nobody_waits_for_is_logged_all_the_same(
     crew = Crew()
     crew.do("closing s/a", {}.popitem)
     crew.join()
-    assert [one.getMessage() for one in caplog.records] == ["closing s/a: this was not foreseen"]
+    assert [one.getMessage() for one in caplog.records] == ["closing s/a failed unexpectedly"]
 
 
 def test_everything_is_done_at_the_same_time() -> None:

@@ -94,7 +94,7 @@ def read(line: str) -> Event:
     if "mpiexec" in words:
         return JobEnded(who, 137, "mpiexec was killed", is_fault=True)
     if "lost" in words:
-        return PlaceLost(who, "the front-end has gone")
+        return PlaceLost(who, "the front-end has ended")
     lost = tuple(one for one in given.get("lost", "").split(",") if one)
     facts = RankExit(
         signal=int(given.get("signal", 0)),

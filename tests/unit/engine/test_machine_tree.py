@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,6 +16,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.machine.paths import clustering_path, part_path
+from runtime.processes.launcher.bindings import bindings_of
 from runtime.processes.launcher.tree import machine_document, machine_tree
 from runtime.processes.route_monitor import RouteMonitor
 from runtime.run.hierarchy import host_of
@@ -62,6 +64,51 @@ def test_every_part_has_the_name_that_the_user_gave_it_and_is_bound_both_ways() 
         "/grid/north/birch.views",
     ]
     assert bound(tree.find("north/alder"), "membership-up") == ["/grid/north/clustering.membership"]
+
+
+CODES = (
+    b'<deployment><application name="ocean" module="m" clusters="north/alder"/>'
+    b'<application name="air" module="m" clusters="north/birch south/cedar south/fir"/>'
+    b'<application name="native" executable="/bin/true" clusters="north/pine"/>'
+    b'<grid><mpi ranks="2"/>'
+    b'<controller role="plan-choice" class="plans.Chain"/><site name="north">'
+    b'<interceptor class="lens.Count" between="sites"/>'
+    b'<cluster name="alder"/><cluster name="birch"/>'
+    b'<cluster name="pine"/></site><site name="south">'
+    b'<cluster name="cedar"/><cluster name="fir"/>'
+    b"</site></grid></deployment>"
+)
+
+
+def test_ranks_are_bound_to_those_of_their_own_code_in_other_clusters() -> None:
+    tree = machine_tree(plan(CODES).components(), refuse)
+    found = {str(one) for one in bindings_of(tree) if ".peers" in one.client}
+    assert found == {
+        *(f"/grid/north/birch/wrapper{rank}.peers -> /grid/south.delivery-air" for rank in (0, 1)),
+        *(
+            f"/grid/south/{one}/wrapper{rank}.peers -> {server}"
+            for one, other in (("cedar", "fir"), ("fir", "cedar"))
+            for server in (f"/grid/south/{other}.delivery", "/grid/north.delivery-air")
+            for rank in (0, 1)
+        ),
+    }
+    cedar: Any = tree.find("south/cedar")
+    assert [str(one) for one in cedar.inner_client("delivery").servers] == [
+        f"/grid/south/cedar/wrapper{rank}.delivery" for rank in (0, 1)
+    ]
+
+
+def test_controllers_and_interceptors_are_named_in_the_document() -> None:
+    root = ElementTree.fromstring(machine_document(plan(CODES), "machine").encode())
+
+    def comments(part: str) -> list[str | None]:
+        found = root.find(part) if part else root
+        assert found is not None
+        return [one.text for one in found.findall("comment")]
+
+    assert comments("") == ["plan-choice: plans.Chain"]
+    assert comments("component[@name='north']") == ["interceptor between sites: lens.Count"]
+    assert comments("component[@name='south']") == []
 
 
 def test_a_call_goes_to_where_the_component_lives() -> None:

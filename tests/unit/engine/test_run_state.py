@@ -33,9 +33,9 @@ from runtime.run.events import (
 from runtime.run.failure_report import messages
 from runtime.run.outline import Outline
 from runtime.run.rank_exit import RankExit
-from runtime.run.state import TRANSITIONS, IllegalEvent, Patience, RunPhase, RunState
+from runtime.run.state import TRANSITIONS, IllegalEvent, RunPhase, RunState, RunTimeouts
 
-PATIENCE = Patience(start=100, settle=5, grace=6)
+TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
 
 
 def outline(*clusters: str, closing: tuple[str, ...] = (), has_assembly: bool = False) -> Outline:
@@ -151,7 +151,7 @@ UP = """
 
 @pytest.fixture
 def started() -> RunState:
-    machine = RunState(outline("0:0", "1:0"), PATIENCE)
+    machine = RunState(outline("0:0", "1:0"), TIMEOUTS)
     play(machine, UP)
     assert machine.state is RunPhase.RUNNING
     assert machine.deadline is None
@@ -160,7 +160,7 @@ def started() -> RunState:
 
 @pytest.fixture
 def limited() -> RunState:
-    machine = RunState(outline("0:0", "1:0"), dataclasses.replace(PATIENCE, run=50, explain=4))
+    machine = RunState(outline("0:0", "1:0"), dataclasses.replace(TIMEOUTS, run=50, explain=4))
     play(machine, UP)
     assert machine.deadline == 50
     return machine
@@ -175,7 +175,7 @@ def test_a_run_whose_time_is_over_is_explained_before_it_is_ended(limited: RunSt
 def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: RunState) -> None:
     play(limited, "> LeftBehind a_waits_for_b\nstop\n> LeftBehind a_waits_for_b")
     assert limited.errors == [
-        "ranks wait for others that have ended, which would be for ever:\n    a_waits_for_b"
+        "ranks wait for others that have ended, and would wait for ever:\n    a_waits_for_b"
     ]
 
 
@@ -256,7 +256,7 @@ def test_a_run_that_goes_well(started: RunState) -> None:
 
 
 def test_states_follow_each_other_and_the_start_has_a_deadline() -> None:
-    machine = RunState(outline("0:0"), PATIENCE)
+    machine = RunState(outline("0:0"), TIMEOUTS)
     seen = [machine.state]
     for event in ("Begin", "StepUp front-end:0:0", "StepUp ranks:0:0", "StepUp handshake:grid"):
         machine.handle(read(event)[1], 7.0)
@@ -276,7 +276,7 @@ FETCHING = ("fetch:0:0", "fetch:1:0")
 @pytest.fixture
 def fetching() -> RunState:
     """A machine of two clusters that runs, and from which results come home."""
-    machine = RunState(outline("0:0", "1:0", closing=FETCHING), PATIENCE)
+    machine = RunState(outline("0:0", "1:0", closing=FETCHING), TIMEOUTS)
     play(machine, UP)
     return machine
 
@@ -474,7 +474,7 @@ def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
 
 
 def test_a_step_that_fails_stops_everything_and_is_a_failed_deployment() -> None:
-    machine = RunState(outline("0:0", "1:0"), PATIENCE)
+    machine = RunState(outline("0:0", "1:0"), TIMEOUTS)
     machine.handle(Begin(), 0.0)
     play(
         machine,
@@ -495,7 +495,7 @@ def test_a_step_that_fails_stops_everything_and_is_a_failed_deployment() -> None
 
 
 def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
-    machine = RunState(outline("0:0"), PATIENCE)
+    machine = RunState(outline("0:0"), TIMEOUTS)
     for event in ("Begin", "StepUp front-end:0:0", "RankHere 0:0:0"):
         machine.handle(read(event)[1], 0.0)
     assert machine.deadline == 100
@@ -510,7 +510,7 @@ def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
 
 @pytest.mark.parametrize("event", ["RankEnded 0:0:0 4", "JobEnded 0:0 4"])
 def test_what_ends_before_the_application_runs_fails_the_run(event: str) -> None:
-    machine = RunState(outline("0:0"), PATIENCE)
+    machine = RunState(outline("0:0"), TIMEOUTS)
     for before in ("Begin", "StepUp front-end:0:0"):
         machine.handle(read(before)[1], 0.0)
     effects = machine.handle(read(event)[1], 0.0)
@@ -562,12 +562,12 @@ def test_what_does_not_end_in_order_is_killed(started: RunState) -> None:
 
 
 def test_a_run_can_be_given_up_before_it_begins() -> None:
-    machine = RunState(outline("0:0"), PATIENCE)
+    machine = RunState(outline("0:0"), TIMEOUTS)
     assert machine.handle(events.Interrupt(), 0.0) == [Finish(130)]
 
 
 def test_a_run_with_an_assembly_waits_for_it_too() -> None:
-    machine = RunState(outline("0:0", "1:0", has_assembly=True), PATIENCE)
+    machine = RunState(outline("0:0", "1:0", has_assembly=True), TIMEOUTS)
     play(machine, UP)
     play(
         machine,
@@ -583,7 +583,7 @@ def test_a_run_with_an_assembly_waits_for_it_too() -> None:
 
 
 def with_assembly() -> RunState:
-    machine = RunState(outline("0:0", "1:0", has_assembly=True), PATIENCE)
+    machine = RunState(outline("0:0", "1:0", has_assembly=True), TIMEOUTS)
     play(machine, UP)
     return machine
 
@@ -673,7 +673,7 @@ def test_what_took_the_front_ends_of_this_machine_along_is_blamed_for_what_they_
         """
         > JobEnded 0:0 1 "mpiexec ended"
         /0:0 is failed exit code 1
-        > PlaceLost 0:0 "the front-end has gone"
+        > PlaceLost 0:0 "the front-end has ended"
         /0:0 is lost
         stop
         > ParentKilled "their process was killed"
@@ -710,7 +710,7 @@ def test_where_others_go_on_the_end_of_the_front_ends_of_this_machine_ends_nothi
 
 
 def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
-    machine = RunState(outline("0:0"), PATIENCE)
+    machine = RunState(outline("0:0"), TIMEOUTS)
     machine.handle(Begin(), 0.0)
     play(
         machine,
@@ -726,7 +726,7 @@ def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:
 
 
 def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
-    machine = RunState(outline("0:0", has_assembly=True), PATIENCE, steered=True, idle=True)
+    machine = RunState(outline("0:0", has_assembly=True), TIMEOUTS, steered=True, idle=True)
     machine.handle(Begin(), 0.0)
     for step in ("front-end:0:0", "ranks:0:0", "handshake:grid"):
         machine.handle(events.StepUp(step), 0.0)
@@ -735,7 +735,7 @@ def test_a_steered_run_does_not_wait_for_its_assembly() -> None:
 
 @pytest.fixture
 def steered() -> RunState:
-    machine = RunState(outline("0:0", "1:0"), PATIENCE, steered=True)
+    machine = RunState(outline("0:0", "1:0"), TIMEOUTS, steered=True)
     play(machine, UP)
     return machine
 
@@ -798,7 +798,7 @@ def test_nothing_can_happen_once_a_run_is_over() -> None:
 @pytest.fixture
 def surviving() -> RunState:
     plan = dataclasses.replace(outline("0:0", "1:0"), survivors=frozenset({"0:0", "1:0"}))
-    machine = RunState(plan, PATIENCE)
+    machine = RunState(plan, TIMEOUTS)
     play(machine, UP)
     return machine
 
@@ -999,7 +999,7 @@ def replicated() -> RunState:
         survivors=frozenset({"0:0", "1:0"}),
         replicas={"0:0:0": 0, "0:0:1": 1, "1:0:0": 0, "1:0:1": 1},
     )
-    machine = RunState(plan, PATIENCE)
+    machine = RunState(plan, TIMEOUTS)
     play(machine, UP)
     return machine
 

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-import doctest
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gcm.interfaces.policies import blocks
 from gcm.interfaces.policies.blocks import BlockTransfer, block_bounds, exchange_plan
 
 SMALL = st.integers(0, 200)
@@ -83,7 +80,3 @@ def test_an_exchange_has_no_more_transfers_than_blocks_on_both_sides(
     plan = plan_of(length, sources, targets)
     assert len(plan) <= max(0, min(length, sources) + min(length, targets) - 1)
     assert len({(one.source, one.target) for one in plan}) == len(plan)
-
-
-def test_the_examples_in_the_documentation_are_right() -> None:
-    assert doctest.testmod(blocks).failed == 0

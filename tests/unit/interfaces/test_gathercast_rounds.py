@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import doctest
 from collections import Counter
 from typing import Any
 
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm.errors import GcmError
-from gcm.interfaces.collective import gathering
 from gcm.interfaces.collective.gathered import Arguments, gather_arguments
 from gcm.interfaces.collective.gathering import Effect, Expire, Fire, Rounds, scatter_results
 from gcm.interfaces.signature import Operation, signature_of
@@ -344,7 +342,3 @@ def test_callers_must_agree_on_their_variadic_arguments() -> None:
 def test_arguments_that_do_not_fit_the_operation_are_a_type_error() -> None:
     with pytest.raises(TypeError):
         gather_arguments(operation("put"), [((), {})])
-
-
-def test_the_examples_in_the_documentation_are_right() -> None:
-    assert doctest.testmod(gathering).failed == 0

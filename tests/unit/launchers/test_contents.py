@@ -99,4 +99,4 @@ def test_what_has_become_a_fifo_is_refused_and_never_waited_for(folder: Path) ->
     wanted = [("fifo", 0), ("deep", 0), ("program.py", 0)]
     sent = list(wire.frames(bytearray(b"".join(contents.messages(str(folder), wanted)))))
     assert [kind for kind, *_ in sent] == [FAILED, FAILED, HEAD, DATA, DONE]
-    assert sent[0][2] == b"it is no file"
+    assert sent[0][2] == b"it is not a file"

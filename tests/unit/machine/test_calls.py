@@ -25,7 +25,7 @@ def test_a_stub_sends_every_operation_of_its_contract(contract: Any) -> None:
 
 
 def test_what_nobody_serves_is_refused() -> None:
-    with pytest.raises(NotServed, match=r"nobody here serves control\.explode"):
+    with pytest.raises(NotServed, match=r"nothing here serves control\.explode"):
         Served().call("control", "explode")
 
 

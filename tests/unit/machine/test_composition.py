@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import doctest
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runtime.machine import composition, named_classes
 from runtime.machine.composition import Composition, CompositionError
 from runtime.machine.named_classes import NotFound, fault_of, load
 
@@ -79,11 +77,6 @@ class Last:
         return ["last"]
 
 
-def test_the_examples_are_true() -> None:
-    for module in (composition, named_classes):
-        assert doctest.testmod(module).failed == 0
-
-
 @pytest.mark.usefixtures("names")
 def test_each_controller_precedes_the_next_and_the_nearest_one_is_first() -> None:
     told = [named("Before"), named("Nearest", (1,)), named("Nearest", (2,))]
@@ -109,7 +102,7 @@ def test_an_answer_that_is_no_plan_is_an_error_that_names_it() -> None:
         made.chosen_plan((), "Bcast", 8, (), ("tree", "chain"))
     assert str(caught.value) == (
         "south/a/wrapper0: plan-choice classes_of_a_test.Odd (grid.xml:7) answers 'ring' for "
-        "Bcast, which is no plan. There are: tree, chain"
+        "Bcast, which is not a plan. There are: tree, chain"
     )
 
 
@@ -129,13 +122,17 @@ def test_what_a_controller_raises_is_the_cause_of_an_error_with_the_path_of_its_
         ("plan-choice", "Chain", ""),
         ("plan-choice", "Silent", "a plan-choice has a method 'choose'"),
         ("plan-choice", "Short", "'choose' of a plan-choice is called as choose(operation, size"),
-        ("plan-choice", "Lonely", "a plan-choice is made with the one that it precedes"),
-        ("plan-choice", "thing", "it is no class but 5"),
+        (
+            "plan-choice",
+            "Lonely",
+            "a plan-choice is constructed with the controller that it precedes",
+        ),
+        ("plan-choice", "thing", "it is not a class, but 5"),
         ("interceptor", "Count", ""),
         ("interceptor", "Half", "an interceptor has a method 'received'"),
         ("interceptor", "Vague", "looks_at of an interceptor is 'envelopes' or 'payloads'"),
         ("interceptor", "Idle", "an interceptor has a method 'sending', 'received' or both"),
-        ("interceptor", "Needy", "an interceptor is made without arguments"),
+        ("interceptor", "Needy", "an interceptor is constructed without arguments"),
     ],
 )
 def test_a_class_is_compared_with_the_contract_of_its_role(

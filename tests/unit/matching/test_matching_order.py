@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted
+from runtime.matching import ANY, Envelope, Matcher, Pattern, PostedReceive
 
 
 class Plain:
@@ -49,7 +49,7 @@ Step = tuple[str, Envelope | Pattern | int]
 
 
 def check(steps: list[Step]) -> None:
-    matcher, plain, asked = Matcher(), Plain(), list[Posted]()
+    matcher, plain, asked = Matcher(), Plain(), list[PostedReceive]()
     for number, (what, of) in enumerate(steps):
         if isinstance(of, Pattern) and what == "post":
             asked.append(matcher.post(of))

@@ -6,8 +6,8 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.matching import ANY, Envelope, Matcher, Pattern, Posted
-from runtime.matching.kept import SLACK, KeptMessage
+from runtime.matching import ANY, Envelope, Matcher, Pattern, PostedReceive
+from runtime.matching.unexpected_messages import SLACK, UnexpectedMessage
 
 CODES, NUMBERS = st.sampled_from(["ocean", "ice"]), st.integers(0, 1)
 ENVELOPES = st.builds(Envelope, CODES, NUMBERS, NUMBERS)
@@ -15,9 +15,9 @@ PATTERNS = st.builds(Pattern, CODES | st.just(ANY), NUMBERS | st.just(ANY), NUMB
 STEPS = st.lists(ENVELOPES | PATTERNS, max_size=40)
 
 
-def run(steps: list[Envelope | Pattern]) -> tuple[Matcher, list[Posted], list[Envelope]]:
+def run(steps: list[Envelope | Pattern]) -> tuple[Matcher, list[PostedReceive], list[Envelope]]:
     matcher = Matcher()
-    asked: list[Posted] = []
+    asked: list[PostedReceive] = []
     sent: list[Envelope] = []
     for step in steps:
         if isinstance(step, Pattern):
@@ -138,4 +138,4 @@ def test_nothing_is_left_of_messages_that_are_taken_in_another_way_than_others()
         matcher.arrive(Envelope("ocean", 1, tag), tag)
         assert matcher.post(Pattern("ocean", 1, tag)).message == tag
     gc.collect()
-    assert sum(isinstance(one, KeptMessage) for one in gc.get_objects()) < 2 * SLACK
+    assert sum(isinstance(one, UnexpectedMessage) for one in gc.get_objects()) < 2 * SLACK

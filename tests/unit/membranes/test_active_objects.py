@@ -345,7 +345,7 @@ def test_a_failing_policy_is_told_to_the_oldest_caller_and_ends_nothing(
         desk_of(clerk).note("a")
     assert str(caught.value) == (
         f"the serving policy failed: {reason} [component /clerk, interface 'desk', state started]. "
-        "Mend the policy, or take it away with set_policy(None)"
+        "Fix the policy, or take it away with set_policy(None)"
     )
     assert caught.value.__cause__ is not None
     queue_of(clerk).set_policy(None)

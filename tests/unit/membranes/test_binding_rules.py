@@ -153,7 +153,7 @@ def test_every_reason_of_a_refusal_is_told_and_nothing_is_bound() -> None:
         )
         + "; Strange has no operation 'say' "
         "[component /root/left/asking, interface 'next', state stopped]. "
-        "Mend this, or choose another server"
+        "Fix this, or choose another server"
     )
     assert lookup(client, "next") == []
     assert server.server("strange").clients == ()
@@ -192,7 +192,7 @@ def test_unbinding_is_no_cure_when_there_is_more_to_mend() -> None:
     client.bind("next", primitive(Speaker).server("echo"))
     with pytest.raises(IllegalBindingError, match="is bound to it; ") as caught:
         client.bind("next", primitive(Shy).server("echo"))
-    assert caught.value.cure == "Mend this, or choose another server"
+    assert caught.value.cure == "Fix this, or choose another server"
 
 
 def test_a_mandatory_client_is_not_bound_to_an_optional_server() -> None:

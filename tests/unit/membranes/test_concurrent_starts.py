@@ -184,7 +184,7 @@ def test_a_start_after_a_failed_one_that_it_waited_for_tries_again(in_thread: In
     assert sorted(str(one) for one in outcomes) == [
         "None",
         "the start failed: ValueError: not yet [component /slow, state stopped]. "
-        "Nothing was left running; mend the cause above and start again",
+        "Nothing was left running; fix the cause above and start again",
     ]
     assert (part.state, part.content.starts) == ("started", 2)
 

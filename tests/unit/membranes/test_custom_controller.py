@@ -206,7 +206,7 @@ def test_a_controller_in_the_place_of_the_life_cycle_is_one() -> None:
     with pytest.raises(IllegalTypeError) as caught:
         PRIMITIVE.including(Idle)
     assert caught.value.what.endswith(
-        "Idle is named 'lifecycle' and is no LifeCycleController, so the component could not be "
+        "Idle is named 'lifecycle' and is not a LifeCycleController, so the component could not be "
         "started"
     )
     assert caught.value.cure == (

@@ -216,9 +216,9 @@ def test_an_interceptor_of_no_interface_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
-        (None, "None is no interceptor: it has no before and no after"),
-        (HalfAnInterceptor(), "half is no interceptor: it has no after"),
-        (Tape, f"{Tape!r} is no interceptor: it is a class"),
+        (None, "None is not an interceptor: it has no before and no after"),
+        (HalfAnInterceptor(), "half is not an interceptor: it has no after"),
+        (Tape, f"{Tape!r} is not an interceptor: it is a class"),
     ],
 )
 def test_what_is_no_interceptor_is_refused_at_once(given: Any, reason: str) -> None:

@@ -170,7 +170,7 @@ def test_a_start_that_fails_before_any_hook_is_that_of_the_whole() -> None:
         box.start()
     assert str(caught.value) == (
         "the start failed: ValueError: 'all' is fixed [component /box, state stopped]. "
-        "Nothing was left running; mend the cause above and start again"
+        "Nothing was left running; fix the cause above and start again"
     )
 
 

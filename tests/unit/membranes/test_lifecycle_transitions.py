@@ -154,7 +154,7 @@ def test_a_start_reports_every_unbound_mandatory_interface_of_the_whole_tree() -
         "/box/near: mandatory interface 'next' is not bound; "
         "/box/inner/deep: mandatory interface 'next' is not bound; "
         "/box: mandatory interface 'echo' is not bound [component /box, state stopped]. "
-        "Nothing was started; mend this and start again"
+        "Nothing was started; fix this and start again"
     )
     assert {box.state, inner.state, *(part.state for part in box.children)} == {"stopped"}
 
@@ -225,7 +225,7 @@ def test_a_failed_start_leaves_nothing_started_and_tells_those_that_had_begun() 
         box.start()
     assert str(caught.value) == (
         "the start failed: ValueError: c cannot start [component /box/c, state stopped]. "
-        "Nothing was left running; mend the cause above and start again"
+        "Nothing was left running; fix the cause above and start again"
     )
     assert isinstance(caught.value.__cause__, ValueError)
     assert pages == ["a start", "b start", "c start", "b stop", "a stop"]
@@ -364,7 +364,7 @@ def test_a_composite_with_an_ended_part_cannot_start() -> None:
     assert str(caught.value) == (
         "cannot start, 1 reason(s): /box/speaker: it is terminated. A terminated component never "
         "comes back: make a new one [component /box, state stopped]. "
-        "Nothing was started; mend this and start again"
+        "Nothing was started; fix this and start again"
     )
     assert part.state == "terminated"
 

@@ -132,7 +132,7 @@ def test_a_value_that_contradicts_the_annotation_is_refused(name: str, value: ob
     controller = primitive(Sizes).controller(AttributeController)
     with pytest.raises(NoSuchAttributeError) as caught:
         controller.set(name, value)
-    assert caught.value.what.startswith(f"{value!r} is no value for the attribute '{name}' of the ")
+    assert caught.value.what.startswith(f"{value!r} is not a value for attribute '{name}' of the ")
     assert not hasattr(controller.component.content, name)
 
 
@@ -140,7 +140,7 @@ def test_the_refusal_of_a_value_names_the_type_and_a_cure() -> None:
     with pytest.raises(NoSuchAttributeError) as caught:
         attributes().set("size", "x")
     assert str(caught.value) == (
-        "'x' is no value for the attribute 'size' of the type int [component /speaker]. "
+        "'x' is not a value for attribute 'size' of the type int [component /speaker]. "
         "Pass a value of that type, or change the annotation in the content class"
     )
 

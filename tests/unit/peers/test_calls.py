@@ -72,7 +72,7 @@ def test_what_is_neither_a_call_nor_an_answer_is_refused(kind: int, parts: list[
 
 
 def test_only_plain_data_is_sent() -> None:
-    with pytest.raises(TypeError, match="no plain data"):
+    with pytest.raises(TypeError, match="not plain data"):
         answer_frame(1, object())
 
 

@@ -53,7 +53,7 @@ def test_a_wrong_value_is_told_with_its_line(line: str) -> None:
 
 
 def test_what_is_no_toml_is_told_with_its_line() -> None:
-    with pytest.raises(PeerError, match=r"no TOML(.|\n)*line 2"):
+    with pytest.raises(PeerError, match=r"not TOML(.|\n)*line 2"):
         read_text("lease = 9\napplications = = 3\n")
 
 

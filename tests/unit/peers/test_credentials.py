@@ -40,7 +40,7 @@ def test_a_lab_remembers_whom_it_has_invited(tmp_path: Path) -> None:
 
 def test_a_lab_is_never_replaced(lab: Authority) -> None:
     before = (lab.folder / "authority.pem").read_bytes()
-    with pytest.raises(PeerError, match="there is a lab already"):
+    with pytest.raises(PeerError, match="a lab of that name already exists"):
         Authority.create("ourlab", lab.folder, NOW)
     assert (lab.folder / "authority.pem").read_bytes() == before
 
@@ -62,10 +62,10 @@ def _edited(old: str, new: str) -> Callable[[Path], None]:
         (lambda file: file.chmod(0o640), "others on this machine can read"),
         (lambda file: file.unlink(), "cannot be read.*gcm-peer lab invite"),
         (lambda file: file.write_bytes(b"\xff"), "cannot be read"),
-        (lambda file: file.write_text(""), "no credential"),
+        (lambda file: file.write_text(""), "not the credential"),
         (_edited("peer:host7", "peer:host8"), "says it is that of peer:host8.*peer:host7"),
         (_edited("CERTIFICATE-----\n....", "CERTIFICATE-----\nAAAA"), "damaged"),
-        (_edited("principal: .*", "principal: nobody"), "names nobody"),
+        (_edited("principal: .*", "principal: nobody"), "does not name a member"),
     ],
 )
 def test_what_is_wrong_with_a_credential_is_told_with_its_file(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from dataclasses import replace
 from ipaddress import ip_network
 from itertools import count
@@ -262,9 +261,3 @@ class AnyOrder(RuleBasedStateMachine):
 
 AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 test_no_order_of_events_gives_a_place_or_takes_a_key_twice = AnyOrder.TestCase
-
-
-def test_the_examples_in_the_documentation_of_the_gatekeeper_hold() -> None:
-    found = doctest.testmod(gatekeeper)
-    assert found.attempted
-    assert not found.failed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -16,11 +15,8 @@ from runtime.peers.latency import (
     RttTable,
     RttTarget,
     grouped_by_distance,
-    hint,
     near_and_others,
     network_of,
-    sites,
-    table,
 )
 
 
@@ -133,10 +129,3 @@ def test_a_supernode_tells_half_near_hosts_and_half_others_or_all(
     assert len(told) == len(set(told)) == min(most, near + others)
     count = sum(one < 1000 for one in told)
     assert count == near if near + others <= most else count >= min(near, most // 2)
-
-
-@pytest.mark.parametrize("module", [hint, sites, table])
-def test_the_examples_in_the_documentation_of_latency_hold(module: object) -> None:
-    found = doctest.testmod(module)  # type: ignore[arg-type]
-    assert found.attempted
-    assert not found.failed

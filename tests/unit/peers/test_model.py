@@ -38,7 +38,7 @@ def test_what_is_no_address_is_refused(written: str) -> None:
 
 @pytest.mark.parametrize("written", ["", "user", "root:ana", "user:", "user:a b", "user:../x"])
 def test_what_names_nobody_is_refused(written: str) -> None:
-    with pytest.raises(PeerError, match="names nobody"):
+    with pytest.raises(PeerError, match="does not name a member"):
         Principal.parse(written)
 
 

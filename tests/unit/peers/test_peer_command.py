@@ -169,7 +169,7 @@ def test_the_status_says_what_runs_and_what_is_wrong() -> None:
         "its owner comes first",
         "confirmed: a of ana, 2 processes",
         "wrong: 10.0.0.1:7700: it cannot be reached",
-        "wrong: its credential is good for 9 days only; ask who keeps the lab",
+        "wrong: its credential is good for 9 days only; ask the keeper of the lab",
     ]
 
 
@@ -207,5 +207,5 @@ def test_a_peer_that_runs_keeps_its_credential(lab: Run, tmp_path: Path) -> None
         code, _, told = lab("boot", "--credential", "desk8.credential")
     finally:
         running.close()
-    assert (code, "it runs already" in told) == (1, True)
+    assert (code, "it already runs" in told) == (1, True)
     assert folder.credential.read_text() == kept

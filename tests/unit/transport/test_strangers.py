@@ -350,7 +350,7 @@ def test_a_port_in_use_is_an_error_with_a_cure(house: House, reactor: Reactor) -
 
 @pytest.mark.parametrize("address", ["nonsense", "host:", "host:port", ""])
 def test_what_is_no_address_is_refused(address: str) -> None:
-    with pytest.raises(Unreachable, match="this is no address"):
+    with pytest.raises(Unreachable, match="this is not an address"):
         dial(address, Credentials(SECRET, "guest"))
 
 

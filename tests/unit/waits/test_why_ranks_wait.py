@@ -88,7 +88,7 @@ def test_a_message_with_another_tag_that_is_there_is_told_of() -> None:
     }
     assert [str(one) for one in explain(states, {})] == [
         f"{A} waits in Recv from {C} tag 7, which waits in Recv from {A} tag 7"
-        " (a message of it with tag 8, 16 bytes is there that nobody asks for)"
+        " (a message that nobody receives has come: tag 8, 16 bytes)"
     ]
 
 

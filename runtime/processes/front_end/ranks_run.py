@@ -1,4 +1,4 @@
-"""One life of the ranks of a cluster, from their start to the end of their native MPI."""
+"""One run of the ranks of a cluster, from their start to the end of their native MPI."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
-HUSH = 2.0  # seconds in which it becomes known how a rank has ended that is gone
-LOOK_AGAIN = 1.0  # seconds between two looks at ranks that have not come yet
-AT_ONCE, FLUSH = 0.1, 1.0  # seconds in which last words arrive: from here, from other hosts
+END_TIMEOUT = 2.0  # seconds to wait for the cause when a rank is gone
+COUNT_INTERVAL = 1.0  # seconds between two counts of the ranks until all have come
+LOCAL_PAUSE, REMOTE_PAUSE = 0.1, 1.0  # seconds in which the last bytes arrive: from here, from afar
 START_TIMEOUT = 60.0  # seconds for a rank that is started again until it is ready
-ENOUGH = 2  # looks in which a rank has to be missing
+MISSING_COUNTS = 2  # counts in a row in which a rank has to be missing
 
 
-class RanksAbove(Protocol):
+class RanksParent(Protocol):
     """What ranks are bound to: the clustering component of their cluster."""
 
     from_ranks: Served
@@ -68,13 +68,13 @@ class RanksAbove(Protocol):
         ...
 
 
-class RanksLife:
+class RanksRun:
     """Starts the ranks, gathers them, and tells the launcher what becomes of them.
 
     `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
     has ended and everything that its ranks had said has been passed on. `components` are
     what ranks are bound to. `routes` keeps what they
-    know of routes, for later lives too. All methods but `close` are for the reactor's thread.
+    know of routes, for later runs too. All methods but `close` are for the reactor's thread.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class RanksLife:
         relay: Relay,
         over: Callable[[], None],
         *,
-        components: RanksAbove,
+        components: RanksParent,
         routes: SharedRoutes,
         room: OutputRoom,
         incarnation: int,
@@ -191,8 +191,8 @@ class RanksLife:
         """Pass on what rank 0 writes also without a newline, since somebody types what it reads."""
         self._job.show_prompts()
 
-    def start(self, before: Sequence[RanksLife] = ()) -> None:
-        """Start the ranks, unless they are killed; what is left of lives `before` goes first."""
+    def start(self, before: Sequence[RanksRun] = ()) -> None:
+        """Start the ranks, unless they are killed; what is left of the runs `before` goes first."""
         self.has_begun = True
         starting = threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True
@@ -241,7 +241,7 @@ class RanksLife:
     def _look_after_one(self, rank: str, incarnation: int) -> None:
         if self._again.get(rank) == incarnation and not {rank} & {*self._ready, *self._ends.told}:
             self._job.give_up(_number(rank), incarnation)
-            why = f"it did not come within {START_TIMEOUT:g} s{self._where(rank)}"
+            why = f"it was not ready within {START_TIMEOUT:g} s{self._where(rank)}"
             self._cannot_start(rank, why)
 
     def _where(self, rank: str) -> str:
@@ -341,38 +341,38 @@ class RanksLife:
         self._killed.set()
         self._job.stop()
         self._job.close()
-        if self._starting is not None:  # what it still does is to close lives before this one
+        if self._starting is not None:  # what it still does is to close runs before this one
             self._starting.join()
 
     # --- the job ----------------------------------------------------------------------------------
 
-    def _start_job(self, before: Sequence[RanksLife]) -> None:
-        for life in before:
-            life.close()
-        if self._killed.is_set():  # while lives before were closed, which takes a while
+    def _start_job(self, before: Sequence[RanksRun]) -> None:
+        for run in before:
+            run.close()
+        if self._killed.is_set():  # while runs before were closed, which takes a while
             return
         try:
             self._job.start()
         except GridError as fault:
-            if not self._killed.is_set():  # else its end is told, and another life may have begun
+            if not self._killed.is_set():  # else its end is told, and another run may have begun
                 self._fail("ranks", fault)
             return
         if self._killed.is_set():  # perhaps before there was anything to kill
             self._job.stop()
         else:
-            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(0))
+            self._reactor.later(COUNT_INTERVAL, lambda: self._look_after(0))
 
     def _look_after(self, suspicions: int) -> None:
         """Count the ranks until all have come: one that dies early may go unnoticed."""
         if self._stopping or self.is_over or not self._missing():
             return
         suspicions = suspicions + 1 if self._job.are_some_missing() else 0
-        if suspicions < ENOUGH:
-            self._reactor.later(LOOK_AGAIN, lambda: self._look_after(suspicions))
+        if suspicions < MISSING_COUNTS:
+            self._reactor.later(COUNT_INTERVAL, lambda: self._look_after(suspicions))
             return
         fault = GridError(
-            "a rank died before the application started; never heard of: "
-            + (", ".join(self._unheard()) or "none, so it died while MPI started"),
+            "a rank died before the application started; not heard from: "
+            + (", ".join(self._unheard()) or "none; so it died while MPI started"),
             cause=self._job.last_lines,
             cure="The last lines of the ranks' stderr are below",
         )
@@ -408,7 +408,7 @@ class RanksLife:
         if self._gate is None or self._gate.is_empty:
             self._job_is_over()
         else:
-            self._reactor.later(HUSH, self._job_is_over)
+            self._reactor.later(END_TIMEOUT, self._job_is_over)
 
     def _job_is_over(self) -> None:
         if self.is_over or self._last is None:
@@ -459,7 +459,9 @@ class RanksLife:
         """
         if self._have_all_ended and not self._ends.are_some_lost and not self._stopping:
             self._stopping = self._has_ended_as_one = True
-            self._reactor.later(FLUSH if self._ranks.hosts else AT_ONCE, self._end_parents)
+            self._reactor.later(
+                REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE, self._end_parents
+            )
 
     @property
     def _have_all_ended(self) -> bool:
@@ -482,7 +484,7 @@ class RanksLife:
         is_connected = name in self._connected
         self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
-            pause = FLUSH if self._ranks.hosts else AT_ONCE
+            pause = REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE
             self._give_up_once_quiet(name, self._again.get(name), pause)
 
     def _helper_ended(self, name: str, at: float) -> None:
@@ -491,7 +493,7 @@ class RanksLife:
         At the end of a run, or when a rank has failed, `mpiexec` ends by itself within that time.
         """
         self._ends.helper_ended(name, at)
-        self._reactor.later(HUSH, self._end_broken_job)
+        self._reactor.later(END_TIMEOUT, self._end_broken_job)
 
     def _lose_host(self, part: JobPart, why: str) -> None:
         """Record that ranks were lost with their host, or at least what `mpiexec` ran there."""
@@ -507,7 +509,7 @@ class RanksLife:
             text = f"was lost with {part.host}: {why}"
             self._pass_on(self._ends.host_gone(rank, text))
             if rank not in self._ends.told:  # its last words may be on their way
-                self._reactor.later(FLUSH, partial(self._abandon_later, rank, part, text))
+                self._reactor.later(REMOTE_PAUSE, partial(self._abandon_later, rank, part, text))
 
     def _abandon_later(self, rank: str, part: JobPart, why: str) -> None:
         if self._again.get(rank, 1) == part.incarnation and rank not in self._ends.told:
@@ -522,7 +524,7 @@ class RanksLife:
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
         when = "" if self.is_released else " before the application started"
-        who = f"; never heard of: {', '.join(missing)}" if missing else ""
+        who = f"; not heard from: {', '.join(missing)}" if missing else ""
         return self._at_home(
             GridError(
                 f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
@@ -649,7 +651,7 @@ class RanksLife:
 
     def _give_up_later(self, rank: str) -> None:
         incarnation = self._again.get(rank)
-        self._reactor.later(HUSH, lambda: self._give_up(rank, incarnation))
+        self._reactor.later(END_TIMEOUT, lambda: self._give_up(rank, incarnation))
 
     def _give_up(self, rank: str, incarnation: int | None) -> None:
         if not self.is_over and self._again.get(rank) == incarnation:  # else it was started again
@@ -663,7 +665,7 @@ def _number(rank: str) -> int:
 
 def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
     return WrongMpiexec(
-        f"{mpiexec!r} started {ranks} ranks, but one believes to be {facts['rank']} of"
+        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {facts['rank']} of"
         f" {facts['size']}: its mpi4py uses another MPI",
         cause=str(facts["mpi"]),
         cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",

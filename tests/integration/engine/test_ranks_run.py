@@ -24,7 +24,7 @@ from runtime.membership.room import KEY
 from runtime.processes.configuration import Configuration, Job
 from runtime.processes.front_end.main import FrontEndProcess
 from runtime.processes.front_end.output_room import OutputRoom
-from runtime.processes.front_end.ranks_life import RanksLife
+from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import FRONT_END
 from runtime.transport.channel import Channel, IncomingCall
@@ -140,20 +140,20 @@ class Nobody:
         raise AssertionError(rank)
 
 
-class Lives:
-    """Lives of the same ranks, and what was told of them, on a reactor that does nothing."""
+class Runs:
+    """Runs of the same ranks, and what was told of them, on a reactor that does nothing."""
 
     def __init__(self, told: Configuration, reactor: Reactor) -> None:
         self.told: list[tuple[Any, ...]] = []
         self._configuration, self._reactor = told, reactor
         self._made = ExitStack()
 
-    def new(self, mpiexec: str = "") -> RanksLife:
+    def new(self, mpiexec: str = "") -> RanksRun:
         told = self._configuration
         assert told.job is not None
         if mpiexec:
             told = replace(told, job=replace(told.job, mpiexec=mpiexec))
-        life = RanksLife(
+        run = RanksRun(
             told,
             self._reactor,
             calls.LauncherStubs("0:0", lambda _, *call: self.told.append(call)),
@@ -164,18 +164,18 @@ class Lives:
             room=OutputRoom(),
             incarnation=1,
         )
-        self._made.callback(life.close)
-        return life
+        self._made.callback(run.close)
+        return run
 
     def close(self) -> None:
         self._made.close()
 
 
 @pytest.fixture
-def lives(told: Configuration) -> Iterator[Lives]:
+def runs(told: Configuration) -> Iterator[Runs]:
     # It is not run: what it was to do `soon` has not been done yet when the tests look.
     reactor = Reactor()
-    made = Lives(told, reactor)
+    made = Runs(told, reactor)
     yield made
     made.close()
     with reactor:
@@ -191,9 +191,9 @@ def let_starts_end() -> None:
 
 
 def test_a_start_that_a_later_life_cut_short_is_no_fault_of_that_life(
-    mpiexec: Mpiexec, lives: Lives
+    mpiexec: Mpiexec, runs: Runs
 ) -> None:
-    first, second = lives.new(), lives.new()
+    first, second = runs.new(), runs.new()
     first.start()
     before = mpiexec.asked.read()
     first.kill()
@@ -203,27 +203,25 @@ def test_a_start_that_a_later_life_cut_short_is_no_fault_of_that_life(
     mpiexec.answer.write()
     let_starts_end()
     assert mpiexec.runs.read()
-    assert lives.told == []
+    assert runs.told == []
 
 
-def test_a_start_that_fails_by_itself_is_told(lives: Lives) -> None:
-    lives.new("/no/mpiexec").start()
+def test_a_start_that_fails_by_itself_is_told(runs: Runs) -> None:
+    runs.new("/no/mpiexec").start()
     let_starts_end()
-    ((operation, (_, step, why)),) = lives.told
+    ((operation, (_, step, why)),) = runs.told
     assert (operation, step) == ("failed", "ranks:0:0")
     assert "there is no '/no/mpiexec'" in why
 
 
-def test_a_job_that_starts_just_when_it_was_killed_is_stopped(
-    mpiexec: Mpiexec, lives: Lives
-) -> None:
-    life = lives.new()
-    life.start()
+def test_a_job_that_starts_just_when_it_was_killed_is_stopped(mpiexec: Mpiexec, runs: Runs) -> None:
+    run = runs.new()
+    run.start()
     mpiexec.asked.read()
-    life.kill()
+    run.kill()
     mpiexec.answer.write()
     let_starts_end()
-    assert not life.is_over
+    assert not run.is_over
     until = time.monotonic() + WAIT
     while mpiexec.is_there():
         assert time.monotonic() < until, "it runs on"
@@ -231,12 +229,12 @@ def test_a_job_that_starts_just_when_it_was_killed_is_stopped(
 
 
 def test_a_job_that_was_only_asked_to_end_while_it_starts_is_not_killed(
-    mpiexec: Mpiexec, lives: Lives
+    mpiexec: Mpiexec, runs: Runs
 ) -> None:
-    life = lives.new()
-    life.start()
+    run = runs.new()
+    run.start()
     mpiexec.asked.read()
-    life.ask_to_end()
+    run.ask_to_end()
     mpiexec.answer.write()
     let_starts_end()
     assert mpiexec.runs.read()
@@ -244,11 +242,11 @@ def test_a_job_that_was_only_asked_to_end_while_it_starts_is_not_killed(
 
 
 def test_ranks_that_are_killed_before_their_turn_are_not_started_at_all(
-    mpiexec: Mpiexec, lives: Lives
+    mpiexec: Mpiexec, runs: Runs
 ) -> None:
-    before, life = lives.new(), lives.new()
-    life.kill()
-    life.start([before])
+    before, run = runs.new(), runs.new()
+    run.kill()
+    run.start([before])
     let_starts_end()
     assert not mpiexec.asked.has_any()
 

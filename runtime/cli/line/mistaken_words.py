@@ -41,7 +41,7 @@ MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
 _OF_GCM = {"run", "check", "show", "draw"}
 
 
-def refuse_slip(words: Sequence[str]) -> None:
+def refuse_command_word(words: Sequence[str]) -> None:
     """Raise `UsageError` where the first word is not a file, but like the name of a command."""
     verb, files = words[0], shlex.join(words[1:])
     if verb in _VERBS:

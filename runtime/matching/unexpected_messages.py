@@ -17,7 +17,7 @@ SLACK = 64
 """Queues are rebuilt once they hold this many more taken messages than kept ones."""
 
 
-class KeptMessage:
+class UnexpectedMessage:
     """A kept message; its number is 0 once it is taken."""
 
     __slots__ = ("envelope", "message", "number")
@@ -28,7 +28,7 @@ class KeptMessage:
         self.number = number
 
 
-class Keeping:
+class UnexpectedMessages:
     """Messages in order of arrival, in one queue per envelope.
 
     For patterns with wildcards there is one queue per shape, made when that shape is first asked
@@ -37,8 +37,8 @@ class Keeping:
     """
 
     def __init__(self) -> None:
-        self._lines: dict[Key, deque[KeptMessage]] = {}
-        self._of_shape: dict[Shape, dict[Key, deque[KeptMessage]]] = {}
+        self._queues: dict[Key, deque[UnexpectedMessage]] = {}
+        self._of_shape: dict[Shape, dict[Key, deque[UnexpectedMessage]]] = {}
         self._arrivals = 0
         self._left = 0
         self._taken = 0
@@ -47,39 +47,39 @@ class Keeping:
         """Keep a message."""
         self._arrivals += 1
         self._left += 1
-        kept = KeptMessage(envelope, message, self._arrivals)
-        line = self._lines.get(envelope)
-        if line is None:
-            self._lines[envelope] = deque((kept,))
+        kept = UnexpectedMessage(envelope, message, self._arrivals)
+        queue = self._queues.get(envelope)
+        if queue is None:
+            self._queues[envelope] = deque((kept,))
         else:
-            line.append(kept)
-        for shape, lines in self._of_shape.items():
-            lines.setdefault(generalised(envelope, shape), deque()).append(kept)
+            queue.append(kept)
+        for shape, queues in self._of_shape.items():
+            queues.setdefault(generalised(envelope, shape), deque()).append(kept)
 
-    def first(self, pattern: Pattern) -> KeptMessage | None:
+    def first(self, pattern: Pattern) -> UnexpectedMessage | None:
         """Return the first message that matches, without removing it."""
-        if not self._lines:
+        if not self._queues:
             return None
         if pattern.shape is EXACT:
-            line = self._lines.get(pattern.key)
-            return line[0] if line else None
-        lines = self._of_shape.get(pattern.shape)
-        if lines is None:
-            lines = self._of_shape[pattern.shape] = self._arranged(pattern.shape)
-        line = lines.get(pattern.key)
-        while line:
-            if line[0].number:
-                return line[0]
-            line.popleft()
-        lines.pop(pattern.key, None)
+            queue = self._queues.get(pattern.key)
+            return queue[0] if queue else None
+        queues = self._of_shape.get(pattern.shape)
+        if queues is None:
+            queues = self._of_shape[pattern.shape] = self._arranged(pattern.shape)
+        queue = queues.get(pattern.key)
+        while queue:
+            if queue[0].number:
+                return queue[0]
+            queue.popleft()
+        queues.pop(pattern.key, None)
         return None
 
-    def take(self, kept: KeptMessage) -> Any:
+    def take(self, kept: UnexpectedMessage) -> Any:
         """Remove a message that `first` has returned, and return it."""
-        line = self._lines[kept.envelope]
-        line.popleft()  # whatever matches a pattern, the oldest of its envelope comes first
-        if not line:
-            del self._lines[kept.envelope]
+        queue = self._queues[kept.envelope]
+        queue.popleft()  # whatever matches a pattern, the oldest of its envelope comes first
+        if not queue:
+            del self._queues[kept.envelope]
         message, kept.message, kept.number = kept.message, None, 0
         self._left -= 1
         if self._of_shape:
@@ -89,13 +89,13 @@ class Keeping:
                 self._taken = 0
         return message
 
-    def _arranged(self, shape: Shape) -> dict[Key, deque[KeptMessage]]:
-        lines: dict[Key, deque[KeptMessage]] = {}
+    def _arranged(self, shape: Shape) -> dict[Key, deque[UnexpectedMessage]]:
+        queues: dict[Key, deque[UnexpectedMessage]] = {}
         for kept in self:
-            lines.setdefault(generalised(kept.envelope, shape), deque()).append(kept)
-        return lines
+            queues.setdefault(generalised(kept.envelope, shape), deque()).append(kept)
+        return queues
 
-    def __iter__(self) -> Iterator[KeptMessage]:
+    def __iter__(self) -> Iterator[UnexpectedMessage]:
         """Yield all messages, oldest first."""
-        every = [kept for line in self._lines.values() for kept in line]
+        every = [kept for queue in self._queues.values() for kept in queue]
         return iter(sorted(every, key=lambda kept: kept.number))

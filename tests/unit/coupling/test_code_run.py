@@ -17,7 +17,12 @@ def running() -> CodeRun:
 
 def test_a_code_runs_when_the_ranks_of_all_its_clusters_are_up() -> None:
     run = running()
-    assert (run.state, run.life, run.has_run, run.is_alive) == (CodeState.RUNNING, 1, True, True)
+    assert (run.state, run.incarnation, run.has_run, run.is_alive) == (
+        CodeState.RUNNING,
+        1,
+        True,
+        True,
+    )
     assert not run.go()
 
 
@@ -44,7 +49,7 @@ def test_what_is_left_of_a_code_is_ended_some_time_after_the_first_failure() -> 
     assert run.begins_to_settle()
     run.job_ended("1:0", 4, "its last words")
     assert not run.begins_to_settle()  # it does already
-    assert not run.settle(0, 5.0)  # that was another life
+    assert not run.settle(0, 5.0)  # that was another incarnation
     assert run.settle(1, 5.0)
     run.job_ended("0:1", 137, "")
     assert run.why == (
@@ -89,7 +94,7 @@ def test_a_code_starts_again_only_after_its_end() -> None:
     run.job_ended("1:0", 0, "")
     assert run.why == "exit code 1\nbroken"
     run.begin()
-    assert (run.state, run.life, run.exit_codes, run.why, run.has_run) == (
+    assert (run.state, run.incarnation, run.exit_codes, run.why, run.has_run) == (
         CodeState.STARTING,
         2,
         {},

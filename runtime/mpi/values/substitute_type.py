@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class FaceType(type):
+class SubstituteType(type):
     """The type of a class that stands in for a class of mpi4py, which it names as `_stands_for`.
 
     Objects of that class, such as `COMM_SELF` or what a library made with plain mpi4py, count as

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from runtime.matching.envelope import Key, Shape
 
 
-class Posted:
+class PostedReceive:
     """A posted receive; `envelope` and `message` are set once a message has matched."""
 
     __slots__ = ("envelope", "message", "number", "pattern")
@@ -32,44 +32,44 @@ class Posted:
         return self.envelope is not None
 
 
-class Asks:
+class PostedReceives:
     """Pending receives, in one queue per pattern.
 
     A message goes to the oldest receive at the heads of the queues that match it.
     """
 
     def __init__(self) -> None:
-        self._lines: dict[Key, deque[Any]] = {}
+        self._queues: dict[Key, deque[Any]] = {}
         self._shapes: dict[Shape, int] = {}
         self._posts = 0
 
-    def add(self, asked: Posted) -> deque[Any]:
+    def add(self, receive: PostedReceive) -> deque[Any]:
         """Add a receive; return the queue of its pattern."""
         self._posts += 1
-        asked.number = self._posts
-        pattern = asked.pattern
-        line = self._lines.get(pattern.key)
-        if line is not None:
-            line.append(asked)
-            return line
-        line = self._lines[pattern.key] = deque((asked,))
+        receive.number = self._posts
+        pattern = receive.pattern
+        queue = self._queues.get(pattern.key)
+        if queue is not None:
+            queue.append(receive)
+            return queue
+        queue = self._queues[pattern.key] = deque((receive,))
         if pattern.shape is not EXACT:
             self._shapes[pattern.shape] = self._shapes.get(pattern.shape, 0) + 1
-        return line
+        return queue
 
-    def remove(self, asked: Posted) -> bool:
+    def remove(self, receive: PostedReceive) -> bool:
         """Remove a receive; return False if it is not pending."""
-        if not asked.number:
+        if not receive.number:
             return False
-        asked.number = 0
-        pattern = asked.pattern
-        line = self._lines[pattern.key]
-        if line[0] is asked:
-            line.popleft()
+        receive.number = 0
+        pattern = receive.pattern
+        queue = self._queues[pattern.key]
+        if queue[0] is receive:
+            queue.popleft()
         else:
-            line.remove(asked)
-        if not line:
-            del self._lines[pattern.key]
+            queue.remove(receive)
+        if not queue:
+            del self._queues[pattern.key]
             if pattern.shape is not EXACT:
                 self._forget_one_of(pattern.shape)
         return True
@@ -81,15 +81,15 @@ class Asks:
 
     def first(self, envelope: Key) -> Any:
         """Return the oldest receive that a message matches, or None."""
-        line = self._lines.get(envelope)
-        first = None if line is None else line[0]
+        queue = self._queues.get(envelope)
+        first = None if queue is None else queue[0]
         for shape in self._shapes:
-            line = self._lines.get(generalised(envelope, shape))
-            if line is not None and (first is None or line[0].number < first.number):
-                first = line[0]
+            queue = self._queues.get(generalised(envelope, shape))
+            if queue is not None and (first is None or queue[0].number < first.number):
+                first = queue[0]
         return first
 
     def __iter__(self) -> Iterator[Any]:
         """Yield all pending receives, oldest first."""
-        every = [asked for line in self._lines.values() for asked in line]
-        return iter(sorted(every, key=lambda asked: asked.number))
+        every = [receive for queue in self._queues.values() for receive in queue]
+        return iter(sorted(every, key=lambda receive: receive.number))
