@@ -151,7 +151,7 @@ class Suspected:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """It has been told what all ranks were doing when the time of the run was over."""
+    """It has been told what all ranks were doing when the run was to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,9 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Tell what all ranks are doing, and report when that is done."""
+    """Tell what all ranks are doing, and report when that is done; if brief, only why they wait."""
+
+    is_brief: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,9 +55,9 @@ class Failures:
         if code:
             (self.survived if goes_on else self._known).setdefault(who, Failure(who, code, why))
 
-    def common_cause(self, who: str, code: int, why: str) -> None:
+    def common_cause(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
-        self.other(who, code, why)
+        self.other(who, code, why, goes_on=goes_on)
         self._common = who
 
     @property

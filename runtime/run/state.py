@@ -76,6 +76,8 @@ class RunTimeouts:
     """For the application; 0 means for ever."""
     explain: float = 6.0
     """For ranks to say what they are doing when that time is over."""
+    glance: float = 1.0
+    """For ranks to say what they wait for when somebody presses Ctrl-C."""
 
 
 class IllegalEvent(Exception):
@@ -328,7 +330,7 @@ class RunState:
 
     def _let_others_end(self) -> None:
         """Give all others a while to end by themselves once something has failed."""
-        if self.failures.code and not self._settling:
+        if self.failures.code and not self._settling and not self._interrupts:
             self._settling = True
             self.deadline = self._now + self.timeouts.settle
 
@@ -356,7 +358,7 @@ class RunState:
 
     def _time_is_over(self) -> Iterable[Effect]:
         """Let it be told what the ranks are doing, then end the run, told or not."""
-        if self._timed_out:
+        if self._timed_out or self._interrupts:
             yield from self._explained(Explained())
             return
         self._timed_out = True
@@ -364,6 +366,9 @@ class RunState:
         yield Explain()
 
     def _explained(self, _: Explained) -> Iterable[Effect]:
+        if self._interrupts:
+            yield from self._stop()
+            return
         why = f"the application ran for more than {self.timeouts.run:g} s, so it was ended"
         yield from self._fail(why, TIMED_OUT)
 
@@ -437,11 +442,11 @@ class RunState:
 
     def _parent_killed(self, event: ParentKilled) -> Iterable[Effect]:
         """Blame what took the front-ends of this machine along, whatever they have told of it."""
-        if self.outline.survivors:
-            return  # each front-end is told to be lost, and others may go on
+        goes_on = bool(self.outline.survivors)  # each front-end is told to be lost as well
         if self._outcome is None:
-            self.failures.common_cause("the front-ends of this machine", LOST, event.why)
-        if not self._stopping:
+            who = "the front-ends of this machine"
+            self.failures.common_cause(who, LOST, event.why, goes_on=goes_on)
+        if not (self._stopping or goes_on):
             yield from self._stop()
 
     def _lost(self, what: str, why: str) -> Iterable[Effect]:
@@ -470,11 +475,18 @@ class RunState:
             yield from self._stop()
 
     def _interrupt(self, _: Interrupt) -> Iterable[Effect]:
+        """End the run in order, after a short look at what its ranks wait for; then at once."""
         self._interrupts += 1
         if not self._stopping:
             self._outcome = INTERRUPTED
+            can_look = self.state is RunPhase.RUNNING and self._jobs
+            if self._interrupts == 1 and can_look and not (self._settling or self._timed_out):
+                self.deadline = self._now + self.patience.glance
+                yield Explain(is_brief=True)
+                return
             yield from self._stop()
-            return
+            if self._interrupts == 1:
+                return
         if self._open and not self._killed:
             yield from self._kill()
         if self._interrupts == 2:

@@ -19,6 +19,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import Machine, Outcome, RunTimeouts, deploy
+from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
 MARK = "GCM_TEST_RUN"
 GONE_WITHIN = 20.0

@@ -6,8 +6,8 @@ Run it where nobody else uses the temporary folder and the shared memory (as the
 
 With `network` each cluster is a host of its own, reached by an sshd, and it is the network or a
 connection of ssh that fails; that needs root. A run is made of its number and the seed alone:
-layout, program, fault, victim and moment. It has to end in time, with a right result or an error
-that says something, and to leave nothing.
+layout, program, fault, victim and moment. It has to end in time and to leave nothing, with a right
+result, be it that of the survivors, or with an error whose first cause is the fault.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from collections import Counter
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from runtime.launchers.family import descendants, processes
 from tests.faults import network_faults
 from tests.faults.network_faults import Hosts, hosts
-from tools.on_grids import COMMAND, descriptor, environment
+from tools.on_grids import COMMAND, descriptor, environment, sizes_of
 
 FOLDER = Path("/tmp/of")
 LIMIT = 45.0
@@ -52,6 +53,9 @@ def fault(number):
     time.sleep(0.1)
 print("up %d %d" % (rank, os.getpid()), flush=True)
 wrong = 0
+"""
+
+ROUND = """
 for number in range(rounds):
     fault(number)
 """
@@ -80,6 +84,71 @@ PROGRAMS = {
     world.barrier()""",
 }
 
+SURVIVORS = {
+    "shrink": """
+comm, number = world, 0
+while number <= rounds:
+    try:
+        if number < rounds:
+            fault(number)
+            total = comm.allreduce(number)
+        else:
+            total = comm.allreduce(wrong)
+        comm.Agree(1)
+    except MPI.Exception as error:
+        if error.Get_error_class() not in (MPI.ERR_PROC_FAILED, MPI.ERR_REVOKED):
+            raise
+        comm.Revoke()
+        comm = comm.Shrink()
+        continue
+    wrong += number < rounds and total != number * comm.size
+    number += 1
+print("wrong" if wrong or total else "right", flush=True)
+""",
+    "blank": """
+done, results, job = 0, {}, 0
+if rank:
+    while (job := world.recv(source=0)) >= 0:
+        if done < rounds:
+            fault(done)
+        done += 1
+        world.send((job, job * job), 0)
+else:
+    idle, busy, jobs = list(range(1, size)), {}, list(range(rounds * (size - 1)))
+    every = len(jobs)
+    while len(results) < every and (busy or idle):
+        if done < rounds:
+            fault(done)
+        done += 1
+        try:
+            while idle and jobs:
+                busy[idle[-1]] = jobs[-1]
+                world.send(jobs.pop(), idle.pop())
+            status = MPI.Status()
+            job, result = world.recv(source=MPI.ANY_SOURCE, status=status)
+            results[job] = result
+            if busy.pop(status.source, None) is not None:
+                idle.append(status.source)
+        except MPI.Exception as error:
+            if error.Get_error_class() != MPI.ERR_PROC_FAILED:
+                raise
+            world.Ack_failed()
+            lost = world.Get_failed().Translate_ranks(None, world.Get_group())
+            jobs += [busy.pop(one) for one in lost if one in busy]
+            idle = [one for one in idle if one not in lost]
+    for one in [*busy, *idle]:
+        try:
+            world.send(-1, one)
+        except MPI.Exception as error:
+            if error.Get_error_class() != MPI.ERR_PROC_FAILED:
+                raise
+    good = results == {one: one * one for one in range(every)}
+    lost = world.Get_failed().size
+    print("right" if good or lost == size - 1 else "wrong", flush=True)
+""",
+}
+"""Programs that go on without lost ranks; with none left to work for it, a master has no result."""
+
 TAIL = """
 wrong = world.reduce(wrong, root=0)
 if rank == 0:
@@ -95,6 +164,8 @@ ENDINGS = {
 }
 KILLS = ("gcm-front-end", "mpiexec", "hydra_pmi_proxy", "gcm-deploy")
 FAULTS = ("none", "stop", "kill", "kill two", *ENDINGS, *KILLS)
+LOSSES = ("kill", "kill two", "crash", "hard exit")
+"""How ranks are lost that programs can go on without."""
 HARMLESS = ("none", "stop", *network_faults.HARMLESS)
 
 
@@ -114,10 +185,37 @@ class Case:
         return sum(map(int, self.layout.replace("|", "+").split("+")))
 
     @property
+    def ranks(self) -> list[str]:
+        """The names of the ranks."""
+        return [
+            f"{site}:{cluster}:{rank}"
+            for site, sizes in enumerate(sizes_of(self.layout))
+            for cluster, size in enumerate(sizes)
+            for rank in range(size)
+        ]
+
+    @property
+    def victims(self) -> set[int]:
+        """The ranks that a fault hits which hits ranks."""
+        both = self.fault == "kill two"
+        return {self.victim, (self.victim + 1) % self.size} if both else {self.victim}
+
+    @property
+    def survives(self) -> bool:
+        """Whether the program goes on without what it loses."""
+        if self.fault not in LOSSES or self.program not in SURVIVORS:
+            return False
+        needed = {0} if self.program == "blank" else set(range(self.size))
+        return not needed <= self.victims
+
+    @property
     def script(self) -> str:
         ending = ENDINGS.get(self.fault, "pass")
         head = HEAD.replace("ENDING", ending).replace("VICTIM", str(self.victim))
-        return head.replace("MOMENT", str(self.moment)) + PROGRAMS[self.program] + TAIL
+        head = head.replace("MOMENT", str(self.moment))
+        if self.program in SURVIVORS:
+            return head + SURVIVORS[self.program]
+        return head + ROUND + PROGRAMS[self.program] + TAIL
 
 
 def case(seed: int, number: int, is_network: bool) -> Case:
@@ -125,13 +223,15 @@ def case(seed: int, number: int, is_network: bool) -> Case:
     dice = random.Random(f"{seed} {number}")
     layout = dice.choice(network_faults.LAYOUTS if is_network else LAYOUTS)
     size = sum(map(int, layout.replace("|", "+").split("+")))
+    failures = dice.choice(("abort", "return"))
+    programs = PROGRAMS if failures == "abort" or dice.random() < 0.3 else SURVIVORS
     return Case(
         layout,
-        dice.choice(tuple(PROGRAMS)),
+        dice.choice(tuple(programs)),
         dice.choice(network_faults.FAULTS if is_network else FAULTS),
         dice.randrange(size),
         dice.randrange(ROUNDS),
-        dice.choice(("abort", "return")),
+        failures,
     )
 
 
@@ -166,7 +266,7 @@ def do(
         elif one.fault == "kill":
             os.kill(pids[one.victim], signal.SIGKILL)
         elif one.fault == "kill two":
-            for rank in {one.victim, (one.victim + 1) % len(pids)}:
+            for rank in one.victims:
                 os.kill(pids[rank], signal.SIGKILL)
         elif one.fault == "gcm-deploy":
             run.kill()
@@ -212,14 +312,39 @@ def left(before: set[str], within: float) -> list[str]:
 
 def faults_of(one: Case, code: int, out: str, err: str) -> list[str]:
     """Return what is not right about how a run ended."""
-    is_right = "right" in out.split() and "wrong" not in out.split()
-    if code == 0 and not is_right:
-        return [f"it ended well without a right result: {out!r} {err!r}"]
-    if one.fault in HARMLESS and code:
-        return [f"it failed with {code} for no reason: {err}"]
-    if code and one.fault != "gcm-deploy" and "gcm-deploy: " not in err:
-        return [f"it failed with {code} and said nothing: {err!r}"]
+    words, told = out.split(), f"{out!r} {err!r}"
+    if "wrong" in words:
+        return [f"it has a wrong result: {told}"]
+    if code == 0:
+        if "right" not in words:
+            return [f"it ended well without a right result: {told}"]
+        if one.fault in ENDINGS and not one.survives:
+            return [f"it ended well in spite of its fault: {told}"]
+        return []
+    if one.fault in HARMLESS or one.survives:
+        return [f"it failed with {code} for no reason: {told}"]
+    if one.fault == "gcm-deploy":
+        return []
+    try:
+        cause = json.loads(out.splitlines()[-1])["first_cause"]
+    except (IndexError, ValueError):
+        return [f"it failed with {code} and told nothing: {told}"]
+    if cause is None or "gcm-deploy: " not in err or not is_right(one, cause):
+        return [f"it failed with {code} and its first cause is {cause}: {told}"]
     return []
+
+
+def is_right(one: Case, cause: dict[str, Any]) -> bool:
+    """Tell whether the first cause of a run is its fault."""
+    if one.fault in network_faults.FAULTS:
+        return bool(cause["what"])  # several hosts may be to blame
+    if one.fault in KILLS:
+        return one.fault.removeprefix("gcm-") in cause["what"]
+    is_victim = cause["rank"] in [one.ranks[rank] for rank in one.victims]
+    return is_victim and {
+        "exception": "on purpose" in cause["exception"],
+        "crash": cause["signal"] == "SIGSEGV",
+    }.get(one.fault, cause["signal"] == "SIGKILL" if "kill" in one.fault else cause["code"] == 7)
 
 
 def play(one: Case, dice: random.Random) -> list[str]:
@@ -232,8 +357,12 @@ def play(one: Case, dice: random.Random) -> list[str]:
             places = stack.enter_context(hosts(one.layout, FOLDER, **marked))
             text = places.descriptor("program.py", one.failures)
         (FOLDER / "program.py").write_text(one.script)
+        if one.program == "blank":
+            modes = 'recovery="blank" recovery-messages="cont"'
+            text = text.replace('failures="return"', modes)
         (FOLDER / "grid.xml").write_text(text)
-        before, command = files(), [*COMMAND, "--quiet", str(FOLDER / "grid.xml")]
+        options = "--quiet", "--format", "json"
+        before, command = files(), [*COMMAND, *options, str(FOLDER / "grid.xml")]
         if places is None:
             pipe = subprocess.PIPE
             run = subprocess.Popen(

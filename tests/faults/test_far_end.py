@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,7 +36,6 @@ WAITS = (
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 ROOT = Path(__file__).parents[2]
 PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
-MPI_HOMES = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}")
 BOUND = 20.0
 """In how many seconds everything has to have ended; most take one or two."""
 CONFIG = """\
@@ -364,12 +362,8 @@ def test_a_reset_connection_of_ssh_is_told_with_its_place(bench: Bench, far: Far
         assert had.left() == []
 
 
-def test_a_killed_launcher_takes_open_mpi_along(bench: Bench) -> None:
-    version = f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}"
-    home = MPI_HOMES / version
-    if not (home / "complete").exists():
-        pytest.skip(f"needs an Open MPI with its mpi4py in {home}; the tests of launchers make one")
-    python, mpiexec = home / "bin" / "python", home / "bin" / "mpiexec"
+def test_a_killed_launcher_takes_open_mpi_along(bench: Bench, open_mpi: Path) -> None:
+    python, mpiexec = open_mpi / "python", open_mpi / "mpiexec"
     cluster = f'<front-end python="{python}"/><mpi ranks="2" command-path="{mpiexec}"/>'
     grid = "".join(
         f'<site name="{name}"><cluster name="{name}">{cluster}</cluster></site>' for name in "ab"

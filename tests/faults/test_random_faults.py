@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.grid import missing
+from tests.faults.random_faults import Case, faults_of
 from tests.faults.test_kills_at_any_time import ROOT, alone, can_be_alone
 
 pytestmark = pytest.mark.mpi
@@ -31,6 +33,37 @@ def play(*words: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["wrong"] == [], done.stderr
+
+
+KILLED = Case("1+1|2", "sum", "kill", victim=2, moment=3, failures="return")
+SURVIVED = replace(KILLED, program="shrink")
+CAUSE = {"rank": "1:0:0", "signal": "SIGKILL", "code": 137, "exception": "", "what": "killed"}
+
+
+@pytest.mark.parametrize(
+    ("case", "code", "out", "is_right"),
+    [
+        (KILLED, 137, CAUSE, True),
+        (KILLED, 137, CAUSE | {"rank": "1:0:1"}, False),
+        (KILLED, 139, CAUSE | {"signal": "SIGSEGV"}, False),
+        (KILLED, 204, None, False),
+        (KILLED, 0, "right", True),
+        (KILLED, 0, "", False),
+        (SURVIVED, 0, "right", True),
+        (SURVIVED, 137, CAUSE, False),
+        (SURVIVED, 137, "wrong", False),
+        (replace(KILLED, fault="exit"), 7, CAUSE | {"signal": "", "code": 7}, True),
+        (replace(KILLED, fault="exit"), 0, "right", False),
+        (replace(KILLED, fault="mpiexec"), 204, CAUSE | {"what": "mpiexec was ended"}, True),
+        (replace(KILLED, fault="mpiexec"), 204, CAUSE, False),
+        (replace(KILLED, fault="stop"), 137, CAUSE, False),
+    ],
+)
+def test_only_a_right_result_or_the_planted_fault_as_first_cause_counts_as_right(
+    case: Case, code: int, out: str | dict[str, object] | None, *, is_right: bool
+) -> None:
+    told = out if isinstance(out, str) else json.dumps({"first_cause": out})
+    assert (faults_of(case, code, told, "gcm-deploy: it failed") == []) is is_right
 
 
 @pytest.mark.skipif(not can_be_alone(), reason="needs a namespace with mounts of its own")

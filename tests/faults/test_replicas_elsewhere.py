@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.faults.test_survived import OPEN_MPI, TWO
+from tests.faults.test_survived import TWO
 from tests.sshd import running_sshd
 
 if TYPE_CHECKING:
@@ -39,17 +39,15 @@ UNDISTURBED = ["found 380"]
     "elsewhere",
     [
         pytest.param("ssh", marks=pytest.mark.needs_sshd),
-        pytest.param(
-            "openmpi",
-            marks=pytest.mark.skipif(
-                not (OPEN_MPI / "complete").exists(),
-                reason="tests/integration/launchers/test_mpiexec.py installs Open MPI from PyPI",
-            ),
-        ),
+        "openmpi",
     ],
 )
 def test_a_replica_elsewhere_takes_the_place_of_one_here_and_the_other_way_round(
-    bench: Bench, tmp_path: Path, elsewhere: str, victims: tuple[str, str]
+    bench: Bench,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    elsewhere: str,
+    victims: tuple[str, str],
 ) -> None:
     with ExitStack() as stack:
         if elsewhere == "ssh":
@@ -58,9 +56,10 @@ def test_a_replica_elsewhere_takes_the_place_of_one_here_and_the_other_way_round
             )
             other = f'{sshd.hop}<front-end python="{sys.executable}"/>{{mpi}}'
         else:
+            open_mpi = request.getfixturevalue("open_mpi")
             other = (
-                f'<front-end python="{OPEN_MPI}/bin/python"/>'
-                f'<mpi ranks="2" command-path="{OPEN_MPI}/bin/mpiexec"/>'
+                f'<front-end python="{open_mpi}/python"/>'
+                f'<mpi ranks="2" command-path="{open_mpi}/mpiexec"/>'
             )
         grid = TWO.replace('<cluster name="b">{mpi}', f'<cluster name="b">{other}')
         program = PROGRAM.replace("{victims}", repr(victims))

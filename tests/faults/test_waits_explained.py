@@ -313,6 +313,27 @@ def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path)
     assert "\n      world.Recv(one, other, tag=7)\n" in seen("stacks")
 
 
+def test_ctrl_c_tells_which_ranks_can_never_go_on_and_stops_the_run(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(BEGIN + "world.recv(source=other)\n", encoding="utf-8")
+    run = start("--emulate", "2x1", "program.py")
+    look = [*COMMAND, "waits", str(run.pid)]
+    while "never" not in subprocess.run(look, capture_output=True, text=True, check=False).stdout:
+        continue  # one of them may not have come to its receive yet
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate()
+    assert (run.returncode, said.splitlines()) == (
+        130,
+        [
+            "gcm-deploy: stopping; press Ctrl-C again to end everything at once",
+            "gcm-deploy: these ranks wait and can never go on:",
+            "  0:0:0 waits in recv from 0:1:0 (program.py:8),"
+            " which waits in recv from 0:0:0 (program.py:8)",
+        ],
+    )
+
+
 RECOVERS = """\
 import os, time
 from mpi4py import MPI

@@ -96,7 +96,7 @@ class FrontEndProcess:
         self._knows_all = False  # who is where
         self._whereabouts = Whereabouts()
         self._lost: list[Facts] = []  # where others go on without these
-        self._room = OutputRoom()
+        self._room = OutputRoom(reactor)
         self._may_go = False
         self._past: list[tuple[int, int, int]] = []
         self._ended: list[RanksRun] = []  # runs of which something may be left
@@ -135,6 +135,7 @@ class FrontEndProcess:
                 run.close()
         if self._forwarding is not None:
             self._forwarding.close()
+        self._room.let_out()
         self._host.close()
         self._channel.close()
 

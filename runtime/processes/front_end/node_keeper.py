@@ -71,7 +71,7 @@ class NodeKeeper:
     def ask_to_end(self) -> None:
         """Let every node process end in order."""
         self.is_stopping = True
-        self._room.stir()
+        self._room.let_out()
         for node in self._nodes.values():
             if node.channel is not None:
                 node.channel.close()
@@ -81,7 +81,7 @@ class NodeKeeper:
     def close(self) -> None:
         """End what is left and let go; waits until that is so."""
         self.is_stopping = True
-        self._room.stir()
+        self._room.let_out()
         if self._door is not None:
             self._door.close()
         with self._making:
@@ -129,8 +129,9 @@ class NodeKeeper:
 
     def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
-        self._room.take(len(block))
-        self._above.output.node_lines(self._above.name, job.name, str(stream), block)
+        lines = self._above.output.node_lines
+        name = self._above.name
+        self._room.say(len(block), lambda: lines(name, job.name, str(stream), block))
         self._room.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:

@@ -1,42 +1,58 @@
-"""How much output the launcher takes just now: who brings more has to wait, and so do the ranks."""
+"""The output on its way to the launcher: so much is sent, more is held, and then ranks wait."""
 
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
+
+from runtime.transport.reactor import Reactor
+
+MOST_HELD = 32 << 20
+"""Bytes that are held while the launcher takes nothing: ranks go on while it is stopped briefly."""
 
 
 class OutputRoom:
-    """Counts bytes of output: the launcher gives room, and what is said takes it.
+    """Sends output as far as the launcher takes it, and holds the rest, in order.
 
-    What is said may take more than there is, once. `give` and `when_there` are for one thread, the
-    reactor's; `wait` is for others.
+    `say` may exceed what can be held, once. `give` and `when_there` are for one thread, the
+    reactor's; the others are for any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reactor: Reactor, most: int = MOST_HELD) -> None:
+        self._reactor = reactor
+        self._most = most
         self._changed = threading.Condition()
+        self._held: deque[tuple[int, Callable[[], object]]] = deque()
+        self._size = 0
         self._left = 0
         self._waiting: list[Callable[[], None]] = []
 
     @property
     def is_there(self) -> bool:
-        """Whether something may be said."""
-        return self._left > 0
+        """Whether more may be said."""
+        return self._size < self._most
 
-    def take(self, size: int) -> None:
-        """Record that so much was said."""
+    def say(self, size: int, send: Callable[[], object]) -> None:
+        """Send so many bytes, now or when the launcher takes them.
+
+        What has no size only waits for what was said before it.
+        """
         with self._changed:
-            self._left -= size
+            self._held.append((size, send))
+            self._size += size
+        self._do(self._send)
 
     def give(self, size: int) -> None:
         """Record that the launcher takes so much more."""
+        self._left += size
+        self._send()
+
+    def let_out(self) -> None:
+        """Send all that is held, and let everybody who waits see whether it is over."""
+        self._do(lambda: self._send(all_of_it=True))
         with self._changed:
-            self._left += size
             self._changed.notify_all()
-        if self.is_there:
-            waiting, self._waiting = self._waiting, []
-            for call in waiting:
-                call()
 
     def when_there(self, call: Callable[[], None]) -> None:
         """Call once there is room again."""
@@ -46,11 +62,25 @@ class OutputRoom:
             self._waiting.append(call)
 
     def wait(self, is_over: Callable[[], bool]) -> None:
-        """Return when there is room, or it is over, which `stir` makes known."""
+        """Return when there is room, or it is over, which `let_out` makes known."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_there or is_over())
 
-    def stir(self) -> None:
-        """Let everybody who waits see whether it is over."""
-        with self._changed:
-            self._changed.notify_all()
+    def _do(self, call: Callable[[], None]) -> None:
+        if self._reactor.is_own_thread():
+            call()
+        else:
+            self._reactor.soon(call)
+
+    def _send(self, *, all_of_it: bool = False) -> None:
+        while self._held and (all_of_it or self._left > 0 or not self._held[0][0]):
+            with self._changed:
+                size, send = self._held.popleft()
+                self._size -= size
+                self._changed.notify_all()
+            self._left -= size
+            send()
+        if self.is_there:
+            waiting, self._waiting = self._waiting, []
+            for call in waiting:
+                call()

@@ -319,7 +319,7 @@ class RanksJob:
 
     def _wait_no_more(self) -> None:
         self._is_stopping = True
-        self._output_room.stir()
+        self._output_room.let_out()
 
     # --- from the launcher's thread -------------------------------------------------------------
 
@@ -412,9 +412,14 @@ class RanksJob:
     def _finish(self, then: Callable[[], None]) -> None:
         """Do something behind all that the ranks have written and all that was told of them."""
         if self._pipes is None:
-            self._reactor.soon(lambda: self._finish_ends(then))
+            self._reactor.soon(lambda: self._finish_output(then))
         else:
-            self._pipes.finish(lambda: self._finish_ends(then))
+            self._pipes.finish(lambda: self._finish_output(then))
+
+    def _finish_output(self, then: Callable[[], None]) -> None:
+        self._output_room.say(0, lambda: self._finish_ends(then))
+        if self._is_stopping:
+            self._output_room.let_out()
 
     def _finish_ends(self, then: Callable[[], None]) -> None:
         for descriptor in tuple(self._helpers):

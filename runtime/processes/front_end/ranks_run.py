@@ -394,10 +394,10 @@ class RanksRun:
         return str(fault)
 
     def _said(self, batch: list[Said]) -> None:
-        self._room.take(sum(len(block) for _, _, block in batch))
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
-        self._launcher.output.lines(self._launcher.name, blocks)
+        size = sum(len(block) for _, _, block in batch)
+        self._room.say(size, lambda: self._launcher.output.lines(self._launcher.name, blocks))
 
     def _job_ended(self, ended: Exit, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(ended, why))

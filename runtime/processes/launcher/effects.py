@@ -307,8 +307,8 @@ class Executor:
                 self._condemn_rank(rank, why)
             case TellUnreachable(by, rank, why):
                 self._tell_unreachable(by, rank, why)
-            case Explain():
-                self.waits.look(self._explained, with_stacks=True)
+            case Explain(is_brief):
+                self._explain_before_end(is_brief=is_brief)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
@@ -483,9 +483,15 @@ class Executor:
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
-    def _explained(self, seen: Snapshot) -> None:
-        _tell(seen)
-        self._post(Explained())
+    def _explain_before_end(self, *, is_brief: bool) -> None:
+        def explained(seen: Snapshot) -> None:
+            _tell(seen)
+            self._post(Explained())
+
+        if is_brief:
+            self.waits.glance(lambda: self._post(Explained()), lambda: not self._stopping)
+        else:
+            self.waits.look(explained, with_stacks=True)
 
     def explain(self) -> None:
         """Tell what all ranks are doing."""

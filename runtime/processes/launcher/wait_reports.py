@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from runtime.machine.contracts import Facts
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
+
+BRIEF_ANSWERS = 0.3
+"""How many seconds to wait for them where somebody waits for the end of the run."""
 
 PAUSE = 0.3
 """How many seconds lie between the two questions: a call that is over by then was no wait."""
@@ -68,6 +71,7 @@ class _Round:
 
     number: int
     with_stacks: bool
+    patience: float
     then: list[Seen]
     answers: dict[str, RankState] = field(default_factory=dict)
     before: dict[str, RankState] | None = None
@@ -103,7 +107,7 @@ class WaitReports:
         self._last: dict[str, RankState] = {}
         self._numbers = 0
         self._round: _Round | None = None
-        self._queue: list[tuple[bool, Seen]] = []
+        self._queue: list[tuple[bool, float, Seen]] = []
         self._told: set[str] = set()
         self._limit = 0.0
 
@@ -178,13 +182,28 @@ class WaitReports:
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
-    def look(self, then: Seen, *, with_stacks: bool = False) -> None:
+    def look(self, then: Seen, *, with_stacks: bool = False, patience: float = ANSWERS) -> None:
         """Ask all ranks, and call `then` with what they say, in less than four seconds."""
         if self._round is not None:
-            self._queue.append((with_stacks, then))
+            self._queue.append((with_stacks, patience, then))
             return
-        self._round = _Round(UNASKED, with_stacks, [then])
+        self._round = _Round(UNASKED, with_stacks, patience, [then])
         self._ask()
+
+    def glance(self, then: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
+        """Ask all ranks, tell why some can never go on if that is wanted still, and call `then`.
+
+        What was told before is not repeated.
+        """
+        from runtime.waits.findings import SLOW
+
+        def tell(seen: Snapshot) -> None:
+            if is_wanted():
+                never = [one for one in seen.findings if one.kind != SLOW]
+                self._tell(replace(seen, findings=never))
+            then()
+
+        self.look(tell, patience=BRIEF_ANSWERS)
 
     def tell_unreceived(self) -> None:
         """Tell of messages that nobody had received when the run ended well."""
@@ -205,7 +224,7 @@ class WaitReports:
         number = self._round.number = self._numbers
         for place in self._places:
             place.control.tell_states(number, self._round.with_stacks)
-        self._later(ANSWERS, lambda: self._late(number))
+        self._later(self._round.patience, lambda: self._late(number))
         self._go_on_if_complete()
 
     def _late(self, number: int) -> None:
@@ -230,8 +249,8 @@ class WaitReports:
         for then in found.then:
             then(self._snapshot(found.before, found.answers))
         if self._queue:
-            with_stacks, then = self._queue.pop(0)
-            self.look(then, with_stacks=with_stacks)
+            with_stacks, patience, then = self._queue.pop(0)
+            self.look(then, with_stacks=with_stacks, patience=patience)
 
     def _snapshot(self, before: dict[str, RankState], after: dict[str, RankState]) -> Snapshot:
         from runtime.waits import explain, steady

@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[3]
 COMMAND = "import sys; from runtime.cli import main; sys.exit(main())"
 LONG = 60.0
 ROUNDS = 200
+STEPS = 160
 
 CONNECTED = """
 import time
@@ -36,7 +37,7 @@ coupling.send(heat, code="air")
 assert (coupling.recv(code="air") == heat + 1).all()
 until_connected("1:0:0")
 coupling.recv(code="air", tag=9)
-Path("ready").touch()
+Path("ready0").touch()
 while not Path("at-rest").exists():
     time.sleep(0.02)
 for number in range({ROUNDS}):
@@ -46,7 +47,7 @@ for number in range({ROUNDS}):
         coupling.send(heat + number, code="air")
         assert (coupling.recv(code="air", tag=0) == heat + number + 1).all()
 coupling.send(None, code="air")
-Path("found").touch()
+Path("found0").touch()
 """
 AIR = """
 coupling.send(coupling.recv(code="ocean") + 1, code="ocean")
@@ -70,8 +71,8 @@ OUTWARDS, BEHIND = 'reachability="outwards"', 'reachability="front-end"'
 
 @pytest.mark.parametrize(
     ("ocean", "air"),
-    [("", ""), ("", OUTWARDS), (BEHIND, BEHIND)],
-    ids=["direct", "dialling back", "through front-ends"],
+    [("", ""), ("", OUTWARDS)],
+    ids=["direct", "dialling back"],
 )
 def test_coupled_codes_go_on_while_the_launcher_is_stopped(
     tmp_path: Path, ocean: str, air: str
@@ -80,37 +81,68 @@ def test_coupled_codes_go_on_while_the_launcher_is_stopped(
     _go_on_without_launcher(tmp_path, _deploy(tmp_path, *programs, ocean, air))
 
 
-FIRST = """
-import os, time
+TIDE = f"""
 from mpi4py import MPI
-from runtime.mpi.progress import waiting
 
-waiting.CHECK_INTERVAL = 600  # who has waited that long connects, too
 comm = MPI.COMM_WORLD
-if comm.rank == 0:
-    open("ready", "w").close()
-    while not os.path.exists("at-rest"):
-        time.sleep(0.02)
-    time.sleep(2)  # front-ends connect to each other meanwhile
-    comm.send("first", 1)
-    assert comm.recv(source=1) == "answer"
-    open("found", "w").close()
-else:
-    assert comm.recv() == "first"
-    comm.send("answer", 0)
+line = "x" * 1023
+coupled = comm.rank in (0, 2)
+if coupled:
+    coupling.send("here", code="air")
+    until_connected("4:0:0")
+    coupling.recv(code="air", tag=9)
+Path(f"ready{{comm.rank}}").touch()
+while not Path("at-rest").exists():
+    time.sleep(0.02)
+time.sleep(2)  # front-ends connect to each other meanwhile
+for number in range({STEPS}):
+    for _ in range(64):
+        print(line)
+    print(end="", flush=True)
+    assert comm.allreduce(number) == number * comm.size
+    if coupled:
+        coupling.send(number, code="air")
+        assert coupling.recv(code="air") == number + 1
+    time.sleep(1 / 16)
+coupling.send(None, code="air") if coupled else None
+Path(f"found{{comm.rank}}").touch()
+"""
+WIND = """
+for rank, place in ((0, "0:0:0"), (2, "2:0:0")):
+    coupling.recv(code="tide", rank=rank)
+    until_connected(place)
+    coupling.send("go", code="tide", rank=rank, tag=9)
+going = {0, 2}
+while going:
+    for rank in tuple(going):
+        got = coupling.recv(code="tide", rank=rank)
+        if got is None:
+            going.discard(rank)
+        else:
+            coupling.send(got + 1, code="tide", rank=rank)
 """
 
 
-def test_ranks_make_first_connections_by_dialling_back_while_the_launcher_is_stopped(
+def test_ranks_connect_for_the_first_time_compute_print_and_exchange_while_it_is_stopped(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "first.py").write_text(FIRST)
-    descriptor = f"""
-<deployment name="first"><application script="first.py" comm-world="grid"/><grid>
-  <site><cluster><mpi ranks="1"/></cluster></site>
-  <site><cluster {OUTWARDS}><mpi ranks="1"/></cluster></site>
-</grid></deployment>"""
-    _go_on_without_launcher(tmp_path, _run(tmp_path, descriptor))
+    """Among them are two behind front-ends, and one that has to dial back. Each prints 10 MiB."""
+    (tmp_path / "tide.py").write_text(CONNECTED + TIDE)
+    (tmp_path / "air.py").write_text(CONNECTED + WIND)
+    clusters = ("", OUTWARDS, BEHIND, BEHIND, BEHIND)
+    sites = "".join(
+        f'<site><cluster {where}><mpi ranks="{2 if number == 2 else 1}"/></cluster></site>'
+        for number, where in enumerate(clusters)
+    )
+    running = _run(
+        tmp_path,
+        f"""<deployment name="codes">
+  <application name="tide" script="tide.py" comm-world="grid" clusters="site0 site1 site2 site3"/>
+  <application name="air" script="air.py" clusters="site4"/>
+  <grid>{sites}</grid></deployment>""",
+    )
+    said = _go_on_without_launcher(tmp_path, running, ranks=5)
+    assert said.count("x" * 1023 + "\n") == 5 * STEPS * 64
 
 
 def test_codes_that_cannot_reach_each_other_talk_over_the_launcher(
@@ -178,20 +210,24 @@ def _run(folder: Path, descriptor: str) -> subprocess.Popen[str]:
     )
 
 
-def _go_on_without_launcher(folder: Path, running: subprocess.Popen[str]) -> None:
-    """Stop the launcher once a file `ready` is there, until there is a file `found`."""
+def _go_on_without_launcher(folder: Path, running: subprocess.Popen[str], ranks: int = 1) -> str:
+    """Stop the launcher once all ranks are ready, until they have found what they look for."""
     try:
-        _wait_for(folder / "ready", running)
+        for rank in range(ranks):
+            _wait_for(folder / f"ready{rank}", running)
         running.send_signal(signal.SIGSTOP)
         (folder / "at-rest").touch()
-        _wait_for(folder / "found", running)
+        for rank in range(ranks):
+            _wait_for(folder / f"found{rank}", running)
         running.send_signal(signal.SIGCONT)
         said, _ = running.communicate(timeout=LONG)
         assert running.returncode == 0, said
+        return said
     finally:
         running.send_signal(signal.SIGCONT)
         running.terminate()
-        running.communicate()
+        if running.stdout is not None and not running.stdout.closed:
+            running.communicate()
 
 
 def _wait_for(file: Path, running: subprocess.Popen[str]) -> None:

@@ -114,7 +114,7 @@ def written(folder: Path) -> int:
 def test_ranks_wait_for_whoever_does_not_read_and_nothing_grows(
     unread: Any, tmp_path: Path
 ) -> None:
-    assert written(tmp_path) < 32 * MIB
+    assert written(tmp_path) < 96 * MIB  # 36 of each cluster, and what pipes hold
     assert peak(unread.pid) < 200 * MIB
     os.set_blocking(unread.stdout.fileno(), False)
     before, read = written(tmp_path), 0

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import deploy
 from runtime.processes.launcher.listener import Silent
+from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.mpi
 
@@ -24,8 +23,6 @@ RECORDING = """\
 test "$1" = --version || printf '%s\\n' "$0" "$@" > {file}
 exec {mpiexec} "$@"
 """
-OPEN_MPI = "openmpi-{}.{}".format(*sys.version_info)
-HOME = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}", OPEN_MPI)
 
 
 def run_and_planned(folder: Path, mpi: Path, rest: str) -> tuple[list[str], list[str]]:
@@ -85,10 +82,12 @@ def test_hosts_are_named_as_planned(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("flavour", ["openmpi", "auto"])
-def test_the_command_of_open_mpi_tags_the_output_too(tmp_path: Path, flavour: str) -> None:
-    if not (HOME / "complete").exists():
-        pytest.skip(f"needs an Open MPI with its mpi4py in {HOME}; the tests of launchers make one")
+def test_the_command_of_open_mpi_tags_the_output_too(
+    tmp_path: Path,
+    open_mpi: Path,  # noqa: F811 - the fixture
+    flavour: str,
+) -> None:
     mpi = f'<mpi ranks="2" command-path="{{mpiexec}}" flavour="{flavour}"/>'
-    run, planned = run_and_planned(tmp_path, HOME / "bin", mpi)
+    run, planned = run_and_planned(tmp_path, open_mpi, mpi)
     assert (planned[3:5] == ["-x", "GREETING"]) is (flavour == "openmpi")
     assert without(without(run, "--room"), "--output") == planned

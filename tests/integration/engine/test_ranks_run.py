@@ -161,7 +161,7 @@ class Runs:
             lambda: None,
             components=Nobody(),
             routes=SharedRoutes(self._reactor),
-            room=OutputRoom(),
+            room=OutputRoom(self._reactor),
             incarnation=1,
         )
         self._made.callback(run.close)

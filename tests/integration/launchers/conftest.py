@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
@@ -24,6 +23,7 @@ from runtime.launchers.mpiexec import MpiexecFlavour
 from runtime.launchers.peer import Here, PeerLauncher, Stored
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
+from tests.mpi_homes import MpiHome, mpi_homes  # noqa: F401 - a fixture
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
 PORTS = ("plain", "jump", "banner", "old_python", "no_python", "silent", "no_login", "small_disk")
@@ -255,40 +255,11 @@ def wait_gone() -> Callable[[list[int], float], list[int]]:
     return wait
 
 
-@dataclass(frozen=True)
-class MpiHome:
-    """An environment with an MPI and the mpi4py that goes with it, both from wheels."""
-
-    flavour: MpiexecFlavour
-    mpiexec: str
-    python: str
-
-
-@pytest.fixture(scope="session")
-def mpi_homes() -> dict[MpiexecFlavour, MpiHome | str]:
-    """Both MPIs, or why one is missing; kept between runs beside other temporary files."""
-    return {flavour: find_mpi(flavour) for flavour in MpiexecFlavour}
-
-
-def find_mpi(flavour: MpiexecFlavour) -> MpiHome | str:
-    beside = Path(sys.executable).parent / "mpiexec"
-    if flavour is MpiexecFlavour.MPICH and beside.exists():
-        return MpiHome(flavour, str(beside), sys.executable)
-    version = "{}.{}".format(*sys.version_info)
-    home = Path(tempfile.gettempdir(), f"gcm-test-mpi-{os.getuid()}", f"{flavour}-{version}")
-    python, mark = home / "bin" / "python", home / "complete"
-    if not mark.exists():
-        install = [str(python), "-m", "pip", "install", "-q", "mpi4py", str(flavour)]
-        for command in ([sys.executable, "-m", "venv", "--clear", str(home)], install):
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-            if done.returncode != 0:
-                return f"pip cannot install {flavour}: {done.stderr.strip().splitlines()[-1:]}"
-        mark.touch()
-    return MpiHome(flavour, str(home / "bin" / "mpiexec"), str(python))
-
-
 @pytest.fixture(params=list(MpiexecFlavour))
-def mpi(request: pytest.FixtureRequest, mpi_homes: dict[MpiexecFlavour, MpiHome | str]) -> MpiHome:
+def mpi(
+    request: pytest.FixtureRequest,
+    mpi_homes: dict[MpiexecFlavour, MpiHome | str],  # noqa: F811 - the fixture
+) -> MpiHome:
     """Each MPI in turn."""
     home = mpi_homes[request.param]
     if isinstance(home, str):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,18 +32,19 @@ class Heard:
     """Pipes of two ranks, and what came through them."""
 
     def __init__(self, reactor: Reactor, folder: Path, *, most: int = 1 << 30) -> None:
-        self.room = OutputRoom()
-        self.room.give(most)
+        self.room = OutputRoom(reactor, 1)
+        reactor.soon(lambda: self.room.give(most))
         self.data: dict[tuple[int, str], bytes] = {}
         self.changed = threading.Condition()
         self.pipes = RankPipes(reactor, str(folder), 2, self._say, self.room)
 
     def _say(self, blocks: list[Block]) -> None:
+        for rank, stream, block in blocks:
+            self.room.say(len(block), partial(self._take, (rank, str(stream)), block))
+
+    def _take(self, key: tuple[int, str], block: bytes) -> None:
         with self.changed:
-            for rank, stream, block in blocks:
-                self.room.take(len(block))
-                key = (rank, str(stream))
-                self.data[key] = self.data.get(key, b"") + block
+            self.data[key] = self.data.get(key, b"") + block
             self.changed.notify_all()
 
     def to_the_end(self) -> dict[tuple[int, str], bytes]:

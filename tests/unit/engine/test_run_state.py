@@ -91,6 +91,8 @@ def write(effect: Effect) -> str:
             return f"end {rank} {why}"
         case TellUnreachable(by, rank, why):
             return f"tell {by} that {rank} is lost to it: {why}"
+        case Explain(is_brief=True):
+            return "explain briefly"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
             return type(effect).__name__.lower()
 
@@ -352,6 +354,8 @@ def test_no_time_limit_ends_what_comes_home(fetching: RunState) -> None:
         fetching,
         """
         > at 50 Interrupt
+        explain briefly
+        > Explained
         stop
         > PlaceClosed 0:0
         /0:0 is ended
@@ -540,6 +544,8 @@ def test_ctrl_c_once_stops_twice_kills_and_the_third_changes_nothing(started: Ru
         started,
         """
         > at 10 Interrupt
+        explain briefly
+        > Explained
         stop
         > Interrupt
         kill
@@ -552,6 +558,26 @@ def test_ctrl_c_once_stops_twice_kills_and_the_third_changes_nothing(started: Ru
         > PlaceClosed 1:0
         /1:0 is ended
         finish 130
+        """,
+    )
+
+
+@pytest.mark.parametrize("late", ["> at 11 Tick\nstop", "> Interrupt\nstop\nkill\ngiveup"])
+def test_ctrl_c_waits_briefly_for_what_ranks_tell_and_a_second_one_not_at_all(
+    started: RunState, late: str
+) -> None:
+    play(started, f"> at 10 Interrupt\nexplain briefly\n> at 10.9 Tick\n{late}\n> Explained")
+
+
+def test_ctrl_c_after_a_failure_asks_nobody(started: RunState) -> None:
+    play(
+        started,
+        """
+        > at 10 RankEnded 0:0:0 3
+        /0:0:0 is failed exit code 3
+        tell all that 0:0:0 ended with exit code 3 (3)
+        > Interrupt
+        stop
         """,
     )
 
@@ -638,6 +664,8 @@ def test_what_an_interrupted_assembly_says_is_left_out() -> None:
         machine,
         """
         > Interrupt
+        explain briefly
+        > Explained
         stop
         > AssemblyEnded 1 "interrupted"
         """,
@@ -707,6 +735,16 @@ def test_where_others_go_on_the_end_of_the_front_ends_of_this_machine_ends_nothi
 ) -> None:
     play(surviving, "> ParentKilled gone")
     assert surviving.state is RunPhase.RUNNING
+
+
+def test_where_nobody_has_gone_on_the_end_of_the_front_ends_of_this_machine_is_blamed(
+    surviving: RunState,
+) -> None:
+    surviving.handle(events.JobEnded("0:0", 1, "mpiexec ended", is_fault=True), 1.0)
+    for cluster in ("0:0", "1:0"):
+        surviving.handle(events.ParentKilled("their process was killed"), 1.0)
+        surviving.handle(events.PlaceLost(cluster, "the front-end has gone"), 1.0)
+    assert said(surviving)[0] == "their process was killed"
 
 
 def test_a_node_lost_before_the_start_is_a_failed_deployment() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -11,7 +10,6 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from runtime.launchers.ranks import pipe_of
-from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_input import AT_ONCE, RankInput
 from runtime.processes.launcher.output import Room, room_for
 from runtime.processes.launcher.standard_input import StandardInput
@@ -96,29 +94,6 @@ def test_a_rank_is_asked_for_only_when_its_pipe_has_taken_all(tmp_path: Path) ->
             reactor.soon(lambda: pipe.put(b""))
             assert rank.read() == b""
     assert os.listdir(tmp_path) == []
-
-
-def test_who_brings_output_waits_for_room_or_until_it_is_over() -> None:
-    room = OutputRoom()
-    is_over = threading.Event()
-    waiting = [
-        threading.Thread(target=room.wait, args=(is_over.is_set,)),
-        threading.Thread(target=room.wait, args=(lambda: False,)),
-    ]
-    for thread in waiting:
-        thread.start()
-    is_over.set()
-    room.stir()
-    waiting[0].join(WAIT)
-    assert [thread.is_alive() for thread in waiting] == [False, True]
-    called: list[str] = []
-    room.when_there(lambda: called.append("there"))
-    room.give(10)
-    waiting[1].join(WAIT)
-    assert not waiting[1].is_alive()
-    assert called == ["there"]
-    room.take(11)
-    assert not room.is_there
 
 
 def test_a_front_end_hears_of_room_in_good_time_and_not_for_each_line() -> None:

@@ -9,6 +9,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, cast
 
+import pytest
+
 from runtime.machine.calls import stub
 from runtime.machine.contracts import ClusterControl
 from runtime.processes.launcher.place import ClusterPlace
@@ -125,6 +127,42 @@ class Simulated:
             self.now, _, call = heappop(self.put_off)
             call()
         self.now = max(self.now, until)
+
+
+def in_recv_from(peer: str) -> dict[str, Any]:
+    (wait,) = IN_RECV["waits"]
+    return IN_RECV | {"waits": [wait | {"parts": [("receive", peer, 7, True)]}]}
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_glance_tells_once_which_ranks_can_never_go_on_and_no_more(
+    caplog: pytest.LogCaptureFixture, is_wanted: bool
+) -> None:
+    doing = {
+        "0:0:0": lambda _: in_recv_from("0:1:0"),
+        "0:1:0": lambda _: in_recv_from("0:0:0"),
+        "0:1:1": lambda _: in_recv_from("0:1:2"),  # which is at work
+        "0:1:2": lambda _: AT_REST,
+    }
+    simulated = Simulated(doing)
+    told: list[str] = []
+    for until in (1.0, 2.0):
+        simulated.reports.glance(lambda: told.append("over"), lambda: is_wanted)
+        simulated.run(until)
+    assert told == ["over", "over"]
+    assert [one.getMessage() for one in caplog.records] == is_wanted * [
+        "these ranks wait and can never go on:\n"
+        "  0:0:0 waits in recv from 0:1:0 tag 7, which waits in recv from 0:0:0 tag 7"
+    ]
+
+
+def test_a_glance_does_not_wait_long_for_ranks_that_say_nothing() -> None:
+    simulated = Simulated({"0:0:0": lambda _: AT_REST})
+    simulated.reports.rank_ready("0:0:1")
+    told: list[float] = []
+    simulated.reports.glance(lambda: told.append(simulated.now), lambda: True)
+    simulated.run(2.0)
+    assert told == [pytest.approx(0.9)]
 
 
 def test_a_rank_that_waits_for_one_that_has_ended_is_known_within_two_seconds() -> None:
