@@ -100,7 +100,7 @@ class Picture:
     def mismatch(self, rank: str, wait: Wait) -> tuple[str, Wait] | None:
         """Return a member that is in a different collective of the same communicator."""
         for other, theirs in self._calls_on(wait.comm) if _is_counted(wait) else ():
-            is_other = (theirs.call.lower(), theirs.root) != (wait.call.lower(), wait.root)
+            is_other = (made_by(theirs), theirs.root) != (made_by(wait), wait.root)
             if other != rank and is_other and _is_counted(theirs) and _is_same_turn(wait, theirs):
                 return other, theirs
         return None
@@ -112,7 +112,7 @@ class Picture:
             for other in comm.ranks:
                 for one in self._waits_of(other):
                     if one.is_collective:
-                        call = one.call.lower(), one.root, one.turn, one.comm.id
+                        call = made_by(one), one.root, one.turn, one.comm.id
                         found.setdefault(call, (other, one))
             self._collectives[comm] = list(found.values())
         return self._collectives[comm]
@@ -159,6 +159,11 @@ def _is_counted(wait: Wait) -> bool:
     return len(wait.comm.ranks) == 2 or (
         bool(wait.comm.ranks) and wait.call.lower() in _SYNCHRONISING
     )
+
+
+def made_by(wait: Wait) -> str:
+    """Return the name of a collective; but for barriers those of objects are others."""
+    return "Barrier" if wait.call == "barrier" else wait.call
 
 
 def _is_same_turn(wait: Wait, other: Wait) -> bool:

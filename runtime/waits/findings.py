@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runtime.waits.blocked import Picture, number_of, runs_of
+from runtime.waits.blocked import Picture, made_by, number_of, runs_of
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
-CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, SLOW, INTERCEPTED = (
+CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, APART, SLOW, INTERCEPTED = (
     "cycle",
     "ended",
     "nobody",
     "mismatch",
     "behind",
     "sizes",
+    "apart",
     "slow",
     "intercepted",
 )
 """Kinds of findings: ranks that wait for each other; for one that has ended; for a message that
 nobody can send; in different collectives; behind others that cannot go on; in one collective with
-data of different sizes; for one that still runs; and what interceptors did to messages meanwhile.
+data of different sizes; apart, in different collectives that native MPI does not count; for one
+that still runs; and what interceptors did to messages meanwhile.
 """
 
 _NEVER = "these ranks wait and can never go on:"
@@ -31,6 +33,7 @@ HEADINGS = {
     MISMATCH: _NEVER,
     BEHIND: "because of that these cannot either:",
     SIZES: "these ranks give data of different sizes to one collective:",
+    APART: "these ranks have waited for long in different collectives of one communicator:",
     SLOW: "these ranks have waited for long:",
     INTERCEPTED: "interceptors have held up or dropped messages:",
 }
@@ -123,6 +126,9 @@ class _Explanation:
                     yield finding
         yield from self._behind([one for one in blocked if one not in self._explained])
         for finding in self._of_different_sizes():
+            self._explained.update(finding.ranks)
+            yield finding
+        for finding in self._in_different_calls(limit):
             self._explained.update(finding.ranks)
             yield finding
         yield from self._slow(limit)
@@ -234,13 +240,37 @@ class _Explanation:
                 ranks = sorted((one for many in sizes.values() for one in many), key=number_of)
                 yield WaitFinding(SIZES, tuple(ranks), f"{call} on {comm}: {given}")
 
+    def _in_different_calls(self, limit: float) -> Iterator[WaitFinding]:
+        """Yield one finding for each communicator whose members wait long in different calls.
+
+        That may pass: members can do their part of a collective and leave it before others enter.
+        """
+        calls: dict[str, dict[tuple[str, str], list[tuple[str, Wait]]]] = {}
+        for rank in self._waiting():
+            for wait in self._picture.states[rank].waits:
+                if wait.is_collective and wait.comm.id and wait.seconds >= limit:
+                    made = made_by(wait), wait.root
+                    calls.setdefault(wait.comm.id, {}).setdefault(made, []).append((rank, wait))
+        for groups in calls.values():
+            if len(groups) > 1:
+                texts = []
+                for members in groups.values():
+                    names = [rank for rank, _ in members]
+                    texts.append(f"{runs_of(names)} {_is(names)} in {said(members[0][1])}")
+                ranks = sorted((one for many in groups.values() for one, _ in many), key=number_of)
+                yield WaitFinding(APART, tuple(ranks), " while ".join(texts))
+
+    def _waiting(self) -> list[str]:
+        """Return the ranks that are not explained yet, and may go on."""
+        picture = self._picture
+        rest = picture.states.keys() - picture.blocked - picture.ended.keys() - self._explained
+        return sorted(rest, key=number_of)
+
     def _slow(self, limit: float) -> Iterator[WaitFinding]:
         """Yield one finding for all that have waited long in the same call, and may complete."""
         picture = self._picture
         groups: dict[tuple[str, str], list[str]] = {}
-        for rank in (
-            picture.states.keys() - picture.blocked - picture.ended.keys() - self._explained
-        ):
+        for rank in self._waiting():
             for wait in picture.states[rank].waits:
                 if wait.seconds >= limit:
                     others = self._others_of(rank, wait)

@@ -349,7 +349,9 @@ class Peer:
 
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
         resuming.taken(self._joining.taken_at(now))
-        if resuming.is_over(now):
+        if resuming.is_ended and not self._context.are_all_ends_told:
+            self._give_up(self._absent(self._gone(said(resuming.why), resuming.reasons)))
+        elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
             if self._context.suspect is None or self._told is not None or self._has_said_bye:
                 self._give_up(why)

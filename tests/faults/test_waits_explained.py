@@ -238,6 +238,32 @@ def test_deadlocks_in_programs_are_explained(
     assert not left, "".join(said)
 
 
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        (
+            "world.bcast(None, root=1) if me == 0 else world.allgather(3)",
+            "0:0:0 is in bcast with root 0:0:1 on COMM_WORLD (HERE)"
+            " while 0:0:1-2 are in allgather on COMM_WORLD (HERE)",
+        ),
+        (
+            "world.Allreduce(np.ones(4), np.empty(4)) if me == 0 else world.allreduce(1)",
+            "0:0:0 is in Allreduce on COMM_WORLD (HERE)"
+            " while 0:0:1 is in allreduce on COMM_WORLD (HERE)",
+        ),
+    ],
+)
+def test_different_collectives_of_three_ranks_in_one_cluster_are_told(
+    start: Start, tmp_path: Path, calls: str, told: str
+) -> None:
+    (tmp_path / "program.py").write_text(BEGIN + calls + "\n", encoding="utf-8")
+    run = start("--explain-waits", SET_TIME, "--emulate", "1x3", "program.py")
+    assert run.stderr is not None
+    wanted = told.replace("HERE", f"program.py:{BEGIN.count(chr(10)) + 1}")
+    assert f"  {wanted}\n" in iter(run.stderr.readline, "")
+    run.terminate()
+
+
 def test_a_time_for_the_whole_run_ends_it_and_says_what_the_ranks_were_doing(
     start: Start, tmp_path: Path
 ) -> None:
@@ -428,6 +454,5 @@ def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
     run = start("--emulate", "2x1", "program.py")
     _, said = run.communicate()
     assert run.returncode == 1
-    assert re.search(
-        r"rank [01] \(0:[01]:0 on .*\) sent (40|32) bytes, which are not as many as fit", said
-    )
+    call = r"Allgather with (40|32) bytes \(call 2\)"
+    assert re.search(rf"rank [01] \(0:[01]:0 on .*\) is in {call} while rank .* in {call}", said)

@@ -133,7 +133,7 @@ FAULTS = """
 """
 
 
-def test_data_of_another_size_than_the_root_s_is_an_error_and_goes_on(grid: Grid) -> None:
+def test_data_of_another_size_than_the_root_s_is_an_error(grid: Grid) -> None:
     said = grid(
         "2+2",
         FAULTS
@@ -143,9 +143,9 @@ def test_data_of_another_size_than_the_root_s_is_an_error_and_goes_on(grid: Grid
     world.Barrier()
 """,
     )
-    assert {rank: lines[1] for rank, lines in said.items()} == dict.fromkeys(range(4), "done")
-    wrong = "Message truncated"
-    assert [lines[0] for lines in said.values()] == [wrong, "done", wrong, wrong]
+    for rank, (first, second) in said.items():
+        assert first == "done" if rank == 1 else first.startswith("out of step")
+        assert second.startswith("out of step")
 
 
 BCAST, GATHER = "comm.Bcast(np.zeros(1), 0)", "comm.gather(1)"

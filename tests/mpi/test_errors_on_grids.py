@@ -176,19 +176,15 @@ def test_blocks_that_are_too_long_are_truncated_with_an_error(
         TRIED
         + f"""
     mine = np.zeros(3 if me == {sender} % size else 1)
-    if me == 0:
-        calls = [lambda: world.Gather(mine, np.zeros(size)),
-            lambda: world.Gatherv(mine, [np.zeros(size), [1] * size])]
-    else:
-        calls = [lambda: world.Gather(mine, None), lambda: world.Gatherv(mine, None)]
-    for call in (*calls, lambda: world.Allgather(mine, np.zeros(size))):
-        print(tried(call))
+    room = [np.zeros(size), [1] * size]
+    print(tried(lambda: world.Gatherv(mine, room if me == 0 else None)))
+    print(tried(lambda: world.Allgatherv(mine, room)))
     """,
     )
     wrong, size = "Message truncated", len(said)
     for rank, lines in said.items():
-        at_root = [wrong if rank == 0 else "None"] * 2
-        assert lines == [*at_root, wrong if rank == sender % size else "None"]
+        at_root = wrong if rank == 0 else "None"
+        assert lines == [at_root, wrong if rank == sender % size else "None"]
 
 
 @pytest.mark.parametrize(("layout", "wrong"), [("1+1", 1), ("2+2", 2), ("2+2", 3)])
@@ -239,18 +235,6 @@ def test_so_are_those_that_come_in_pieces_and_shorter_ones_and_the_next_call_is_
         assert len(lines) == 42
 
 
-def test_data_of_another_size_than_that_of_the_root_is_an_error(grid: Grid) -> None:
-    said = grid(
-        "1+1",
-        TRIED
-        + """
-    for mine in (2, 4):
-        print(tried(lambda: world.Bcast(np.zeros(3 if me == 0 else mine))))
-    """,
-    )
-    assert said == {0: ["None", "None"], 1: ["Message truncated", "Message truncated"]}
-
-
 def test_who_makes_too_many_communicators_learns_what_to_do(grid: Grid) -> None:
     said = grid(
         "1+1",
@@ -288,4 +272,6 @@ def test_nobody_waits_for_ever_for_who_gives_as_much_as_the_others_do_not(grid: 
     world.Barrier()
     """,
     )
-    assert said == {rank: ["True", "True" if rank == 0 else "None", "True"] for rank in range(6)}
+    for rank, (first, second, third) in said.items():
+        assert (first, third) == ("True", "True")
+        assert second == "True" or (second == "None" and rank != 0)  # who has sent may be done

@@ -279,3 +279,56 @@ def test_no_duplicate_is_made_meanwhile_where_collectives_do_not_fit(grid: Grid)
     """,
     )
     assert {lines[1].split(":")[-2] for lines in said.values()} == {" AttributeError"}
+
+
+@pytest.mark.parametrize("odd", [0, 1, 2, 3])
+def test_sizes_that_differ_are_told_and_no_rank_has_a_wrong_result(grid: Grid, odd: int) -> None:
+    said = grid(
+        "2+2",
+        TRIED
+        + f"""
+    def data(length, value):
+        return np.full(length, float(value))
+
+    def outcome(name, call, found, wanted):
+        one = world.Dup()
+        try:
+            call(getattr(one, name))
+        except MPI.OutOfStep as error:
+            told = name in error.cause and all(
+                f" with {{8 * n * (size if whole else 1)}} bytes" in error.cause
+                for n in (usual, other)
+            )
+            return "told" if told else error.cause
+        return "right" if wanted is None or (found == wanted).all() else "wrong"
+
+    everyone = np.arange(size) + 1.0
+    for usual, other in ((4, 8), (8, 4), (3000, 2), (50_000, 70_000)):
+        n = other if me == {odd} else usual
+        mine, room, many, rooms = (data(k, me + 1) for k in (n, n, n * size, n * size))
+        root = me == 0
+        for name, whole, call, found, wanted in (
+            ("Bcast", 0, lambda do: do(mine), mine, 1),
+            ("Scatter", 0, lambda do: do(many if root else None, room), room, 1),
+            ("Gather", 0, lambda do: do(mine, rooms if root else None), rooms,
+             np.repeat(everyone, n) if root else None),
+            ("Reduce", 0, lambda do: do(mine, room if root else None), room,
+             sum(everyone) if root else None),
+            ("Allreduce", 0, lambda do: do(mine, room), room, sum(everyone)),
+            ("Allgather", 0, lambda do: do(mine, rooms), rooms, np.repeat(everyone, n)),
+            ("Alltoall", 0, lambda do: do(many, rooms), rooms, np.repeat(everyone, n)),
+            ("Reduce_scatter_block", 1, lambda do: do(many, room), room, sum(everyone)),
+        ):
+            found[:] = me + 1
+            print(name, outcome(name, call, found, wanted))
+            world.Barrier()  # whoever is done is asked here
+""",
+    )
+    for rank, lines in said.items():
+        assert len(lines) == 32
+        for line in lines:
+            name, result = line.split(maxsplit=1)
+            spread = rank != 0 if odd == 0 else rank == odd
+            is_needed = {"Bcast": spread, "Scatter": spread}
+            is_needed |= {"Gather": rank == 0, "Reduce": rank == 0}
+            assert result == "told" or (result == "right" and not is_needed.get(name, True)), line

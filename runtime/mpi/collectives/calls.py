@@ -7,6 +7,8 @@ arguments of mpi4py's blocking calls, by keyword and by position.
 
 from __future__ import annotations
 
+from functools import cache
+
 from mpi4py import MPI
 
 from runtime.later import Later
@@ -145,6 +147,7 @@ def _object_rooted(native: _Call, enter: _Call) -> _Call:
 def _object_reduced(native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM) -> Any:
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            _meet(self)
             return native(self, sendobj, op)
         return enter(self, sendobj, op)
 
@@ -154,10 +157,27 @@ def _object_reduced(native: _Call, enter: _Call) -> _Call:
 def _object_reduced_rooted(native: _Call, enter: _Call) -> _Call:
     def call(self: Any, sendobj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
         if getattr(self, "_members", None) is None and not isinstance(op, Average):
+            _meet(self)
             return native(self, sendobj, op, root)
         return enter(self, sendobj, op, root)
 
     return call
+
+
+def _meet(comm: Any) -> None:
+    """Wait for all members before the first reduction of objects on a native communicator.
+
+    mpi4py duplicates it then and lets no other thread run meanwhile: a rank could not tell what it
+    waits for if others are in another call.
+    """
+    if not comm.Get_attr(_has_met()):
+        comm.Set_attr(_has_met(), True)
+        MPI.Comm.Ibarrier(comm).Wait()
+
+
+@cache
+def _has_met() -> int:
+    return MPI.Comm.Create_keyval()
 
 
 class _Collective:

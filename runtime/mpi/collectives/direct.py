@@ -41,7 +41,7 @@ class Direct:
 
     def __init__(self, inner: MPI.Intracomm, tag: int, near: Neighbours) -> None:
         self._inner, self._near = inner, near
-        self._up, self._across = tags_inside(tag)
+        self._up, self._across, _ = tags_inside(tag)
         self._messages: list[_Message] = []
         self._to_ring: set[int] = set()
         self._folding: Operation | None = None

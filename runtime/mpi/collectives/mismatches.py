@@ -1,12 +1,12 @@
 """Detects mismatched collectives of a communicator.
 
-All members count their calls, including those that they refuse, and every message has the number
-and the kind of its collective. So nothing more has to be sent while all is well and nobody waits
-for long. A member that refuses a call tells the others, which would wait for it, and makes no other
-call before it knows that they have refused it too: native MPI would match what it sends with the
-call that it did not make. A member that detects a mismatch tells the others, too. A member that
-learns of a loss tells its cluster: native MPI does not, and members that talk to no other cluster
-would learn late.
+All members count their calls, including those that they refuse. Every message has the number and
+the kind of its collective, and the size where all members have to give as much data. So nothing
+more has to be sent while all is well and nobody waits for long. A member that refuses a call tells
+the others, which would wait for it, and makes no other call before it knows that they have refused
+it too: native MPI would match what it sends with the call that it did not make. A member that
+detects a mismatch tells the others, too. A member that learns of a loss tells its cluster: native
+MPI does not, and members that talk to no other cluster would learn late.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from runtime.collectives.choice import PLANS, USUAL, kind_of
 from runtime.mpi.errors import OutOfStep, ProcessGone
-from runtime.mpi.progress.collective_mailbox import BRIEF, TAGS
+from runtime.mpi.progress.collective_mailbox import BRIEF, SIZED, TAGS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from runtime.mpi.progress.membership import CommunicatorMembers
 
@@ -46,6 +46,7 @@ _NUMBER_OF = {name: number for number, name in enumerate(KINDS)}
 _KIND_BITS = 6
 _TURNS = TAGS >> _KIND_BITS
 _MANY_TURNS = 1 << 20
+_MOST_SIZE = (1 << 31) - 2
 
 _REFUSED, _BROKEN, _LOST, _WAITS = -2, -3, -4, -5
 """Tags of notices: the sender refuses a call that others may refuse too; calls are mismatched; a
@@ -70,6 +71,7 @@ class MismatchDetector:
         self._members = members
         self._engine = members.engine
         self._box = self._engine.collective_box(members)
+        self._box.listen = self.listen
         self._count = 0
         self._refused: dict[int, str] = {}
         """The notices of this process on calls that it refuses, until all others do."""
@@ -245,10 +247,23 @@ class MismatchDetector:
         text = f"{who[0]} is in {theirs} while {who[1]} waits for it in {mine}"
         if turn == other:
             text += _differently(mine, theirs)
-        if mine == theirs:  # little data is sent in another way
-            text = f"{who[0]} and {who[1]} give data of different sizes in {mine}"
-            text += ", or their plan-choices answer differently"
+        if mine == theirs:  # one of them sends little data, the other one does not
+            text = f"{who[0]} and {who[1]} send the data of {mine} in different ways"
+            text += ". Operations, datatypes and the plan-choice have to be alike at all ranks"
         self._break(min(turn, other), text)
+
+    def compare(self, turn: int, tag: int, told: Mapping[int, int]) -> None:
+        """Compare the tags of this call that members have told with the one of this process.
+
+        Raises:
+            OutOfStep: one of them is another.
+        """
+        for rank, other in told.items():
+            if other != tag:
+                self._part(rank, other, tag)
+                problem = self.problem(turn)
+                assert problem is not None, "it is just broken"
+                raise problem
 
     def _break(self, turn: int, text: str) -> None:
         self._tell(_BROKEN, *self._know(turn, text))
@@ -281,7 +296,7 @@ class MismatchDetector:
 
         Tags repeat, so it is the one nearest to the current number.
         """
-        turns = _MANY_TURNS if tag >= BRIEF else _TURNS
+        turns = _MANY_TURNS if tag & BRIEF else _TURNS
         half, turn = turns // 2, (tag % BRIEF) >> _KIND_BITS
         return self._count + (turn - self._count + half) % turns - half
 
@@ -321,14 +336,23 @@ def brief_tag_of(kind: str, turn: int) -> int:
     return BRIEF + ((turn % _MANY_TURNS) << _KIND_BITS | _NUMBER_OF.get(kind, 0))
 
 
-def tags_inside(tag: int) -> tuple[int, int]:
-    """Return two more tags of the same call, for messages within a cluster; no kind uses them.
+def sized(tag: int, size: int | None) -> int:
+    """Return the tag of a call's messages between clusters, which tells the size of the data.
 
-    >>> tags_inside(65)
-    (126, 127)
+    >>> sized(65, None), sized(65, 8) == 9 * SIZED + 65
+    (65, True)
+    """
+    return tag if size is None else (min(size, _MOST_SIZE) + 1) * SIZED + tag
+
+
+def tags_inside(tag: int) -> tuple[int, int, int]:
+    """Return three more tags of a call, for messages within a cluster; no kind uses them.
+
+    >>> tags_inside(tag_of("Barrier", 1))
+    (126, 127, 125)
     """
     last = tag | (1 << _KIND_BITS) - 1
-    return last - 1, last
+    return last - 1, last, last - 2
 
 
 def _differently(one: str, other: str) -> str:
@@ -350,4 +374,6 @@ def _differently(one: str, other: str) -> str:
 
 
 def _shown(tag: int, turn: int) -> str:
-    return f"{KINDS[tag & ((1 << _KIND_BITS) - 1)]} (call {turn})"
+    size = tag // SIZED - 1
+    kind = KINDS[tag & ((1 << _KIND_BITS) - 1)]
+    return f"{call_of(kind, None, None if size < 0 else size)} (call {turn})"

@@ -97,6 +97,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         root=call.common(root),
         brief=brief,
         size=call.common_size(spec.nbytes),
+        spreads=True,
     )
 
 
@@ -175,7 +176,7 @@ def scatter(
             received.unpack(room)
 
     size = None if vector else _size_of_block(call, received, parts)
-    return CollectivePlan(name, steps, root=call.common(root), size=size)
+    return CollectivePlan(name, steps, root=call.common(root), size=size, spreads=True)
 
 
 def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | None) -> int | None:

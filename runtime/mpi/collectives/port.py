@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -12,8 +13,10 @@ from mpi4py import MPI
 from runtime.collectives.turns import SendTurns
 from runtime.mpi.collectives.direct import Direct
 from runtime.mpi.collectives.in_pieces import InPieces
+from runtime.mpi.collectives.mismatches import sized, tags_inside
 from runtime.mpi.collectives.taking_turns import TakingTurns
 from runtime.mpi.progress.landings import Exactly
+from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeStep
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
@@ -36,7 +39,11 @@ class NativePort:
         "_near",
         "_reduction",
         "_tag",
+        "_tag_of_told",
+        "_told",
         "direct",
+        "far_tag",
+        "rank",
     )
 
     def __init__(
@@ -45,9 +52,15 @@ class NativePort:
         tag: int,
         reduction: ElementReduction | None,
         near: Neighbours,
+        size: int | None = None,
     ) -> None:
         self._members, self._engine, self._inner = members, members.engine, members.inner
         self._tag, self._reduction, self._near = tag, reduction, near
+        self.far_tag = sized(tag, size)
+        """The tag of messages to other clusters."""
+        self.rank = members.rank
+        self._told = memoryview(struct.pack("<q", self.far_tag))
+        self._tag_of_told = tags_inside(tag)[2]
         self.direct = Direct(members.inner, tag, near)
         """Large data within the cluster."""
         self._going_on: list[Operation] = []
@@ -61,7 +74,7 @@ class NativePort:
     def send(self, rank: int, *pieces: Data) -> Operation:
         """Send the pieces as one message to any member."""
         views = [memoryview(piece) for piece in pieces]
-        return self._engine.send(self._members, rank, self._tag, views, inner=True)
+        return self._engine.send(self._members, rank, self._tag_for(rank), views, inner=True)
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> TakingTurns:
         """Send each rank its block, one after the other where a line would hold no more."""
@@ -81,11 +94,28 @@ class NativePort:
         return block
 
     def _receive(self, rank: int, landing: Landing | None) -> Operation:
-        return self._engine.receive(self._members, rank, self._tag, landing, inner=True)
+        tag = self._tag_for(rank)
+        return self._engine.receive(self._members, rank, tag, landing, inner=True)
+
+    def _tag_for(self, rank: int) -> int:
+        return self._tag if rank in self._members.near else self.far_tag
 
     def expect(self, rank: int) -> Operation:
         """Receive a message of unknown size from any member."""
         return self._receive(rank, None)
+
+    def tell(self, position: int, *, wakes: bool = False) -> Operation:
+        """Tell a member of this cluster the tag of this call."""
+        request = self._inner.Isend([self._told, MPI.BYTE], position, self._tag_of_told)
+        if wakes:
+            self._near.wake(position)
+        return NativeStep(request, "a native send", urgency=POLLED, wake=None)
+
+    def hear(self, position: int, into: memoryview, *, wakes: bool = False) -> Operation:
+        """Receive the tag of what a member of this cluster calls."""
+        request = self._inner.Irecv([into, MPI.BYTE], position, self._tag_of_told)
+        urgency = NOTIFIED if wakes and self._near.all_ring else POLLED
+        return NativeStep(request, "a native receive", urgency=urgency, wake=None)
 
     def barrier(self) -> Sequence[Operation]:
         """Wait until all members of this cluster are here."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from runtime.collectives.brief import MemberTree
 from runtime.mpi.collectives.guard import Guarded
-from runtime.mpi.collectives.mismatches import brief_tag_of
+from runtime.mpi.collectives.mismatches import brief_tag_of, sized
 from runtime.mpi.progress.operations import Operation
 
 if TYPE_CHECKING:
@@ -89,12 +89,14 @@ class SmallMessageCall(Operation):
     __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_turn", "_wanted", "kind",
                  "unsent")  # fmt: skip
 
-    def __init__(self, brief: SmallMessages, kind: str, turn: int, talk_of: TalkOf) -> None:
+    def __init__(
+        self, brief: SmallMessages, kind: str, turn: int, talk_of: TalkOf, size: int | None
+    ) -> None:
         super().__init__()
         self.kind = kind
         self._brief = brief
         self._turn = turn
-        self._tag = brief_tag_of(kind, turn)
+        self._tag = sized(brief_tag_of(kind, turn), size)
         self._head = brief.engine.head_of(brief.members, self._tag)
         self._talk = talk_of(brief.tree, self._say)
         self._wanted: Sequence[int] | None = None  # expected next, once it has begun

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, wraps
+from functools import cache, cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from mpi4py import MPI
 
 from runtime.collectives.between import Sides
+from runtime.collectives.blocks import SMALL
 from runtime.collectives.choice import PLANS, SHORT, UsualPlans, size_class
 from runtime.collectives.layout import Layout
+from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
 from runtime.mpi.collectives.port import NativePort
@@ -53,6 +55,8 @@ class CollectivePlan(Generic[_T]):
     """The brief algorithm, where little data can use one."""
     size: int | None = None
     """How many bytes each member gives or gets; None if they may differ."""
+    spreads: bool = False
+    """Whether members only get what one has, which does not wait for them."""
 
 
 _Planner = TypeVar("_Planner", bound=Callable[..., CollectivePlan[Any]])
@@ -176,7 +180,7 @@ class Collecting:
         if plan.brief is None or brief is None:
             return self.start(plan)
         turn = self._next_turn(plan, is_little=True)
-        call = SmallMessageCall(brief, plan.name, turn, plan.brief)
+        call = SmallMessageCall(brief, plan.name, turn, plan.brief, plan.size)
         return (brief.carry_out if self.mismatches.is_calm else brief.begin)(call, turn)
 
     def start(self, plan: CollectivePlan[_T]) -> Task:
@@ -184,12 +188,28 @@ class Collecting:
         brief = None if plan.brief is None else self.brief
         turn = self._next_turn(plan, is_little=brief is not None)
         if plan.brief is not None and brief is not None:
-            return brief.begin(SmallMessageCall(brief, plan.name, turn, plan.brief), turn)
+            call = SmallMessageCall(brief, plan.name, turn, plan.brief, plan.size)
+            return brief.begin(call, turn)
         tag = tag_of(plan.name, turn)
-        port = NativePort(self.everybody, tag, plan.reduction, self.neighbours)
-        inner = self.guard.carried_out(plan.algorithm(port), turn, port)
+        port = NativePort(self.everybody, tag, plan.reduction, self.neighbours, plan.size)
+        algorithm = self._checked(plan, plan.algorithm(port), turn, port)
+        inner = self.guard.carried_out(algorithm, turn, port)
         steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
+
+    def _checked(
+        self, plan: CollectivePlan[_T], algorithm: Steps[_T], turn: int, port: NativePort
+    ) -> Steps[_T]:
+        """Return an algorithm that fails if a member of this cluster gives another size."""
+        if plan.size is None or len(self.layout.mine.members) == 1:
+            return algorithm
+        part = self.layout.mine
+        leader = part.leader(-1 if plan.root is None else plan.root)
+        compare = partial(self.mismatches.compare, turn, port.far_tag)
+        if plan.spreads:
+            return checked_by_members(algorithm, part, leader, port, compare)
+        at_once = plan.size < SMALL and plan.name != "Alltoall"  # whose members need no leader
+        return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
         is_little = is_little and plan.name != "Barrier"

@@ -22,6 +22,9 @@ TAGS = 32_768
 BRIEF = 1 << 30
 """The tags of brief collectives begin here; native MPI never sees them."""
 
+SIZED = 1 << 31
+"""Tags between processes are lower than this; above it they have the size of each member's data."""
+
 LITTLE = 128 * 1024
 """The most bytes in one message of a brief collective."""
 
@@ -40,6 +43,8 @@ class CollectiveBox(Mailbox):
         self._words: list[tuple[int, int, Incoming]] = []  # sender and tag
         self.stray: tuple[int, int, int] | None = None
         """The first sender of an unexpected message, its tag, and the tag that is expected."""
+        self.listen: Callable[[], None] | None = None
+        """Takes note of what `has_news` tells of."""
         self.recovery: Recovery | None = None
         self._of_recovery: list[
             tuple[int, int, bytes]
@@ -88,7 +93,7 @@ class CollectiveBox(Mailbox):
             self._words.append((rank, tag, incoming))
             return True
         expected = self._expected.get(rank)
-        if tag >= BRIEF and incoming.size <= LITTLE:
+        if tag & BRIEF and incoming.size <= LITTLE:
             self._brief[rank, tag] = incoming
             is_matched = tag == expected
             if is_matched:
@@ -196,4 +201,4 @@ class CollectiveBox(Mailbox):
 
 
 def _is_of_a_call(tag: int) -> bool:
-    return tag < TAGS or tag >= BRIEF
+    return tag % SIZED < TAGS or bool(tag & BRIEF)

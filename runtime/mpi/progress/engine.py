@@ -55,7 +55,7 @@ _SHUT = "the connections of this process are closed"
 _MOST_PAST = 64
 """For how many freed communicators the results of agreements are kept."""
 
-HEAD = struct.Struct("<8s?ii")
+HEAD = struct.Struct("<8s?iq")
 """The key of a message: context, whether it is of a collective, rank of its sender, tag."""
 
 
@@ -302,6 +302,16 @@ class Engine:
             box = self._box(m.context, True)
         assert isinstance(box, CollectiveBox)
         return box
+
+    def listen(self) -> None:
+        """Take note of what members say of collectives, also where no call waits for that.
+
+        Whoever waits in one may ask those that have left it, or are in another one. The lock is
+        held.
+        """
+        for box in tuple(self._boxes.values()):
+            if isinstance(box, CollectiveBox) and box.has_news and box.listen is not None:
+                box.listen()
 
     def receive_found(
         self, m: CommunicatorMembers, envelope: Envelope, incoming: Incoming, landing: Landing

@@ -156,6 +156,7 @@ class Waits:
         """Learn soon of losses, and of whatever else keeps a wait from its end."""
         engine = self._engine
         with engine.lock:
+            engine.listen()
             awaited = [*left, *engine.collectives()]
             engine.watch(index for one in awaited for index in one.awaited())
             for one in awaited:

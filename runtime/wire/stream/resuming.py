@@ -12,6 +12,7 @@ CALLED_TIMEOUT = 5.0
 
 _FIRST_PAUSE = 0.05
 _LONGEST_PAUSE = 1.0
+_HERE = "unix:"  # how the reasons of a refusal begin that this machine itself gives
 _REFUSALS = 2  # after which nobody is there any more
 _NOBODY = (os.strerror(errno.ECONNREFUSED), os.strerror(errno.ENOENT))
 
@@ -67,6 +68,13 @@ class Resuming:
     def is_refused(self) -> bool:
         """Whether nobody is there any more."""
         return self._refusals >= _REFUSALS and not self._are_ends_told
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the process has ended: no firewall refuses connections to a Unix socket."""
+        last = self.last
+        is_here = isinstance(last, PeerLost) and last.cause.startswith(_HERE)
+        return self._refusals >= _REFUSALS and is_here
 
     def try_on(self, now: float) -> None:
         """Try for as long again."""

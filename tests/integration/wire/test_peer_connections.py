@@ -204,6 +204,23 @@ def test_a_peer_that_was_never_there_is_lost_in_bounded_time(ranks: Ranks) -> No
     assert "0:0:0 on here" in ranks.run(absent, caller)[1]
 
 
+@pytest.mark.parametrize("ranks", ["unix"], indirect=True)
+def test_the_end_waits_for_nobody_whose_socket_says_that_it_has_ended(ranks: Ranks) -> None:
+    """Where others decide who is lost, but do not tell of each rank that ends well."""
+
+    def absent(rank: Rank) -> None:
+        os._exit(0)
+
+    def ending(rank: Rank) -> str:
+        rank.connections.suspect = lambda *_: None
+        rank.connections.resume_timeout = 1e9
+        outgoing = rank.send(0, b"a notice", bytes(5000))
+        rank.connections.close()
+        return str(outgoing.error)
+
+    assert "0:0:0 on here" in ranks.run(absent, ending)[1]
+
+
 def test_strangers_are_sent_away_and_members_served(ranks: Ranks) -> None:
     def host(rank: Rank) -> bytes:
         return bytes(rank.receive(b"friend"))

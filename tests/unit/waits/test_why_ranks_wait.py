@@ -313,3 +313,29 @@ def test_nothing_follows_from_a_collective_whose_members_nobody_knows() -> None:
     unknown = collective("Barrier", comm=KnownCommunicator())
     states = {A: RankState(A, (unknown,)), B: RankState(B, may_act=True)}
     assert left_behind(explain(states, {C: "exit code 0"})) == []
+
+
+def test_long_waits_in_different_collectives_that_native_mpi_does_not_count_are_told_apart() -> (
+    None
+):
+    three = KnownCommunicator("w", "MPI_COMM_WORLD", (("0:0", 0, 2),))
+    waits = {
+        "0:0:0": Wait("bcast", (Part("collective"),), three, root="0:0:1", seconds=5.0),
+        "0:0:1": Wait("allgather", (Part("collective"),), three, seconds=5.0),
+        "0:0:2": Wait("allgather", (Part("collective"),), three, seconds=5.0),
+    }
+    states = {rank: RankState(rank, (wait,)) for rank, wait in waits.items()}
+    (found,) = explain(states, {}, limit=2.0)
+    assert found.kind == "apart"
+    assert found.text == (
+        "0:0:0 is in bcast with root 0:0:1 on COMM_WORLD while 0:0:1-2 are in allgather"
+        " on COMM_WORLD"
+    )
+    assert explain(states, {}, limit=6.0) == []
+
+
+def test_a_collective_of_objects_is_another_one_than_that_of_buffers() -> None:
+    assert told({A: collective("Allreduce", comm=TWO), B: collective("allreduce", comm=TWO)}) == [
+        f"mismatch: {A} is in Allreduce on COMM_WORLD while {B} is in allreduce on COMM_WORLD"
+    ]
+    assert told({A: collective("Barrier", comm=TWO), B: collective("barrier", comm=TWO)}) == []
