@@ -13,9 +13,8 @@ LONGEST = 5.0
 
 def sweep(holders: Collection[int]) -> None:
     """End all processes in the networks of these ones, but not these; and what they start."""
-    networks = {_network(holder) for holder in holders}
     deadline = time.monotonic() + LONGEST
-    while (found := list(_inside(networks, holders))) and time.monotonic() < deadline:
+    while (found := list(inside(holders))) and time.monotonic() < deadline:
         for process in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -26,7 +25,9 @@ def _network(process: int) -> str:
     return os.readlink(f"/proc/{process}/ns/net")
 
 
-def _inside(networks: Collection[str], holders: Collection[int]) -> Iterator[int]:
+def inside(holders: Collection[int]) -> Iterator[int]:
+    """Yield the processes in the networks of these ones, but not these."""
+    networks = {_network(holder) for holder in holders}
     for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
         # it may have ended meanwhile; what has ended and is not yet waited for has no network
         with contextlib.suppress(OSError):

@@ -18,6 +18,9 @@ Position = tuple[int, int]
 
 LOCAL_ADDRESS = "127.0.0.1"
 
+THIS_MACHINE = frozenset({"localhost", LOCAL_ADDRESS, "::1"})
+"""The names that each machine has for itself."""
+
 ASSEMBLY = "assembly"
 """How a dependent sequence refers to the components of the assembly."""
 
@@ -131,11 +134,23 @@ class FrontEnd:
 
 
 @dataclass(frozen=True, slots=True)
+class SpareHost:
+    """A host without ranks on which so many lost ones can be started again.
+
+    `asked_for` is where it is written that it is spare; else it was left over.
+    """
+
+    host: str
+    places: int
+    asked_for: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DeployedCluster:
     """A cluster with the path to it and the code it runs; `application` is empty without one.
 
     The path is ssh over `hops`, a `launcher` of the user, the daemon of the peer of that name, or
-    none for a cluster of the launcher's machine.
+    none for a cluster of the launcher's machine. `spares` are hosts of its `nodes`.
     """
 
     name: str
@@ -150,6 +165,7 @@ class DeployedCluster:
     application: str = ""
     peer: str = ""
     launcher: NamedLauncher | None = None
+    spares: tuple[SpareHost, ...] = ()
 
     @property
     def identifier(self) -> str:

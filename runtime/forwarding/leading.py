@@ -35,7 +35,7 @@ def lead_on(
     """Return a connection through the next stop to the last one, and bytes received early.
 
     Raises:
-        Silent: the process at the last stop was connected to, and does not answer.
+        SilentStop: the process at the last stop was connected to, and does not answer.
         Unreachable: none of its addresses, which `find` returns, leads there; with all reasons.
     """
     addresses = find(stops[0])

@@ -179,12 +179,13 @@ class Exports:
             NoSuchComponentError, NoSuchInterfaceError: it leads nowhere; the message says at which
                 step, and what there is instead.
         """
-        lent = self._lent.get(target.component)
-        if lent is not None:
+        lent = self._lent and self._lent.get(target.component)
+        if lent:
             stub = lent.stub
         else:
             server = self.server(target.component, target.interface)
-            stub = self._bound.get((whose, server, target.client)) or server.stub
+            bound = self._bound and self._bound.get((whose, server, target.client))
+            stub = bound or server.stub
         name = target.operation
         if name not in stub._operations:
             raise NoSuchInterfaceError(

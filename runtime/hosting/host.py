@@ -229,6 +229,13 @@ class Host:
             future.set_exception(error)
             return future
 
+    def ask(self, invocation: Invocation) -> Any:
+        """Make a call and return its result, or raise what it raises."""
+        way = self.routes.find(invocation.component)
+        if isinstance(way, Channel):
+            return way.ask(invocation, self.codec)
+        return self.call(invocation).result()
+
     def work(self, work: Callable[[], object]) -> bool:
         """Do something in a thread that may wait; return False once the host is closed."""
         return self._serving.work(work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,10 @@ from runtime.transport.messages import Codec
 
 if TYPE_CHECKING:
     from runtime.hosting.host import Host
+
+
+_SCALARS = frozenset((int, float, str, bool, type(None)))
+_FEW = 8
 
 
 def stub_of_reference(component: str, interface: str, type: InterfaceType) -> Any:
@@ -52,17 +56,35 @@ class ReferenceCodec(Codec):
     def __init__(self, host: Host) -> None:
         self._host = host
 
+    def pickled(self, value: Any) -> list[Part]:
+        """Return the parts of a value; a few plain ones hold no references."""
+        return [pickle.dumps(value, 5)] if _is_plain(value) else super().pickled(value)
+
+    def unpickled(self, parts: Sequence[Part]) -> Any:
+        """Return the value; where no class is named, no reference is."""
+        if len(parts) == 1 and pickle.STACK_GLOBAL not in parts[0]:
+            return pickle.loads(parts[0])
+        return super().unpickled(parts)
+
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
         """Return a pickler that writes names for stubs and server ends."""
         made = _Pickler(stream, protocol=5, buffer_callback=in_band)
         made.host = self._host
         return made
 
-    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+    def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return an unpickler that finds what the names mean here."""
         made = _Unpickler(stream, buffers=buffers)
         made.host = self._host
         return made
+
+
+def _is_plain(value: Any) -> bool:
+    """Tell whether a value is a plain one, or consists of a few of them."""
+    kind = type(value)
+    if kind is tuple:
+        return len(value) <= _FEW and all(map(_is_plain, value))
+    return kind in _SCALARS or (kind is dict and not value)
 
 
 class _Pickler(pickle.Pickler):

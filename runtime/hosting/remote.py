@@ -160,13 +160,16 @@ class _Port(RemotePort):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result; not on the thread that would receive it."""
+        self._check_thread()
+        return self._host.ask(self._invocation(args, kwargs, as_header()))
+
+    def _check_thread(self) -> None:
         if self._host.reactor.is_own_thread():
             raise TransportError(
                 f"a call of '{self._operation}' cannot wait on the thread that receives its result",
                 place=self._component,
                 cure="Use submit(), or make the call in a thread of your own",
             )
-        return self.send(args, kwargs, as_header()).result()
 
 
 class _BlockPort(_Port):
@@ -184,7 +187,8 @@ class _BlockPort(_Port):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result, and for the rows of an array that it is."""
-        result = super().__call__(*args, **kwargs)
+        self._check_thread()
+        result = self.send(args, kwargs, as_header()).result()
         return result if self._lazy else arrived(result)
 
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:

@@ -21,7 +21,7 @@ _STREAMS = {
 
 
 class RankLines:
-    """A sink that calls with rank, stream and whole lines.
+    """A sink that calls with rank, stream and whole lines; `mpiexec` counts from rank `first`.
 
     The rank is None, and it is a single line, when `mpiexec` itself speaks. `ended` is called with
     a rank and what its parent process told about the end of it.
@@ -36,8 +36,11 @@ class RankLines:
         self,
         call: Callable[[int | None, OutputStream, bytes], None],
         ended: Callable[[int, str], None] = lambda _rank, _words: None,
+        *,
+        first: int = 0,
     ) -> None:
         self._call = call
+        self._first = first
         self._ended = ended
         self._cutters = {stream: BlockCutter() for stream in OutputStream}
         self._ranks: dict[tuple[int, OutputStream], BlockCutter] = {}
@@ -63,7 +66,7 @@ class RankLines:
         tag = _OPEN_MPI_TAG.match(line)
         if tag is not None:
             line = line[tag.end() :]
-            rank, stream = int(tag[1]), _STREAMS[tag[2]]
+            rank, stream = self._first + int(tag[1]), _STREAMS[tag[2]]
         record = _RECORD.fullmatch(line.removesuffix(b"\n"))
         if record is None:
             if tag is None or line != b"\n":  # it ends every record with a line of its own

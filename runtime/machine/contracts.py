@@ -355,7 +355,7 @@ class ClusterReferences(Protocol):
         ...
 
     def forwarded(self, member: str, *figures: int) -> None:
-        """Tell what the front-end has forwarded; the figures are those of a `Relay`."""
+        """Tell what the front-end has forwarded: connections, bytes, addresses found and not."""
         ...
 
 

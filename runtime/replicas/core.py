@@ -50,6 +50,7 @@ class Replication:
         self._leads = self._master == me
         self._unheard: set[int] = set()  # who has to answer before this process leads
         self._restarts = restarts
+        self._waiting: set[int] = set()  # who has said that it waits to join
         self.epoch = 0
         """How often others have joined. It belongs to the context of all messages sent since."""
 
@@ -137,6 +138,16 @@ class Replication:
         decisions = self._decisions
         return self._sends.is_settled and (not self._leads or decisions.settled == decisions.made)
 
+    @property
+    def ready(self) -> tuple[int, ...]:
+        """Who can join: they wait for it. All others would wait for anybody else who joins."""
+        return tuple(sorted(filter(self._roster.is_new, self._waiting)))
+
+    @staticmethod
+    def wait(others: Sequence[int]) -> list[Effect]:
+        """Tell others that this process can join now; one that does not is not to be waited for."""
+        return [Tell(one, ("waits",)) for one in others]
+
     def join(self, newcomers: Sequence[tuple[int, int]]) -> list[Effect]:
         """Count processes among the replicas of ranks, from this place in the program on.
 
@@ -145,6 +156,7 @@ class Replication:
         that gets one gives it what it has to `hand_over` after that.
         """
         self.epoch += 1
+        self._sends.begin_epoch()
         added = [one for one, rank in newcomers if self._roster.add(one, rank)]
         twins = [one for one in added if one in self._roster.twins]
         self._decisions.join(twins)
@@ -272,6 +284,9 @@ class Replication:
         if name == "arrived":
             self._sends.acknowledged(process, *facts)
             return self._commit()
+        if name == "waits":
+            self._waiting.add(process)
+            return []
         if self._master == self._roster.me:
             return self._hear_as_master(process, name, facts)
         if name == "succeeds" and self._is_next(process):

@@ -76,6 +76,7 @@ class ReplicaLines:
         _, mark, number = line.rpartition(MARK)  # it may follow the last words of one that died
         if mark and number.strip().isdigit():
             self._written[process, stream] = int(number)
+            self._behind[process].clear()  # the one in its place before was behind, not this one
             return False
         count = self._written[process, stream] = self._written.get((process, stream), 0) + 1
         is_new = count > self._shown.get((name, stream), 0)

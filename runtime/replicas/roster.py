@@ -57,6 +57,10 @@ class Roster:
         """Tell whether a process lives as far as is known."""
         return process not in self._gone
 
+    def is_new(self, process: int) -> bool:
+        """Tell whether a process has never been a replica, and lives as far as is known."""
+        return process not in self.rank_of and process not in self._gone
+
     def is_before(self, process: int, other: int) -> bool:
         """Tell whether one replica of the own rank is master before another one, who lives."""
         order = self.ranks[self.rank]

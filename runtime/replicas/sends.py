@@ -154,8 +154,17 @@ class Sends:
         self._commits.clear()
         return [Tell(twin, word) for twin in self._roster.twins]
 
+    def begin_epoch(self) -> None:
+        """Forget the streams of this epoch: all that was sent in them has arrived.
+
+        The master may have told of streams of the next one, in which this program has sent nothing.
+        """
+        for stream in self.counts:
+            self.log.pop(stream, None)
+        self.counts.clear()
+
     def commit_all(self) -> None:
-        """Have the whole log told to the other replicas next time: the last master told some."""
+        """Have the log of this epoch told to the others next time: the last master told some."""
         self._commits.update(self.log)
 
     def committed(self, marks: tuple[tuple[Stream, int], ...]) -> list[Effect]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from runtime.exit_codes import LOST
 from runtime.run.failures import Failure, Failures
 from runtime.run.outcome import FirstCause, RankReport
 from runtime.run.rank_exit import in_words
@@ -67,8 +68,8 @@ def _what(failure: Failure) -> str:
         return failure.why
     words = in_words(failure.code, failure.exit.signal)
     words = f"killed by {words}" if failure.exit.signal else words
-    if not failure.exit.signal and failure.exit.exception and failure.code == 1:
-        words = ""  # as Python ends with every exception
+    if not failure.exit.signal and failure.exit.exception and failure.code in (1, LOST):
+        words = ""  # as Python ends with every exception, and what ends without a word
     return "; ".join(part for part in (words, failure.exit.exception, failure.why) if part)
 
 

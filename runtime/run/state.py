@@ -627,6 +627,8 @@ def _how(event: RankEnded) -> str:
     """Return how a rank has ended, as the other ranks are told."""
     if not event.code:
         return "ended"
+    if event.code == LOST and event.facts.exception and not event.facts.is_said:
+        return event.facts.exception
     words = in_words(event.code, event.facts.signal)
     how = f"was killed by {words}" if event.facts.signal else f"ended with {words}"
     return f"{how} ({event.facts.exception})" if event.facts.exception else how

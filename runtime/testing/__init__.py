@@ -1,4 +1,4 @@
-"""Test kits for those who write a launcher or a transport: contracts, as pytest classes."""
+"""Test kits: contracts of launchers, detectors and streams, and hosts joined in one process."""
 
 from __future__ import annotations
 

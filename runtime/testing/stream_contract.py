@@ -33,7 +33,7 @@ class Ends:
     notes: list[Invocation] = field(default_factory=list)
 
     def ask(self, operation: str, *args: Any, **kwargs: Any) -> Any:
-        return self.left.call(Invocation("/it", "i", operation, args, kwargs)).result(LONG)
+        return self.left.ask(Invocation("/it", "i", operation, args, kwargs))
 
 
 class Server:
@@ -229,6 +229,18 @@ class StreamContract:
             "    the other end hung up"
         )
 
+    def test_who_waits_when_the_other_end_hangs_up_is_told(
+        self, ends: Ends, reactor: Reactor
+    ) -> None:
+        reactor.later(0.05, ends.right.close)
+        with pytest.raises(ChannelClosed, match=r"of /it\.i\.never at right\n.* hung up"):
+            ends.ask("never")
+
+    def test_a_result_may_come_while_its_caller_waits_or_before(self, ends: Ends) -> None:
+        first = ends.left.call(Invocation("/it", "i", "echo", (1,)))
+        assert ends.ask("echo", 2) == ((2,), {})
+        assert first.result(LONG) == ((1,), {})
+
     def test_a_closed_channel_refuses_calls_and_notes_at_once(self, ends: Ends) -> None:
         closed = _closing(ends.left)
         ends.left.close()
@@ -237,6 +249,8 @@ class StreamContract:
         failed = ends.left.call(Invocation("/it", "i", "echo"))
         with pytest.raises(ChannelClosed, match="it was closed on this side"):
             failed.result(0)
+        with pytest.raises(ChannelClosed, match="it was closed on this side"):
+            ends.ask("echo")
         with pytest.raises(ChannelClosed, match=r"/it\.i\.echo"):
             ends.left.note(Invocation("/it", "i", "echo"))
 

@@ -21,6 +21,9 @@ _WEIGHT = 1 / 8
 _LONGEST = 2 * SOON
 """A longer wait counts as one of so many seconds, so that one of a minute is soon forgotten."""
 
+_UNDISTURBED = 1e-4
+"""Who has asked for a shorter time was not kept from it by others: they run for longer."""
+
 _LEAST_PAUSE, _MOST_PAUSE = 1e-3, 0.1
 """For how many seconds to leave the processor to others after one of them has needed it."""
 
@@ -45,10 +48,12 @@ class BriefWaits:
         has_processor: bool = True,
         now: Callable[[], float] = time.monotonic,
         preempted: Callable[[], int] = preemptions,
+        tick: float = 1.0,
     ) -> None:
         self._has_processor = has_processor
         self._now = now
         self._preempted = preempted
+        self._tick = tick
         self._usual = _LONGEST
         self._pause = _LEAST_PAUSE
         self._sleep_until = 0.0
@@ -60,37 +65,24 @@ class BriefWaits:
         """
         if timeout == 0:
             return poll(0)
-        begun = self._now()
-        patience = self._patience(begun)
-        found = self._ask_first(poll, timeout, begun, patience) if patience else poll(timeout)
-        taken = self._now() - begun
+        begun, taken = self._now(), 0.0
+        found: Found | None = None
+        if self._usual < SOON and begun >= self._sleep_until and self._has_processor:
+            patience = 2 * self._usual
+            patience = patience if timeout is None else min(patience, timeout)
+            preempted = self._preempted()
+            found = poll(0)
+            while not found and taken < patience:
+                found, taken = poll(0), self._now() - begun
+            if taken >= _UNDISTURBED and self._preempted() != preempted:
+                self._sleep_until = begun + taken + self._pause
+                self._pause = min(self._pause * 2, _MOST_PAUSE)
+            elif self._pause > _LEAST_PAUSE:
+                self._pause /= 2
+        if not found:
+            left = None if timeout is None else max(0.0, timeout - taken) / self._tick
+            found = poll(left)
+            taken = self._now() - begun
         if found or taken >= SOON:
             self._usual += _WEIGHT * (min(taken, _LONGEST) - self._usual)
         return found
-
-    def _patience(self, now: float) -> float:
-        """Return for how many seconds to ask at first."""
-        if not self._has_processor or self._usual >= SOON or now < self._sleep_until:
-            return 0.0
-        return 2 * self._usual
-
-    def _ask_first(
-        self,
-        poll: Callable[[float | None], Found],
-        timeout: float | None,
-        begun: float,
-        patience: float,
-    ) -> Found:
-        preempted = self._preempted()
-        ask_for = patience if timeout is None else min(patience, timeout)
-        found, taken = poll(0), 0.0
-        while not found and taken < ask_for:
-            found, taken = poll(0), self._now() - begun
-        if self._preempted() == preempted:
-            self._pause = max(self._pause / 2, _LEAST_PAUSE)
-        else:
-            self._sleep_until = begun + taken + self._pause
-            self._pause = min(self._pause * 2, _MOST_PAUSE)
-        if found:
-            return found
-        return poll(timeout if timeout is None else max(0.0, timeout - taken))

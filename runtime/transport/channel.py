@@ -142,15 +142,36 @@ class Channel:
         """
         codec = codec or self._codec
         answer = _Answer(self, invocation, codec)
-        if number := self._await(answer):
-            answer.number = number
-            try:
-                given = invocation.args, invocation.kwargs
-                self._send(call_frame(CALL, number, invocation, given, codec))
-            except (NotSendable, FrameError) as error:
-                if self._waiting.pop(number, None) is not None:
-                    answer.set_exception(error)
+        try:
+            self._ask(answer, invocation, codec)
+        except (NotSendable, FrameError) as error:
+            answer.set_exception(error)
         return answer
+
+    def ask(self, invocation: Invocation, codec: Codec | None = None) -> Any:
+        """Send `invocation` off and return its result, which this thread receives if it can.
+
+        Raises:
+            ChannelClosed: the connection has ended.
+            NotSendable: an argument cannot be pickled.
+            Exception: what the call raised.
+        """
+        codec = codec or self._codec
+        asked = _Asked(self, invocation)
+        self._ask(asked, invocation, codec)
+        self.read_for(asked, None)
+        return outcome_of(asked.outcome or asked.awaited(), self.peer, codec)
+
+    def _ask(self, asked: _Answer | _Asked, invocation: Invocation, codec: Codec) -> None:
+        number = asked.number = self._await(asked)
+        if not number:
+            return
+        try:
+            given = invocation.args, invocation.kwargs
+            self._send(call_frame(CALL, number, invocation, given, codec))
+        except (NotSendable, FrameError):
+            if self._waiting.pop(number, None) is not None:
+                raise
 
     def note(self, invocation: Invocation, *, now: bool = False) -> None:
         """Send `invocation` off without ever hearing what became of it.
@@ -260,14 +281,19 @@ class Channel:
         self._want()
         with self._reading:
             if received:
-                self._take(self._reader.feed, received)
+                self._take(partial(self._reader.feed, received))
         self._has_begun = True
 
-    def _want(self) -> None:
+    def _want(self, *, elsewhere: bool | None = None) -> None:
+        """Tell the reactor what to look out for, not to read while a caller does so `elsewhere`."""
         with self._wanting:
+            if elsewhere is not None:
+                self._read_elsewhere = elsewhere
             if self._ended is None:
                 read = not self._read_elsewhere and self._may_read
                 self._stream.want(read=read, write=self._outbox.size > 0)
+            elif elsewhere is False:
+                self._stream.close()
 
     @property
     def is_held(self) -> bool:
@@ -276,7 +302,7 @@ class Channel:
 
     @property
     def _may_read(self) -> bool:
-        return not self._held_by and not self._backlog.is_full
+        return not (self._held_by or self._backlog.is_full)
 
     def _readable(self) -> None:
         if self._reading.acquire(blocking=False):
@@ -303,22 +329,25 @@ class Channel:
                     where = "" if self._reader.is_between_frames else " in the middle of a message"
                     self._end(f"the other end hung up{where}")
                 return
-            del space  # memory cannot grow while somebody looks at it
             self.received_bytes += count
-            self._take(self._reader.filled, count)
+            try:
+                for frame in self._reader.filled(count):
+                    self._dispatch(frame)
+            except FrameError as error:
+                self._give_up(str(error))
             if count < room:  # there is no more, or the reactor tells of it
                 return
 
-    def _take(self, read: Callable[..., list[Frame]], *given: Any) -> None:
+    def _take(self, read: Callable[[], list[Frame]]) -> None:
         try:
-            for frame in read(*given):
+            for frame in read():
                 self._dispatch(frame)
         except FrameError as error:
             self._give_up(str(error))
 
     # -- receiving, on the thread that waits for an answer ---------------------------------------
 
-    def read_for(self, answer: _Answer, seconds: float | None) -> None:
+    def read_for(self, answer: _Answer | _Asked, seconds: float | None) -> None:
         """Read until an answer has come, in place of the reactor, as long as nothing else comes.
 
         So waiters are woken by the answer itself. What is for others is left to the reactor.
@@ -329,27 +358,19 @@ class Channel:
         if not self._reading.acquire(blocking=False):
             return
         try:
-            with self._wanting:
-                self._read_elsewhere = True
-                if self._ended is None:
-                    self._stream.want(read=False, write=self._outbox.size > 0)
+            self._want(elsewhere=True)
             deadline = None if seconds is None else time.monotonic() + seconds
             while not answer.done() and self._reads_on_for(answer, deadline):
                 pass
         finally:
             self._reading.release()
-            with self._wanting:
-                self._read_elsewhere = False
-                if self._ended is None:
-                    self._stream.want(read=self._may_read, write=self._outbox.size > 0)
-                else:
-                    self._stream.close()
+            self._want(elsewhere=False)
             if self._broken:
                 self._reactor.soon(self._writable)
             elif self._deferred:
                 self._reactor.soon(self._readable)
 
-    def _reads_on_for(self, answer: _Answer, deadline: float | None) -> bool:
+    def _reads_on_for(self, answer: _Answer | _Asked, deadline: float | None) -> bool:
         """Wait and read once; tell whether the answer may still be read here."""
         if self._ended is not None or self._deferred or not self._may_read:
             return False
@@ -369,8 +390,7 @@ class Channel:
             self._reactor.soon(partial(self._give_up, str(error)))
             return False
         for frame in frames:
-            is_mine = frame.number == answer.number and frame.kind in (RESULT, FAILURE)
-            if is_mine and not self._deferred:
+            if frame.number == answer.number and frame.kind >= RESULT and not self._deferred:
                 self._dispatch(frame)
             else:
                 self._deferred.append(frame)
@@ -382,10 +402,10 @@ class Channel:
 
     def _dispatch(self, frame: Frame) -> None:
         self._received += 1
-        if frame.kind in (RESULT, FAILURE):
+        if RESULT <= frame.kind <= FAILURE:
             if (found := self._waiting.pop(frame.number, None)) is not None:
                 found.arrived(frame)
-        elif frame.kind in (CALL, NOTE):
+        elif CALL <= frame.kind <= NOTE:
             request = IncomingCall(frame, self, self._codec)
             if not self._backlog.keeps(request):
                 self._admit(request)
@@ -415,6 +435,8 @@ class Channel:
         except Exception as error:  # it is the caller's
             self.answer(request, error, None)
             return
+        if future is request:
+            return
         if future is None:
             self.answer(request, None, None)
         elif isinstance(future, Future):
@@ -426,25 +448,22 @@ class Channel:
 
     def answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
         """Answer a call, or log what has become of a note; any thread may do so."""
+        number = request.frame.number
         if request.frame.kind == NOTE:
             if error is not None:
                 _log.error("%s, noted by %s, failed", request, self.peer, exc_info=error)
             return
         try:
-            self._send_answer(request, error, result)
+            if error is None:
+                try:
+                    self._send(result_frame(number, result, request.codec), answer=True)
+                    return
+                except (NotSendable, FrameError) as unsendable:
+                    unsendable.place = f"the result of {request}"
+                    error = unsendable
+            self._send(failure_frame(number, error), answer=True)
         finally:
             self._backlog.answered()
-
-    def _send_answer(self, request: IncomingCall, error: BaseException | None, result: Any) -> None:
-        number = request.frame.number
-        if error is None:
-            try:
-                self._send(result_frame(number, result, request.codec), answer=True)
-                return
-            except (NotSendable, FrameError) as unsendable:
-                unsendable.place = f"the result of {request}"
-                error = unsendable
-        self._send(failure_frame(number, error), answer=True)
 
     # -- passing on, on the reactor's thread -----------------------------------------------------
 
@@ -517,6 +536,44 @@ class Channel:
             call(self._ended)
 
 
+class _Asked:
+    """A call that its caller waits for, and nobody else."""
+
+    __slots__ = ("_call", "_channel", "_gate", "number", "outcome")
+
+    def __init__(self, channel: Channel, call: Invocation) -> None:
+        self._channel = channel
+        self._call = call
+        self._gate: threading.Lock | None = None
+        self.number = 0
+        self.outcome: Frame | ChannelClosed | None = None
+
+    @property
+    def about(self) -> object:
+        """The call, and where it goes."""
+        return f"{self._call} at {self._channel.peer}"
+
+    def done(self) -> bool:
+        """Return whether the outcome is there."""
+        return self.outcome is not None
+
+    def arrived(self, outcome: Frame | ChannelClosed) -> None:
+        """Take the outcome, unopened."""
+        self.outcome = outcome
+        if self._gate is not None:
+            self._gate.release()
+
+    def awaited(self) -> Frame | ChannelClosed:
+        """Wait until another thread has brought the outcome, and return it."""
+        gate = threading.Lock()
+        gate.acquire()
+        self._gate = gate
+        if self.outcome is None:
+            gate.acquire()
+        assert self.outcome is not None
+        return self.outcome
+
+
 class _Answer(Future[Any]):
     """The future of a call: the thread that waits for it reads the channel, if no other does."""
 
@@ -539,9 +596,6 @@ class _Answer(Future[Any]):
 
     def arrived(self, outcome: Frame | ChannelClosed) -> None:
         """Open the result, or take the reason why there is none."""
-        if isinstance(outcome, ChannelClosed):
-            self.set_exception(outcome)
-            return
         try:
             result = outcome_of(outcome, self._channel.peer, self._codec)
         except Exception as error:  # it is what the call raised

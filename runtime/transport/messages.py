@@ -10,13 +10,19 @@ import io
 import pickle
 from functools import lru_cache
 
-from runtime.transport.errors import FrameError, NotSendable, RemoteError, RemoteTraceback
+from runtime.transport.errors import (
+    ChannelClosed,
+    FrameError,
+    NotSendable,
+    RemoteError,
+    RemoteTraceback,
+)
 from runtime.transport.frames import Frame, Part
 from runtime.transport.plain_data import fault_of
 
 TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from gcm.invocation import Invocation
@@ -45,8 +51,17 @@ class Codec:
         Raises:
             NotSendable: it cannot be pickled.
         """
-        if type(value) is bytes:
-            return [b"", value]
+        return [b"", value] if type(value) is bytes else self.pickled(value)
+
+    def load(self, parts: Sequence[Part]) -> Any:
+        """Return the value; its large buffers stay where they were received."""
+        if not parts[0]:
+            (_, value) = parts
+            return bytes(value)
+        return self.unpickled(parts)
+
+    def pickled(self, value: Any) -> list[Part]:
+        """Return the parts of what is not bytes; raises like `dump`."""
         buffers: list[Part] = []
 
         def in_band(buffer: pickle.PickleBuffer) -> bool:
@@ -66,18 +81,17 @@ class Codec:
             ) from error
         return [stream.getbuffer(), *buffers]
 
-    def load(self, parts: Sequence[Part]) -> Any:
-        """Return the value; its large buffers stay where they were received."""
-        if not parts[0]:
-            (_, value) = parts
-            return bytes(value)
-        return self.unpickler(io.BytesIO(parts[0]), parts[1:]).load()
+    def unpickled(self, parts: Sequence[Part]) -> Any:
+        """Return what is not bytes."""
+        # What no object takes for its own has to be such that it can be sent on.
+        buffers = [one if type(one) is bytearray else pickle.PickleBuffer(one) for one in parts[1:]]
+        return self.unpickler(io.BytesIO(parts[0]), buffers).load()
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
         """Return what pickles into `stream` and asks `in_band` about each buffer."""
         return pickle.Pickler(stream, protocol=5, buffer_callback=in_band)
 
-    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+    def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return what unpickles from `stream` with its `buffers`."""
         return pickle.Unpickler(stream, buffers=buffers)
 
@@ -101,7 +115,7 @@ class PlainDataCodec(Codec):
             raise pickle.UnpicklingError(f"plain data is expected here: {fault}")
         return super().load(parts)
 
-    def unpickler(self, stream: io.BytesIO, buffers: Sequence[Part]) -> pickle.Unpickler:
+    def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return what refuses every name."""
         return _Nameless(stream, buffers=buffers)
 
@@ -177,8 +191,9 @@ def target_of(frame: Frame) -> Target:
     """
     try:
         where = bytes(frame.parts[0])
-        is_usual = len(where) <= _MOST_REMEMBERED and where.count(0) == _SEPARATORS
-        return (_remembered if is_usual else _parsed)(where)
+        if len(where) <= _MOST_REMEMBERED and where.count(0) == _SEPARATORS:
+            return _remembered(where)
+        return _parsed(where)
     except (IndexError, ValueError) as error:
         raise FrameError("a call came that does not say where it goes") from error
 
@@ -236,12 +251,14 @@ def failure_frame(number: int, error: BaseException) -> Frame:
     return Frame(FAILURE, number, [b"", pickled, *words])
 
 
-def outcome_of(frame: Frame, peer: str, codec: Codec = PLAIN) -> Any:
-    """Return the result that a frame holds, or raise the exception.
+def outcome_of(frame: Frame | ChannelClosed, peer: str, codec: Codec = PLAIN) -> Any:
+    """Return the result that a frame holds, or raise the exception, or why there is no frame.
 
     An exception that was pickled comes back as itself, with the traceback of the other end as its
     cause; any other is a RemoteError.
     """
+    if isinstance(frame, ChannelClosed):
+        raise frame
     if frame.kind == RESULT:
         try:
             return codec.load(frame.parts[1:])

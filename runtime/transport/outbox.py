@@ -75,7 +75,9 @@ class Outbox:
                 self._wait_for_room(answer)
             if not self._add(parts):
                 return False
-            if self._kept and any(len(part) >= OUT_OF_BAND for part in parts):
+            if not self._kept:
+                return True
+            if any(len(part) >= OUT_OF_BAND for part in parts):
                 until = self._begun
                 self._changed.wait_for(lambda: self._ended or self._left >= until)
             return not self._ended
@@ -120,11 +122,10 @@ class Outbox:
         if self._ended:
             return False
         self.frames += 1
-        size = sum(map(len, parts))
+        size = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         self._begun += size
         sent = 0
-        idle = not self._kept
-        if idle:
+        if is_first := not self._kept:
             try:
                 sent = self._stream.send(parts if len(parts) <= MOST_VIEWS else parts[:MOST_VIEWS])
             except OSError:
@@ -133,7 +134,7 @@ class Outbox:
                 self._left += sent
                 return True
         self._kept.extend(memoryview(part) for part in parts if len(part))
-        if idle:
+        if is_first:
             self._record_sent(sent)
             self._ask_for_room()
         return True

@@ -24,6 +24,9 @@ Elsewhere = Callable[[Callback], object]
 
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 
+IDLE = select.EPOLLET
+"""Nothing for now: of an end or an error the system tells once, and not for as long as it lasts."""
+
 TAKE_OVER_SECONDS = 0.002
 """After how long a task is left to its thread, and another thread waits for events."""
 
@@ -174,10 +177,8 @@ class Reactor:
                 self._watched[descriptor] = events, callback
             elif known:
                 del self._watched[descriptor]
-                try:  # noqa: SIM105 - for each call that is waited for, and this is faster
+                with contextlib.suppress(OSError):  # it may have been closed
                     self._poll.unregister(descriptor)
-                except OSError:  # it may have been closed
-                    pass
 
     def at_close(self, key: object, callback: Callback | None) -> None:
         """Call `callback` before the thread ends; None takes it back. On the reactor's thread."""

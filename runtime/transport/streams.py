@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.frames import Part
-from runtime.transport.reactor import READ, WRITE, Reactor
+from runtime.transport.reactor import IDLE, READ, WRITE, Reactor
 
 if TYPE_CHECKING:
     from _socket import socket
@@ -83,13 +83,15 @@ class _Watched:
             return
         if self._reads == self._writes:
             events = (READ if read else 0) | (WRITE if write else 0)
-            self._reactor.watch(self._reads, events, self._ready)
+            self._reactor.watch(self._reads, events or IDLE, self._ready)
         else:
             self._reactor.watch(self._reads, READ if read else 0, self._ready)
             self._reactor.watch(self._writes, WRITE if write else 0, self._ready)
 
     def _detach(self) -> None:
-        self.want(read=False, write=False)
+        if self._reactor is not None:
+            self._reactor.watch(self._reads, 0, self._ready)
+            self._reactor.watch(self._writes, 0, self._ready)
         self._reactor, self._readable, self._writable = None, _nobody, _nobody
 
     def _ready(self, events: int) -> None:
@@ -106,8 +108,8 @@ class SocketStream(_Watched):
         connected.setblocking(False)
         super().__init__(connected.fileno(), connected.fileno())
         self._socket = connected
-        self._poll: select.poll | None = None
-        self._brief_waits = BriefWaits()
+        self._poll: Callable[[float | None], list[tuple[int, int]]] | None = None
+        self._brief_waits = BriefWaits(tick=1e-3)
 
     def receive_into(self, space: memoryview) -> int | None:
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
@@ -119,6 +121,8 @@ class SocketStream(_Watched):
     def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         try:
+            if len(pieces) == 1:
+                return self._socket.send(pieces[0])
             return self._socket.sendmsg(pieces)
         except BlockingIOError:
             return 0
@@ -128,14 +132,10 @@ class SocketStream(_Watched):
         if self._reads in DECRYPTED:
             return True
         if self._poll is None:
-            self._poll = select.poll()
-            self._poll.register(self._reads, select.POLLIN)
-        poll = self._poll.poll
-        return bool(
-            self._brief_waits.wait(
-                lambda most: poll(None if most is None else 1000 * most), seconds
-            )
-        )
+            poll = select.poll()
+            poll.register(self._reads, select.POLLIN)
+            self._poll = poll.poll
+        return bool(self._brief_waits.wait(self._poll, seconds))
 
     def hang_up(self) -> None:
         """Let those who wait in `await_readable` see the end of the stream."""

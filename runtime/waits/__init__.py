@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from runtime.waits.blocked import number_of, runs_of
 from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said, stuck_in
+from runtime.waits.replicated import RankStates, of_ranks
 from runtime.waits.states import (
     KnownCommunicator,
     Part,
@@ -23,12 +24,14 @@ __all__ = [
     "KnownCommunicator",
     "Part",
     "RankState",
+    "RankStates",
     "UnreceivedMessage",
     "Wait",
     "WaitFinding",
     "explain",
     "left_behind",
     "number_of",
+    "of_ranks",
     "runs_of",
     "said",
     "state_from",

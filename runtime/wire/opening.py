@@ -37,15 +37,17 @@ def open_connections(
     sink: MessageSink,
     make: Callable[..., PeerConnections] | None = None,
     composition: Composition | None = None,
+    known: Everybody | None = None,
 ) -> PeerConnections:
     """Return the connections of a rank; from now on it answers ranks that dial this one.
 
     The first call takes the listening sockets of the rank, so a process calls it once. `make` takes
     what the class `PeerConnections` takes, and is used instead of it;
-    `composition` has the controllers that the descriptor names.
+    `composition` has the controllers that the descriptor names. `known` is what `everybody`
+    returned; who asks more than once may get different answers.
     """
-    known = everybody(link)
-    directory = directory_of(link)
+    known = known or everybody(link)
+    directory = directory_of(known)
     doors = [socket.socket(fileno=door.detach()) for door in link.doors]
     link.doors.clear()
     routed = _routed(link, known, directory, composition) if known.front_ends else None
@@ -184,9 +186,8 @@ class _Routes:
             self._connections.rest(peer)  # where it is idle; the next message goes the shorter way
 
 
-def directory_of(link: RankLink) -> RankDirectory:
+def directory_of(known: Everybody) -> RankDirectory:
     """Return who is where, as far as a rank was told."""
-    known = everybody(link)
     return RankDirectory(
         tuple(
             Party(

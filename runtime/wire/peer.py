@@ -513,11 +513,12 @@ class Peer:
         """Whether the connection broke and is being resumed, or the peer has dialled once more."""
         return self.why is None and (self._resuming is not None or self._aside is not None)
 
-    @property
-    def is_under_way(self) -> bool:
-        """Whether the peer's host has not confirmed all that was written to it."""
+    def is_under_way(self, seconds: float) -> bool:
+        """Return whether something was written to the peer, and its host is silent for so long."""
         line = self.line
-        return not self.may_go and line is not None and line.resumes and line.is_under_way
+        if self.may_go or line is None or not line.resumes:
+            return False
+        return line.is_under_way(seconds)
 
     @property
     def may_go(self) -> bool:

@@ -451,10 +451,11 @@ class PeerConnections:
         peers = list(self._peers.values())
         until = None if timeout is None else self.now() + timeout
         self._go_on_until(lambda: all(one.is_finished for one in peers), timeout)
+        said = self.now()
         for peer in peers:
             peer.say_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
-        self._await_hosts(peers, until)
+        self._await_hosts(peers, said, until)
         interrupted = [one for one in peers if one.is_interrupted]
         if interrupted:
             left = None if until is None else until - self.now()
@@ -462,8 +463,8 @@ class PeerConnections:
             self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
         for one in interrupted:
             if isinstance(one.why, LinkLost | PeerAbsent) or one.is_interrupted:
-                name = self.describe(one.index)
-                _log.warning("%s may not have got the last that was sent: %s", name, one.why)
+                name, why = self.describe(one.index), one.why or "its connection broke"
+                _log.warning("%s may not have got the last that was sent: %s", name, why)
         if self.at_end is not None:
             self.at_end()
         if self._listeners is not None:
@@ -477,15 +478,15 @@ class PeerConnections:
             self._epoll.close()
             os.close(self._wake_up)
 
-    def _await_hosts(self, peers: Sequence[Peer], until: float | None) -> None:
-        """Wait until the hosts of all peers have what was written, or the connections break.
+    def _await_hosts(self, peers: Sequence[Peer], said: float, until: float | None) -> None:
+        """Wait until the hosts of all peers have answered since the goodbye, or connections break.
 
-        Only one whose link is cut has not confirmed anything for so long, and another way may lead
-        there. A peer that is busy, and reads nothing, is not waited for: its host has all.
+        Only one whose link is cut has not answered for so long, and another way may lead there. A
+        peer that is busy, and reads nothing, is not waited for.
         """
         deadline = self.now() + self.silence + LINGER
         deadline = deadline if until is None else min(deadline, until)
-        while any(one.is_under_way for one in peers) and self.now() < deadline:
+        while self.now() < deadline and any(one.is_under_way(self.now() - said) for one in peers):
             self.ready(_PAUSE)
             self.progress()
 

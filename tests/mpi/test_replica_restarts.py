@@ -157,3 +157,105 @@ def test_who_is_started_again_may_not_use_mpi_before_it_has_joined(
     said = grid("2+2", program, replicas=2, restart=True)
     assert [said[0], said[1]] == [["ended"], ["ended"]]
     assert "Call MPI.Checkpoint before anything else" in (tmp_path / "said").read_text()
+
+
+AT_ONCE = """
+    import os, sys, time
+    from runtime.membership.rank_link import current
+
+    me = current()
+    if me.incarnation > 1:
+        def slow(frame, event, _):  # who else is there becomes known while it gets ready
+            if event == "return" and frame.f_code.co_name == "everybody":
+                time.sleep(0.3)
+        sys.setprofile(slow)
+    from mpi4py import MPI
+    MPI.COMM_WORLD.rank
+    sys.setprofile(None)
+
+    has_come = os.path.join("{folder}", me.name)
+    step, total, back = MPI.Checkpoint((0, 0, 0))
+    if me.incarnation > 1:
+        open(has_come, "w").close()
+    world = MPI.COMM_WORLD
+    while step < 4:
+        if step == 1 and me.incarnation == 1 and me.name in {first}:
+            time.sleep(0.5 * {first}.index(me.name))
+            os._exit(9)
+        if step == 2 and back < len({first}):
+            # whether a file is there differs from replica to replica, but not what is received
+            if world.rank == 0:
+                back = sum(os.path.exists(os.path.join("{folder}", one)) for one in {first})
+                world.send(back, 1)
+                back = world.recv(source=1)
+            elif world.rank == 1:
+                world.send(world.recv(source=0), 0)
+            back = world.bcast(back)
+        else:
+            if step == 3 and me.name in {second}:
+                os._exit(9)
+            total += world.allreduce(world.rank + step)
+            print(step, total)
+            step += 1
+        step, total, back = MPI.Checkpoint((step, total, back))
+"""
+
+
+def test_replicas_that_are_started_again_at_the_same_time_all_take_their_places(
+    grid: Grid, tmp_path: Path
+) -> None:
+    undisturbed = grid("3", AT_ONCE.format(first=(), second=(), folder=tmp_path))
+    first, second = ("0:0:0", "0:1:1", "0:0:2"), ("0:1:0", "0:0:1", "0:1:2")
+    program = AT_ONCE.format(first=first, second=second, folder=tmp_path)
+    said = grid("3+3", program, replicas=2, restart=True)
+    assert all((tmp_path / one).exists() for one in first)
+    assert {rank: said[rank] for rank in undisturbed} == undisturbed
+
+
+SLOW = """
+    import os, time
+    from mpi4py import MPI
+    from runtime.membership.rank_link import current
+
+    lost, other = "{lost}", "{other}"
+    def file(name):
+        return os.path.join("{folder}", lost + name)
+    me = current()
+    if me.incarnation > 1:
+        open(file("begun"), "w").close()
+        while not os.path.exists(file("far")):  # the others go on meanwhile
+            time.sleep(0.01)
+    step, total, is_there = MPI.Checkpoint((0, 0, False))
+    if me.incarnation > 1:
+        open(file("joined"), "w").close()
+    world = MPI.COMM_WORLD
+    awaited = {{2: "begun", 6: "joined"}} if lost else {{}}
+    while step < 8:
+        if (step, me.name, me.incarnation) == (1, lost, 1) or (step, me.name) == (7, other):
+            os._exit(9)
+        if step in awaited and not is_there:
+            if world.rank == 0:
+                world.send(os.path.exists(file(awaited[step])), 1)
+                is_there = world.recv(source=1)
+            elif world.rank == 1:
+                world.send(world.recv(source=0), 0)
+            is_there = world.bcast(is_there)
+        else:
+            total += world.allreduce(world.rank + step)
+            print(step, total)
+            step, is_there = step + 1, False
+            if step == 6:
+                open(file("far"), "w").close()
+        step, total, is_there = MPI.Checkpoint((step, total, is_there))
+"""
+
+
+@pytest.mark.parametrize(("lost", "other"), [("0:0:0", "0:1:0"), ("0:1:1", "0:0:1")])
+def test_nobody_waits_for_one_that_is_slow_to_come_to_its_first_checkpoint(
+    grid: Grid, tmp_path: Path, lost: str, other: str
+) -> None:
+    undisturbed = grid("2", SLOW.format(lost="", other="", folder=tmp_path))
+    program = SLOW.format(lost=lost, other=other, folder=tmp_path)
+    said = grid("2+2", program, replicas=2, restart=True)
+    assert (tmp_path / f"{lost}joined").exists()
+    assert {rank: said[rank] for rank in undisturbed} == undisturbed

@@ -120,6 +120,11 @@ def _always(right: Callable[..., Any]) -> Callable[..., Any]:
     return lambda _: True
 
 
+def _anybody(right: Callable[..., Any]) -> Callable[..., Any]:
+    del right
+    return lambda _: tuple(range(9))
+
+
 def _asks_no_newcomer(right: Callable[..., Any]) -> Callable[..., Any]:
     def join(core: Replication, newcomers: Any) -> list[Effect]:
         leads = core.leads
@@ -169,6 +174,9 @@ MUTATIONS = {
     ),
     "hands over what may still be lost": Mutation(
         Replication, "may_hand_over", _always, JOINS, "no"
+    ),
+    "lets one join that does not wait": Mutation(
+        Replication, "ready", _anybody, "one joins when it can", "no deadlock"
     ),
     "asks nobody who has joined": Mutation(
         Replication,

@@ -7,7 +7,9 @@ A program is a tuple of operations:
 - `("any", tag)` waits for a message from any rank, which is a decision;
 - `("test", source, tag)` looks whether a message is there, and takes it; that is a decision too;
 - `("join", (process, rank), ...)` lets processes join, which go on behind this place. All programs
-  have it, once at most, and each has received there what the others have sent before it.
+  have it, and each has received there what the others have sent before it;
+- `("choose", (process, rank), ...)` finds which of these wait to join, which is a decision; then
+  `("join",)` lets those join, in all programs that have seen it.
 
 What the program has seen is in `seen`. Since it is in what the program sends, replicas that have
 seen different things cannot send the same message.
@@ -46,12 +48,21 @@ class Newcomer:
     me: int
     program: Program
     limits: ReplicationLimits
+    waits: bool
+    """Whether its program has come to the place at which it can join."""
+    deciders: tuple[int, ...]
+    """Who decides which processes join."""
     later: tuple[Packet, ...] = ()
 
     def react(self, event: Packet) -> tuple[Process | Newcomer, list[tuple[int, Packet]]]:
         """Let something happen to it; return what it is then, and what it puts on which link."""
         name, *facts = event
-        if name != "state":
+        if name == "come":
+            self.waits = True
+            told = Replication.wait([one for one in self.deciders if one != self.me])
+            out = [(one.to, ("word", self.me, one.word)) for one in told if isinstance(one, Tell)]
+            return self, out
+        if name != "state" or not self.waits:
             self.later += (event,)
             return self, []
         handed, at, seen = facts
@@ -124,8 +135,10 @@ class Process:
             return (
                 self.core.leads
                 and self._is_open()
-                and (name == "test" or self._first(None, *facts) is not None)
+                and (name in ("test", "choose") or self._first(None, *facts) is not None)
             )
+        if name == "choose":
+            return True
         return self.decided is False or self._first(self._source(), facts[-1]) is not None
 
     # --------------------------------------------------------------------------------- the program
@@ -143,12 +156,18 @@ class Process:
             self._do(effects, out)
         elif name == "join":
             self.at += 1
-            self._let_join(facts, out)
+            self._let_join(facts or self._chosen(), out)
         elif name == "receive":
             self._take(*facts)
         elif self.asked is None:
             number, self.decided = self.core.ask(name)
             self.asked = (name, number)
+        elif name == "choose":
+            if self.decided is UNKNOWN:
+                self._do(self.core.decide(*self.asked, self._ready(facts)), out)
+            else:
+                self.seen += (("chosen", self.decided),)
+                self._next()
         elif self.decided is UNKNOWN:
             tag = facts[-1]
             first = self._first(facts[0] if name == "test" else None, tag)
@@ -161,10 +180,21 @@ class Process:
             self._take(self._source(), facts[-1])
 
     def _let_join(self, newcomers: list[tuple[int, int]], out: list[tuple[int, Packet]]) -> None:
-        self._do(self.core.join(newcomers), out)
+        if newcomers:
+            self._do(self.core.join(newcomers), out)
         for process, rank in newcomers:
             if rank == self.core._roster.rank:
                 out.append((process, ("state", self.core.hand_over(), self.at, self.seen)))
+
+    def _ready(self, newcomers: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        return tuple(one for one in newcomers if one[0] in self.core.ready)
+
+    def _chosen(self) -> list[tuple[int, int]]:
+        """Return who joins, as this program has decided, or was told in the last message."""
+        seen = self.seen
+        while seen[-1][0] != "chosen":
+            _, _, (_, seen) = seen[-1]
+        return list(seen[-1][1])
 
     def _arrive(
         self, out: list[tuple[int, Packet]], process: int, stream: Any, number: int, content: Any
@@ -249,6 +279,7 @@ class Processes:
     def __init__(self) -> None:
         self.packets = Numbers()
         self.step = self.packets.of(("step",))
+        self.come = self.packets.of(("come",))
         self.acknowledge = self.packets.of(("acknowledge",))
         self._states = Numbers()
         self._states.of(None, "dead")
@@ -262,11 +293,15 @@ class Processes:
         program: Program,
         limits: ReplicationLimits,
         *,
+        deciders: tuple[int, ...],
         restarts: bool,
     ) -> int:
-        """Return the number of a process that has not begun; it joins later if it is in no rank."""
+        """Return the number of a process that has not begun; it joins later if it is in no rank.
+
+        If `deciders` choose who joins, it has to come to the place before at which it can.
+        """
         if not any(me in several for several in ranks):
-            return self._number(Newcomer(me, program, limits))
+            return self._number(Newcomer(me, program, limits, not deciders, deciders))
         return self._number(Process(Replication(me, ranks, limits, restarts=restarts), program))
 
     def react(self, state: int, packet: int) -> tuple[int, Emitted]:
@@ -289,7 +324,7 @@ class Processes:
         if known is None:
             process = self._states.values[state]
             if isinstance(process, Newcomer):
-                return ()
+                return () if process.waits else (self.come,)
             steps = (self.step,) if process.can_step() else ()
             words = (self.acknowledge,) if process.core.has_to_acknowledge else ()
             known = self._own_events[state] = steps + words

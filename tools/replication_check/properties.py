@@ -47,7 +47,8 @@ class AllProperties:
                     return f"no deadlock: rank {rank} waits in {operation}"
                 if process.core._sends.backup:
                     return f"nothing left: backup of rank {rank}"
-                for sender, _, content in (one for one in process.seen if one != "no"):
+                received = (one for one in process.seen if one != "no" and one[0] != "chosen")
+                for sender, _, content in received:
                     if problem := _ghost(content, by_rank[sender]):
                         return f"no ghosts: rank {rank} has received from {sender} {problem}"
         return "" if self._space.is_quiet(state) else "nothing left: on a link"

@@ -155,6 +155,57 @@ SIZES = {
             newcomers=(0, 1),
         ),
         Size(
+            "one joins when it can",
+            (
+                (
+                    ("choose", (1, 0)),
+                    ("send", 1, 0),
+                    ("join",),
+                    ("send", 1, 0),
+                    ("receive", 1, 0),
+                ),
+                (("receive", 0, 0), ("join",), ("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 1),
+            1,
+            newcomers=(1, 0),
+        ),
+        Size(
+            "one joins each rank when it can",
+            (
+                (
+                    ("choose", (1, 0), (3, 1)),
+                    ("send", 1, 0),
+                    ("join",),
+                    ("send", 1, 0),
+                    ("receive", 1, 0),
+                ),
+                (("receive", 0, 0), ("join",), ("receive", 0, 0), ("send", 0, 0)),
+            ),
+            (2, 2),
+            2,
+            _AT_ONCE,
+            is_quick=False,
+            newcomers=(1, 1),
+        ),
+        Size(
+            "one joins two when it can",
+            (
+                (
+                    ("choose", (2, 0)),
+                    ("send", 1, 0),
+                    ("join",),
+                    ("send", 1, 0),
+                ),
+                (("receive", 0, 0), ("join",), ("receive", 0, 0)),
+            ),
+            (3, 1),
+            2,
+            _AT_ONCE,
+            is_quick=False,
+            newcomers=(1, 0),
+        ),
+        Size(
             "one joins, then a test",
             (
                 (("test", 1, 0), ("join", (2, 0)), ("test", 1, 1), ("send", 1, 1)),

@@ -32,6 +32,11 @@ class Size:
     """How many of the last replicas of each rank join later; the programs say when."""
 
     @property
+    def chooses(self) -> bool:
+        """Whether rank 0 decides who joins."""
+        return any(operation[0] == "choose" for operation in self.programs[0])
+
+    @property
     def ranks(self) -> tuple[tuple[int, ...], ...]:
         """The processes of each rank."""
         first, ranks = 0, []
@@ -54,7 +59,7 @@ class Found:
     states: int = 1
     steps: int = 0
     ends: int = 0
-    """How many states have no successor but crashes."""
+    """How many states have no successor that has to come."""
     process_states: int = 0
     problem: str = ""
     trace: tuple[str, ...] = ()
@@ -86,6 +91,7 @@ class Space:
                     size.first_ranks,
                     size.programs[rank],
                     size.limits,
+                    deciders=self.ranks[0] if size.chooses else (),
                     restarts=bool(size.newcomers),
                 )
                 for me, rank in enumerate(self.rank_of)
@@ -154,6 +160,10 @@ class Space:
         state[-1] -= 1
         return tuple(state)
 
+    def may_never_happen(self, action: Action) -> bool:
+        """Tell whether nobody may wait for it: a crash, or that one can join who is slow."""
+        return action[1] < 0 or action[1] == self.processes.come
+
     def is_quiet(self, state: State) -> bool:
         """Tell whether nothing is on any link."""
         return not any(state[self.count : -1])
@@ -181,7 +191,7 @@ class Properties(Protocol):
         """Check the states of a space."""
 
     def problem_of(self, state: State, *, is_end: bool) -> str:
-        """Return what does not hold; `is_end` if nothing but a crash can happen in the state."""
+        """Return what does not hold; `is_end` if nothing has to happen in the state."""
 
 
 def explore(size: Size, properties: type[Properties], *, most: int = 10**7) -> Found:
@@ -198,7 +208,7 @@ def explore(size: Size, properties: type[Properties], *, most: int = 10**7) -> F
         try:
             for action, after in space.successors(state):
                 found.steps += 1
-                is_end = is_end and action[1] < 0
+                is_end = is_end and space.may_never_happen(action)
                 if way.is_new(after, place, action):
                     queue.append((len(way) - 1, after))
             found.problem = problem_of(state, is_end=is_end)

@@ -605,6 +605,15 @@ _NODES = ElementType(
         Attribute(
             "slots", ValueKind.NUMBER, "How many ranks each of them can hold.", least=1, most=10_000
         ),
+        Attribute(
+            "spare",
+            ValueKind.CHOICE,
+            "Whether they hold no ranks at first: with `yes`, the ranks of a host that is lost are "
+            "restarted there by a `recovery`. Each takes as many as its `slots`; without these, as "
+            "many as the other hosts of the cluster hold at most.",
+            default="no",
+            choices=("yes", "no"),
+        ),
     ),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runtime.deployment.model import (
+    THIS_MACHINE,
     Application,
     DeployedCluster,
     FailureMode,
@@ -20,8 +21,6 @@ FRONT_END_MODULE = "runtime.frontend"
 RANK_MODULE = "runtime.rank"
 RANKS_MODULE = "runtime.ranks"
 NODE_MODULE = "runtime.node"
-
-_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 # An emulated cluster has more ranks than this machine has cores; only Open MPI needs to be told.
 _OVERSUBSCRIBE = {
@@ -139,16 +138,21 @@ def helper_command(process: HelperProcess, host: str = "") -> tuple[str, ...]:
             return over_ssh((*process.hops, last), command, process.folder)
 
 
-def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
+def hosts_of_ranks(cluster: DeployedCluster) -> dict[str, int]:
+    """Return how many ranks each host has; nothing if the front-end's host has them all."""
     used: dict[str, int] = {}
     for node in cluster.nodes:
         if node.ranks:
             used[node.host] = used.get(node.host, 0) + node.ranks
-    if all(_is_front_end(cluster, host) for host in used):
-        return ()
+    return {} if all(_is_front_end(cluster, host) for host in used) else used
+
+
+def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
+    used = hosts_of_ranks(cluster)
     # this form means the same to MPICH and to Open MPI
-    return ("--host", ",".join(f"{host}:{ranks}" for host, ranks in used.items()))
+    hosts = ",".join(f"{host}:{ranks}" for host, ranks in used.items())
+    return ("--host", hosts) if used else ()
 
 
 def _is_front_end(cluster: DeployedCluster, host: str) -> bool:
-    return host in _THIS_MACHINE or host == cluster.host
+    return host in THIS_MACHINE or host == cluster.host

@@ -19,6 +19,7 @@ from runtime.deployment.planning.assembly import Level
 from runtime.deployment.planning.commands import (
     front_end_command,
     helper_command,
+    hosts_of_ranks,
     node_command,
     ranks_command,
     ranks_environment,
@@ -145,6 +146,8 @@ class _Opening:
             depends_on=(front_end, *before),
             by=front_end,
             environment=ranks_environment(cluster, code),
+            # one that runs on several hosts ends all ranks when it loses one of these
+            for_each_host=code.goes_on and bool(hosts_of_ranks(cluster)),
         )
 
     def _helpers(self, process: HelperProcess) -> Iterator[Step]:

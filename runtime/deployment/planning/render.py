@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 
 from runtime.deployment.model import DeployedCluster, NamedClass
@@ -98,6 +98,9 @@ def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str
         "nodes": [
             {"name": node.name, "host": node.host, "ranks": node.ranks} for node in cluster.nodes
         ],
+        "spares": [
+            {"host": host, "places": places} for host, places in _spares(plan, cluster).items()
+        ],
     }
 
 
@@ -129,7 +132,7 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
             yield f"    cluster {one.identifier} {one.name}: {', '.join(_facts(one))}"
             yield f"      {_work(plan, one)}"
             yield from _named_classes(plan, one.position, "      ")
-            yield from (f"      {line}" for line in _nodes(one))
+            yield from (f"      {line}" for line in _nodes(one, _spares(plan, one)))
     for virtual in plan.deployment.virtual_nodes:
         names = [
             f"{owner.path}/{owner.nodes[address.number].name}"
@@ -188,12 +191,22 @@ def _programs(plan: DeploymentPlan) -> Iterator[str]:
         yield ""
 
 
-def _nodes(cluster: DeployedCluster) -> Iterator[str]:
+def _spares(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, int]:
+    """Return the spare hosts of a cluster in which lost ranks may be restarted."""
+    code = plan.deployment.application_of(cluster)
+    if code is None or not code.goes_on:
+        return {}
+    return {one.host: one.places for one in cluster.spares}
+
+
+def _nodes(cluster: DeployedCluster, spares: Mapping[str, int]) -> Iterator[str]:
     first = 0
     for node in cluster.nodes:
         where = f"{node.name} ({node.host})" if node.host != node.name else node.name
         last = first + node.ranks - 1
         ranks = "no ranks"
+        if node.host in spares:
+            ranks = f"spare, for {_count(spares[node.host], 'rank')}"
         if node.ranks:
             ranks = f"{cluster.identifier}:{first}"
             ranks += f" to {cluster.identifier}:{last}" if node.ranks > 1 else ""
@@ -227,6 +240,8 @@ def _step(step: Step) -> Iterator[str]:
         yield f"    with {' '.join(sorted(step.environment))} in its environment"
     if step.within:
         yield f"    in the process of {step.within}"
+    if step.for_each_host:
+        yield "    once for each host, with its ranks"
     if step.argv:
         yield f"    $ {shlex.join(step.argv)}"
 

@@ -62,7 +62,8 @@ class Step:
     `by` is the name of the front-end step whose process runs `argv`, empty for the launcher.
     `depends_on` names the steps that have to be up before. Steps of one `depth` start in
     parallel. `environment` is handed over beside `argv`, never in it, since it may hold secrets.
-    A step without a command of its own can happen `within` the process of another one.
+    A step without a command of its own can happen `within` the process of another one. With
+    `for_each_host` the command is run once for each of its hosts, with the ranks of that host.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Step:
     ready_line: str = ""
     ready_when_finished: bool = False
     within: str = ""
+    for_each_host: bool = False
     depth: int = 0
 
     def as_dict(self) -> dict[str, object]:
@@ -87,6 +89,7 @@ class Step:
             "place": self.place,
             "by": self.by,
             "within": self.within,
+            "for_each_host": self.for_each_host,
             "depth": self.depth,
             "depends_on": list(self.depends_on),
             "argv": list(self.argv),

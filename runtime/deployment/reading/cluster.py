@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.language.grammar import NAME_PATTERN
@@ -17,9 +16,11 @@ from runtime.deployment.model import (
     Mpi,
     NamedLauncher,
     Position,
+    SpareHost,
     SshHop,
 )
 from runtime.deployment.reading.placement import TooFewSlotsError, spread
+from runtime.deployment.reading.spares import WrittenNode, read_spares
 from runtime.deployment.reading.ssh_options import ssh_settings
 from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
@@ -57,6 +58,7 @@ def read_cluster(
     reachability = entry.text("reachability")
     if reachability == "auto":
         reachability = Reachability.OUTWARDS if hidden else Reachability.DIRECT
+    nodes, spares = _nodes(entry, path, host or "localhost", mpi.ranks, reading)
     return DeployedCluster(
         name=name,
         position=position,
@@ -64,10 +66,11 @@ def read_cluster(
         hops=hops,
         mpi=mpi,
         front_end=front_end,
-        nodes=_nodes(entry, path, host or "localhost", mpi.ranks, reading),
+        nodes=nodes,
         reachability=Reachability(reachability),
         location=entry.location,
         launcher=launcher,
+        spares=spares,
     )
 
 
@@ -161,18 +164,21 @@ def read_mpi(levels: list[CheckedElement]) -> Mpi:
 
 def _nodes(
     entry: CheckedElement, path: str, host: str, ranks: int | None, reading: Reading
-) -> tuple[Node, ...]:
-    machines: list[tuple[str, str, Location]] = []
-    slots: list[int | None] = []
-    for group in entry.each("nodes"):
-        found = _group(group, reading)
-        machines += [(name, host, group.location) for name, host in found]
-        slots += [group.number("slots")] * len(found)
+) -> tuple[tuple[Node, ...], tuple[SpareHost, ...]]:
+    """Return the nodes with their ranks, and the hosts that hold none."""
+    machines = [
+        WrittenNode(
+            name, where, group.number("slots"), group.text("spare") == "yes", group.location
+        )
+        for group in entry.each("nodes")
+        for name, where in _group(group, reading)
+    ]
     if not machines:
-        machines, slots = [(host, host, entry.location)], [None]
-    distinct(reading, f"cluster '{path}': node", ((name, where) for name, _, where in machines))
+        machines = [WrittenNode(host, host, None, False, entry.location)]
+    distinct(reading, f"cluster '{path}': node", ((one.name, one.location) for one in machines))
+    used = [one.slots for one in machines if not one.is_spare]
     try:
-        placed = spread(ranks, slots)
+        placed = spread(ranks, used) if used else []
     except TooFewSlotsError as error:
         reading.fault(
             "too-few-slots",
@@ -180,12 +186,12 @@ def _nodes(
             entry.location,
             hint="write more slots or fewer ranks; without slots the ranks are spread evenly",
         )
-        placed = [0] * len(slots)
+        placed = [0] * len(used)
     if not reading.extent.grow(MachineAmount.RANKS, sum(placed), entry.location):
-        placed = [0] * len(slots)
-    return tuple(
-        Node(name, host, held) for (name, host, _), held in zip(machines, placed, strict=True)
-    )
+        placed = [0] * len(used)
+    held = iter(placed)
+    nodes = tuple(Node(one.name, one.host, 0 if one.is_spare else next(held)) for one in machines)
+    return nodes, read_spares(machines, nodes, path, host, reading)
 
 
 def _group(entry: CheckedElement, reading: Reading) -> list[tuple[str, str]]:

@@ -115,12 +115,13 @@ def check_copies(deployment: Deployment, reading: Reading) -> None:
     """Warn of copies for several machines at a place that only one of them may see."""
     for cluster in deployment.clusters():
         hosts = {node.host for node in cluster.nodes if node.ranks}
+        hosts |= {one.host for one in cluster.spares if one.asked_for is not None}
         if len(hosts) == 1 or cluster.front_end.folder or not cluster.application:
             continue
         if workplace_of(deployment, cluster).is_copy:
             reading.diagnostics.report(
                 "copy-of-one-machine",
-                f"the ranks of cluster '{cluster.path}' are on {len(hosts)} machines and work in a "
+                f"the ranks of cluster '{cluster.path}' have {len(hosts)} machines and work in a "
                 "copy, which is made in the temporary folder of its front-end",
                 cluster.location,
                 hint='name a folder that all of them share: <front-end folder="..."/>',

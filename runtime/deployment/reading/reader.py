@@ -23,6 +23,7 @@ from runtime.deployment.reading.places import Places
 from runtime.deployment.reading.processes import read_dependencies, read_processes
 from runtime.deployment.reading.program import check_copies, check_programs
 from runtime.deployment.reading.replicas import check_replicas
+from runtime.deployment.reading.spares import check_spares
 from runtime.deployment.reading.structure import CheckedElement, check_structure
 from runtime.deployment.reading.transfers import check_results, read_transfers
 from runtime.deployment.surroundings import DescriptorContext, Reading
@@ -67,6 +68,7 @@ def read_descriptor(
         check_results(deployment, reading)
         check_named_classes(deployment, reading)
         check_replicas(deployment, reading)
+        check_spares(deployment, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 

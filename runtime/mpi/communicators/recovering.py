@@ -233,7 +233,7 @@ def _refuse_to_try_again(m: CommunicatorMembers, newcomers: Newcomers, lost: lis
     report(
         m.native,
         ProcessGone(
-            f"{names}: started again {MOST_TRIES} times, and lost each time",
+            f"{names}: {MOST_TRIES} attempts to restart it have failed",
             cause="" if why is None else str(why),
             cure="See what was said there last. SHRINK and BLANK go on without lost ranks",
         ),

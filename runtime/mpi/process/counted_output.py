@@ -66,8 +66,9 @@ def count_output(*, is_late: bool) -> None:
     _counted, before = CountedOutput(is_late=is_late), sys.stdout
     assert isinstance(before, io.TextIOWrapper), "nobody has replaced it before the program begins"
     before.flush()
+    is_unbuffered = isinstance(before.buffer, io.RawIOBase)  # `python -u`
     sys.stdout = io.TextIOWrapper(
-        io.BufferedWriter(_counted),
+        _counted if is_unbuffered else io.BufferedWriter(_counted),
         encoding=before.encoding,
         errors=before.errors,
         line_buffering=before.line_buffering,

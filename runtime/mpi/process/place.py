@@ -7,7 +7,6 @@ from itertools import groupby
 
 from mpi4py import MPI
 
-from runtime.membership.everybody import everybody
 from runtime.mpi.process.native import greatest_tag
 from runtime.topology import Cluster, Grid, Identifier, Node, Site
 
@@ -15,6 +14,7 @@ TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from runtime.membership.everybody import Everybody
     from runtime.membership.rank_link import RankLink
 
 
@@ -152,9 +152,8 @@ def settle(place: Place) -> None:
     _here = place
 
 
-def place_of_rank(link: RankLink) -> Place:
-    """Return the place of a rank that a front-end started."""
-    known = everybody(link)
+def place_of_rank(link: RankLink, known: Everybody) -> Place:
+    """Return the place of a rank that a front-end started; it is told who is known."""
     settings = link.wrapper.settings
     replicas = settings.get("replicas", 1)
     is_isolated = settings.get("failures") == "return" or replicas > 1

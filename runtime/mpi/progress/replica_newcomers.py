@@ -8,20 +8,22 @@ its library is. Loaded only in runs whose lost replicas are started again.
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import TYPE_CHECKING
 
 from runtime.errors import GridError
 from runtime.machine.table import decoded
-from runtime.membership.everybody import everybody, replacing
+from runtime.membership.everybody import replacing
 from runtime.mpi.progress.operations import IDLE, Operation
 from runtime.transport.keys import member_name
 from runtime.wire.dialling.directory import Party
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from typing import IO, Any
 
-    from runtime.membership.everybody import Resident
+    from runtime.membership.everybody import Everybody, Resident
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.replication import ReplicatedConnections
@@ -37,13 +39,20 @@ class ReplicaNewcomers:
     The lock of the engine protects it.
     """
 
-    def __init__(self, link: RankLink, engine: Engine, connections: ReplicatedConnections) -> None:
+    def __init__(
+        self,
+        link: RankLink,
+        known: Everybody,
+        engine: Engine,
+        connections: ReplicatedConnections,
+    ) -> None:
         self._link, self._engine, self._connections = link, engine, connections
-        self._residents: list[Resident] = list(everybody(link).residents)
-        self._joined: set[int] = set()
-        self._given: bytes | None = None
+        self._residents: list[Resident] = list(known.residents)
+        self._cluster_name = known.cluster_name
+        self._given = b""
         self.is_joining = link.is_again
         """Whether this process has not joined the others yet."""
+        self._is_waiting = False
 
     def __len__(self) -> int:
         """Return how many processes are known, the lost ones among them."""
@@ -73,19 +82,21 @@ class ReplicaNewcomers:
 
     def hear_of_view(self, table: bytes) -> None:
         """Know who has taken the place of whom."""
-        cluster_name = everybody(self._link).cluster_name
         below = self._connections.below
-        for one in replacing(decoded(table), len(self._residents)):
+        first = len(self._residents)
+        for one in replacing(decoded(table), first):
             self._residents.append(one)
             self._connections.know(
                 self._connections.rank_of(self.place_of(len(self._residents) - 1))
             )
-            name = cluster_name(one.identifier)
+            name = self._cluster_name(one.identifier)
             below.add(
                 Party(
                     str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
                 )
             )
+        if self._is_waiting:
+            self._say_that_it_waits(first)
         self._engine.wake()
         below.wake()
 
@@ -105,9 +116,7 @@ class ReplicaNewcomers:
 
     def ready(self) -> tuple[int, ...]:
         """Return who could join now."""
-        begun = range(self._connections.table.size, len(self._residents))
-        gone = self._connections.gone
-        return tuple(one for one in begun if one not in gone and one not in self._joined)
+        return self._connections.core.ready
 
     def await_all(self, newcomers: Sequence[int]) -> None:
         """Wait until they are known here, and what this process has sent is not lost any more."""
@@ -118,36 +127,47 @@ class ReplicaNewcomers:
             lambda: (waiting,),
         )
 
-    def let_join(self, newcomers: Sequence[int], make: Callable[[], bytes]) -> None:
-        """Count processes among the replicas of their ranks, and give ours what `make` returns.
+    def is_of_this_rank(self, newcomers: Sequence[int]) -> bool:
+        """Return whether one of those that are known is to be a replica of the rank of this one."""
+        connections = self._connections
+        return any(connections.rank_of(one) == connections.rank for one in newcomers)
 
-        The lock of the engine is held, and all are known.
+    def let_join(self, newcomers: Sequence[int], library: object, state: bytes) -> None:
+        """Count processes among the replicas of their ranks.
+
+        Ours are given where the library is, and the state of the program. The lock of the engine is
+        held, and all are known.
         """
         connections = self._connections
-        self._joined.update(newcomers)
         ranks = [(one, connections.rank_of(one)) for one in newcomers]
         connections.carry_out(connections.core.join(ranks))
         ours = [one for one, rank in ranks if rank == connections.rank]
         if ours:
-            handed = pickle.dumps((connections.core.hand_over(), tuple(self._joined), make()))
+            handed = pickle.dumps((connections.core.hand_over(), library))
             for one in ours:
                 if one not in connections.gone:
-                    connections.give(one, handed)
+                    connections.give(one, handed, state)
 
     # --- those that join --------------------------------------------------------------------------
 
     def take(self, given: bytes) -> None:
         """Take what a replica of this rank gives; all of them give the same."""
-        self._given = self._given or given
-        self._engine.wake()
+        if self.is_joining and not self._given:
+            self._given = given
+            self._engine.wake()
 
-    def join(self) -> bytes:
+    def join(self) -> tuple[Any, IO[bytes]]:
         """Wait for what another replica of this rank gives, and go on where it is.
+
+        Return where its library is, and what its program has kept, pickled.
 
         Raises:
             GridError: all others have ended before they have given it.
         """
         connections, waiting = self._connections, Settling()
+        with self._engine.lock:
+            self._is_waiting = True
+            self._say_that_it_waits(0)
         self._engine.wait_until(lambda: bool(self._given) or not self._others(), lambda: (waiting,))
         if not self._given:
             raise GridError(
@@ -155,14 +175,25 @@ class ReplicaNewcomers:
                 cause="all others have ended since it was started again",
             )
         # From another replica of this rank, over a proved connection.
-        core, joined, given = pickle.loads(self._given)
-        self._given = b""
+        given = io.BytesIO(self._given)
+        core, library = pickle.load(given)
         with self._engine.lock:
-            self._joined.update(joined)
-            self.is_joining = False
+            self.is_joining = self._is_waiting = False
+            self._given = b""
             connections.take_over(core)
-        given_bytes: bytes = given
-        return given_bytes
+        return library, given
+
+    def _say_that_it_waits(self, first: int) -> None:
+        """Tell rank 0, whose master decides who joins; any process of it may become that."""
+        connections = self._connections
+        several = [
+            one
+            for one in range(first, len(self._residents))
+            if connections.rank_of(one) == 0
+            and one != connections.process
+            and one not in connections.gone
+        ]
+        connections.carry_out(connections.core.wait(several))
 
     def _others(self) -> list[int]:
         """Return the other processes of this rank that live."""

@@ -312,9 +312,9 @@ class ReplicatedConnections:
         """Know one more process, which has been started for a rank."""
         self._ranks.append(rank)
 
-    def give(self, process: int, given: bytes) -> None:
+    def give(self, process: int, *given: bytes) -> None:
         """Give something to a process that joins the replicas of this rank."""
-        self.below.send(process, _FOR_NEWCOMER, (memoryview(given),))
+        self.below.send(process, _FOR_NEWCOMER, [memoryview(one) for one in given])
 
     def take_over(self, handed: tuple[Any, ...]) -> None:
         """Go on where another replica of this rank is, with all that has come meanwhile."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from mpi4py import MPI
@@ -15,7 +14,6 @@ from runtime.mpi.process.counted_output import counted_output
 from runtime.mpi.process.predefined import predefined
 
 if TYPE_CHECKING:
-    from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
 
@@ -49,12 +47,12 @@ def Checkpoint(state: State) -> State:
         return state
     newcomers = decisions.newcomers
     if newcomers.is_joining:
-        clock, counts, written, kept = pickle.loads(newcomers.join())
+        (clock, counts, written), given = newcomers.join()
         with engine.lock:
             decisions.clock = clock
             _go_on(engine, counts)
         counted_output().go_on(*written)
-        joined: State = pickle.loads(kept)
+        joined: State = pickle.load(given)
         return joined
     _check_communicators(engine)
     world = known.comms["COMM_GRID"]
@@ -62,16 +60,12 @@ def Checkpoint(state: State) -> State:
     chosen = world.bcast(chosen)
     if chosen:
         newcomers.await_all(chosen)
+        is_of_this_rank = newcomers.is_of_this_rank(chosen)
+        kept = pickle.dumps(state, protocol=5) if is_of_this_rank else b""
+        written = counted_output().so_far()
         with engine.lock:
-            newcomers.let_join(chosen, partial(_given, engine, decisions, state))
+            newcomers.let_join(chosen, (decisions.clock, _counts(engine), written), kept)
     return state
-
-
-def _given(engine: Engine, decisions: DecisionPoints, state: object) -> bytes:
-    """Return what one that joins this rank needs: where MPI, the output and the program are."""
-    kept = pickle.dumps(state, protocol=5)
-    given = decisions.clock, _counts(engine), counted_output().so_far(), kept
-    return pickle.dumps(given, protocol=5)
 
 
 def _check_communicators(engine: Engine) -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.machine.composition import Composition
+    from runtime.membership.everybody import Everybody
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire import PeerConnections
@@ -38,9 +39,15 @@ def start() -> Predefined:
     global _made  # noqa: PLW0603 - a process is in one machine
     if _made is None:
         link = current()
-        place = place_of_plain_mpi() if link is None else place_of_rank(link)
+        known = None if link is None else everybody(link)  # once: it changes when others come
+        if link is None or known is None:
+            place = place_of_plain_mpi()
+        else:
+            place = place_of_rank(link, known)
         settle(place)
-        engine = None if link is None or place.is_one_cluster else _engine(place, link)
+        engine = None
+        if link is not None and known is not None and not place.is_one_cluster:
+            engine = _engine(place, link, known)
         _made = Predefined(engine, _communicators(place, engine), find)
         if (
             link is not None
@@ -128,7 +135,7 @@ def _over(
     return made
 
 
-def _engine(place: Place, link: RankLink) -> Engine:
+def _engine(place: Place, link: RankLink, known: Everybody) -> Engine:
     from runtime.wire import open_connections  # only where there are other clusters
 
     engine = Engine(place.index, place.first, place.last, place.name_of)
@@ -141,19 +148,19 @@ def _engine(place: Place, link: RankLink) -> Engine:
             InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
         )
     replicas = link.wrapper.settings.get("replicas", 1)
-    replicated = _replicated(place, link, engine, replicas) if replicas > 1 else None
+    replicated = _replicated(place, link, engine, known, replicas) if replicas > 1 else None
     if place.is_isolated and replicated is None:
         from runtime.mpi.progress.newcomers import Newcomers
 
         engine.newcomers = Newcomers(place, engine, link)  # before anybody can send anything
-    connections = open_connections(link, replicated or engine, make, composition)
+    connections = open_connections(link, replicated or engine, make, composition, known)
     if replicated is not None:
         from runtime.mpi.progress.decision_points import DecisionPoints
 
         replicated.stand_on(connections)
         engine.decisions = DecisionPoints(engine, replicated)
     engine.attach(replicated or connections, connections.wake_ups)
-    _listen(place, link, engine, connections, replicated)
+    _listen(place, link, engine, connections, replicated, known=known)
     return engine
 
 
@@ -163,6 +170,8 @@ def _listen(
     engine: Engine,
     connections: PeerConnections,
     replicated: ReplicatedConnections | None,
+    *,
+    known: Everybody,
 ) -> None:
     """Hear of those that end and of those that are started again, and tell who is suspected."""
     index_of: Callable[[Identifier, int], int | None] = place.index_in
@@ -173,8 +182,8 @@ def _listen(
         hear_of_view = engine.newcomers.hear_of_view
         link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear_of_view, table)))
     elif replicated is not None:
-        connections.suspect = partial(_tell_suspicion, link, None)
-        index_of = partial(_index_of_resident, link)
+        connections.suspect = partial(_tell_suspicion_of, link, partial(_name_of_resident, known))
+        index_of = partial(_index_of_resident, known)
     again = None if replicated is None else replicated.newcomers
     if again is not None:
         connections.suspect = partial(_tell_suspicion_of, link, again.name_of)
@@ -185,21 +194,20 @@ def _listen(
 
 
 def _replicated(
-    place: Place, link: RankLink, engine: Engine, replicas: int
+    place: Place, link: RankLink, engine: Engine, known: Everybody, replicas: int
 ) -> ReplicatedConnections:
     # only where ranks have replicas
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.replicas.table import ReplicaTable
 
     table = ReplicaTable(place.grid.size, replicas)
-    known = everybody(link)
     ranks = [table.rank_of(known.place_of(one.identifier)) for one in known.residents]
     restarts = link.wrapper.settings["restart"]
     made = ReplicatedConnections(known.index, ranks, table, engine, restarts=restarts)
     if restarts:
         from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
 
-        made.newcomers = ReplicaNewcomers(link, engine, made)
+        made.newcomers = ReplicaNewcomers(link, known, engine, made)
     return made
 
 
@@ -244,13 +252,13 @@ def _explain_ends(
                 ended(index, one["code"])
 
 
-def _tell_suspicion(link: RankLink, place: Place | None, index: int, why: Exception | None) -> None:
-    """Report that a process cannot be reached, or can be again; without a place it is a replica."""
-    identifier = (
-        everybody(link).residents[index].identifier if place is None else (place.everybody[index])
-    )
-    incarnation = 1 if place is None else place.incarnation_of(index)
-    _tell_suspicion_of(link, lambda _: member_name(str(identifier), incarnation), index, why)
+def _tell_suspicion(link: RankLink, place: Place, index: int, why: Exception | None) -> None:
+    """Report that a process cannot be reached, or can be again."""
+
+    def name_of(index: int) -> str:
+        return member_name(str(place.everybody[index]), place.incarnation_of(index))
+
+    _tell_suspicion_of(link, name_of, index, why)
 
 
 def _tell_suspicion_of(
@@ -263,6 +271,10 @@ def _tell_suspicion_of(
         health.suspects(link.name, name, str(why))
 
 
-def _index_of_resident(link: RankLink, process: Identifier, _: int) -> int | None:
-    residents = everybody(link).residents
+def _index_of_resident(known: Everybody, process: Identifier, _: int) -> int | None:
+    residents = known.residents
     return next((at for at, one in enumerate(residents) if one.identifier == process), None)
+
+
+def _name_of_resident(known: Everybody, index: int) -> str:
+    return member_name(str(known.residents[index].identifier), 1)

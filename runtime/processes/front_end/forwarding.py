@@ -61,7 +61,7 @@ class Forwarding:
 
     @property
     def carried(self) -> tuple[int, int, int, int]:
-        """How much was passed on, and what became of looking for addresses; see `Relay`."""
+        """How much was passed on, and what became of looking for addresses."""
         return self._forwarder.opened, self._forwarder.moved, self._hits, self._misses
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import os
 from dataclasses import replace
 
 from gcm.records import dataclass
+from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
 from runtime.launchers.guarded import exit_of
 from runtime.run.rank_exit import BY_REQUEST, RankExit
@@ -57,6 +58,7 @@ class JobEnds:
         self._told: dict[str, RankEnd] = {}
         self._seen: dict[str, Seen] = {}
         self._left: dict[str, None] = {}
+        self._gone: dict[str, str] = {}  # why the parents of these ranks cannot tell their ends
         self._helper: tuple[str, float] | None = None
         self._is_outlived = False  # that helper
         self._stopped_at: float | None = None
@@ -77,6 +79,11 @@ class JobEnds:
         self._told.pop(rank, None)
         self._seen.pop(rank, None)
         self._left.pop(rank, None)
+        self._gone.pop(rank, None)
+
+    def was_seen(self, rank: str) -> bool:
+        """Tell whether the parent of a rank has told its end: so its host lives."""
+        return rank in self._seen
 
     @property
     def are_some_lost(self) -> bool:
@@ -119,6 +126,11 @@ class JobEnds:
             self._left[rank] = None
         return self._decide(rank)
 
+    def host_gone(self, rank: str, why: str) -> RankEnd | None:
+        """Record why nobody on its host will tell how a rank ends."""
+        self._gone[rank] = why
+        return self._decide(rank)
+
     def give_up(self, rank: str) -> RankEnd | None:
         """Wait no longer for more about a rank that has left, or whose process has ended."""
         if rank in self._told:
@@ -155,7 +167,7 @@ class JobEnds:
     def _decide(self, rank: str) -> RankEnd | None:
         seen, told = self._seen.get(rank), self._told.get(rank)
         if seen is None:
-            return None
+            return None if told is not None or rank not in self._left else self._lose(rank)
         ended = exit_of(seen.status)
         if told is not None:
             return self._failed_behind_its_program(told, ended, seen)
@@ -164,6 +176,13 @@ class JobEnds:
         why = "" if not ended.ok else f"ended {NOT_FINALISED}"
         facts = replace(self._facts(seen.at, ended.signal or 0), traceback=seen.crash)
         return self._tell(RankEnd(rank, ended.shell_code or 1, why, facts))
+
+    def _lose(self, rank: str) -> RankEnd | None:
+        """Return the end of a rank that was lost with its host, if it was."""
+        why = self._gone.get(rank)
+        if why is None:
+            return None
+        return self._tell(RankEnd(rank, LOST, "", replace(self._facts(0), exception=why)))
 
     def _failed_behind_its_program(self, told: RankEnd, ended: Exit, seen: Seen) -> RankEnd | None:
         """Return the end of a rank whose program ended well, and then its process did not."""

@@ -6,9 +6,10 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
+from gcm.records import dataclass
 from runtime.launchers.base import Command, Exit, OutputStream, Reach
 from runtime.launchers.blocks import LastLines
 from runtime.launchers.errors import CommandNotFound, LaunchError, MissingMpiexec
@@ -40,13 +41,28 @@ Said = tuple[int | None, str, bytes]
 """Whole lines with their rank, None for `mpiexec` itself, and the name of their stream."""
 
 
-class RanksJob:
-    """One `mpiexec`. `say` gets lines in order, `done` how it ended and why it could not run.
+@dataclass(frozen=True, slots=True)
+class JobPart:
+    """Consecutive ranks that one `mpiexec` starts: on a `host`, or wherever it is empty.
 
+    One with an `incarnation` beyond the first is a single rank that was started again.
+    """
+
+    first: int
+    ranks: int
+    host: str = ""
+    incarnation: int = 1
+
+
+class RanksJob:
+    """The `mpiexec` of a cluster, or those of its hosts where the job goes on without some of them.
+
+    `say` gets lines in order, `done` how it ended and why it could not run.
     What is said takes `room`; without any, the ranks have to wait.
     `saw` is told how each rank ended, `lost` the name of a process of `mpiexec` that ended, and
-    when; both on the reactor's thread. It runs under `guard` if there is one, else under a guard
-    that is started with it.
+    when, `host_lost` a part whose `mpiexec` has ended while the others go on, and why; all on the
+    reactor's thread. It runs under `guard` if there is one, else under a guard that is started with
+    it.
     """
 
     def __init__(
@@ -60,9 +76,15 @@ class RanksJob:
         room: OutputRoom,
         saw: Saw,
         lost: Callable[[str, float], None],
+        host_lost: Callable[[JobPart, str], None],
         guard: ForkedGuard | None = None,
     ) -> None:
         self._job = job
+        self._is_by_host = job.goes_on and bool(job.hosts)
+        self._parts = tuple(_parts_of(job) if self._is_by_host else (JobPart(0, job.ranks),))
+        self._over: tuple[Exit, str] | None = None  # how the first one ended
+        self._is_told_over = False
+        self._host_lost = host_lost
         self._output_room = room
         self._room = job.argv[job.argv.index("--room") + 1]
         self._folder = folder
@@ -77,9 +99,10 @@ class RanksJob:
         self._helpers: set[int] = set()
         self._launcher: LocalLauncher | None = None
         self._is_closed = False
-        self._process: GuardedProcess | None = None
+        self._processes: dict[JobPart, GuardedProcess] = {}
+        self._has_started = False
         self._alone: list[GuardedProcess] = []
-        self._lines = RankLines(self._heard, self.told)
+        self._flavour: MpiexecFlavour | None = None
         self._batch: list[Said] = []
         self._last = LastLines()
         self._own = LastLines()
@@ -89,6 +112,8 @@ class RanksJob:
         """The signal by which `mpiexec` says that a rank has ended."""
         self.has_failed = False
         """Whether a rank is known to have failed, which explains what `mpiexec` says then."""
+        self.may_lose_hosts = False
+        """Whether the end of one of several `mpiexec` is not that of the job."""
 
     @property
     def last_lines(self) -> str:
@@ -106,55 +131,81 @@ class RanksJob:
         launcher = self._launcher = LocalLauncher(patience=60.0, guard=self._guard)
         if self._is_closed:  # while there was no launcher to close
             launcher.close()
-        root = launcher.ready().user == 0
         known = job.flavour != AUTO
-        flavour = MpiexecFlavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
-        environment = {**self._session(flavour), **job.environment}
-        described = MpiJob(
-            argv=job.argv,
-            ranks=job.ranks,
-            mpiexec=job.mpiexec,
-            options=(*self._handed_on(flavour), *job.options),
-            environment=environment,
-            cwd=self._folder,
+        self._flavour = (
+            MpiexecFlavour(job.flavour) if known else detect_flavour(launcher, job.mpiexec)
         )
         self._pipes, self._ends = self._new_pipes(), self._new_end_pipe()
         try:
-            process = launcher.start(mpi_command(described, flavour, root=root), self)
+            for part in self._parts:
+                if self._is_by_host and self._is_stopping:  # another one has failed
+                    break
+                self._start_part(launcher, part)
         except LaunchError:
             self._finish(lambda: None)
             raise
-        self._process = process
+
+    def _start_part(self, launcher: LocalLauncher, part: JobPart) -> None:
+        process = launcher.start(self._command(launcher, part), _Output(self, part.first))
+        self._processes[part], self._has_started = process, True
         process.close_input()
-        process.when_done(self._ended)
+        process.when_done(partial(self._ended, part, process))
+        if self._is_stopping:  # perhaps before there was anything to stop
+            process.signal(signal.SIGKILL, Reach.TREE)
 
-    def start_again(self, rank: int, incarnation: int) -> None:
-        """Start one rank again beside the others, without `mpiexec`; raises LaunchError.
+    def _command(self, launcher: LocalLauncher, part: JobPart) -> Command:
+        """Return the command that starts the ranks of a part."""
+        job, flavour = self._job, self._flavour
+        assert flavour is not None
+        root = launcher.ready().user == 0
+        words, options = job.argv, job.options
+        if self._is_by_host:
+            _, _, *others = options  # the first ones name all hosts
+            options = ("--host", f"{part.host}:{part.ranks}", *others)
+            words = self._with(("--first", str(part.first), *_again(part)))
+        described = MpiJob(
+            argv=words,
+            ranks=part.ranks,
+            mpiexec=job.mpiexec,
+            options=(*self._handed_on(flavour), *options),
+            environment={**self._session(flavour), **job.environment},
+            cwd=self._folder,
+        )
+        return mpi_command(described, flavour, root=root)
 
-        It has its native MPI to itself, as all ranks have that go on without lost ones.
+    def _with(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the command of a rank with more words for it, and without a stand-in."""
+        python, begin = self._job.argv[0], self._job.argv.index("-m")
+        module, rest = self._job.argv[begin : begin + 2], self._job.argv[begin + 2 :]
+        return (python, *module, *words, *rest)
+
+    def start_again(self, rank: int, incarnation: int, host: str) -> None:
+        """Start one rank again, where the job has hosts on one of these; raises LaunchError.
+
+        It has its native MPI to itself, as all ranks have that go on without lost ones. Beside the
+        front-end it needs no `mpiexec`.
         """
         if self._launcher is None or self._is_stopping:
             raise LaunchError(f"rank {rank} cannot be started again: its cluster ends")
-        flavour = MpiexecFlavour(self._job.flavour) if self._job.flavour != AUTO else None
-        session = {} if flavour is None else self._session(flavour)
-        python, words = self._job.argv[0], list(self._job.argv)
-        begin = words.index("-m")
+        part = JobPart(rank, 1, host, incarnation)
+        if self._is_by_host:
+            self._start_part(self._launcher, part)
+            return
+        session = {} if self._flavour is None else self._session(self._flavour)
         command = Command(
-            (
-                python,
-                *words[begin : begin + 2],
-                "--again",
-                f"{rank}#{incarnation}",
-                *words[begin + 2 :],
-            ),
-            {**session, **self._job.environment},
-            self._folder,
+            self._with(_again(part)), {**session, **self._job.environment}, self._folder
         )
-        self._alone.append(self._launcher.start(command, _AloneOutput(self)))
+        self._alone.append(self._launcher.start(command, _Output(self, rank, is_alone=True)))
 
-    def heard_of_one(self, batch: list[Said]) -> None:
-        """Take what a rank says that was started alone and has no pipes."""
-        self._say(batch)
+    def give_up(self, rank: int, incarnation: int) -> None:
+        """End what was to start a rank again."""
+        for part, process in tuple(self._processes.items()):
+            if (part.first, part.incarnation) == (rank, incarnation):
+                process.signal(signal.SIGKILL, Reach.TREE)
+
+    def ranks_beside(self, rank: int) -> int:
+        """Return how many ranks the native MPI of a rank has."""
+        return next(one.ranks for one in self._parts if rank < one.first + one.ranks)
 
     def _new_pipes(self) -> RankPipes | None:
         """Return pipes for what the ranks write; None where they cannot reach them."""
@@ -206,9 +257,14 @@ class RanksJob:
             return {}  # other hosts have no such folder
         return {**dict.fromkeys(_SESSION_FOLDERS, self._room), _CRASHES: ""}
 
+    @property
+    def _pid(self) -> int | None:
+        """The process number of the first `mpiexec`."""
+        return next((one.pid for one in self._processes.values()), None)
+
     def are_some_missing(self) -> bool:
         """Tell whether fewer ranks run here than were started; False where nobody can tell."""
-        pid = self._process.pid if self._process is not None else None
+        pid = self._pid
         if pid is None or self._job.hosts:
             return False
         alive = living_ranks(pid, f"--room {self._room}")
@@ -216,8 +272,8 @@ class RanksJob:
 
     def watch_helpers(self) -> None:
         """Look after the processes between `mpiexec` and its ranks; on the reactor's thread."""
-        pid = self._process.pid if self._process is not None else None
-        if pid is None or not hasattr(os, "pidfd_open"):
+        pid = self._pid
+        if pid is None or self._is_by_host or not hasattr(os, "pidfd_open"):
             return
         for helper, name in helpers_between(pid, f"--room {self._room}").items():
             try:
@@ -244,13 +300,15 @@ class RanksJob:
     @property
     def has_started(self) -> bool:
         """Whether there is anything to stop, and its end will be told."""
-        return self._process is not None
+        return self._has_started
 
     def stop(self) -> None:
         """End all ranks at once."""
         self._wait_no_more()
-        for process in (*self._alone, *([] if self._process is None else [self._process])):
+        for process in (*self._alone, *tuple(self._processes.values())):
             process.signal(signal.SIGKILL, Reach.TREE)
+        if self._is_by_host and self._has_started:  # each `mpiexec` may have ended before
+            self._reactor.soon(self._over_if_none_is_left)
 
     def close(self) -> None:
         """End everything and let go; waits until that is so. Nothing starts afterwards."""
@@ -265,19 +323,15 @@ class RanksJob:
 
     # --- from the launcher's thread -------------------------------------------------------------
 
-    def received(self, stream: OutputStream, data: bytes) -> None:
-        """Take what `mpiexec` says, and pass on the lines that are complete.
+    def pass_on(self) -> None:
+        """Pass on the lines that are complete."""
+        batch, self._batch = self._batch, []
+        if batch:
+            self._say(batch)
 
-        It waits for room, as it may: nobody else uses this launcher.
-        """
-        self._lines.received(stream, data)
-        self._pass_on()
+    def wait_for_room(self) -> None:
+        """Wait until more may be said: nobody else uses this launcher."""
         self._output_room.wait(lambda: self._is_stopping)
-
-    def finished(self) -> None:
-        """Pass on what never got its newline."""
-        self._lines.finished()
-        self._pass_on()
 
     def _written(self, blocks: list[Block]) -> None:
         """Take what ranks wrote into their pipes, on the reactor's thread."""
@@ -291,7 +345,8 @@ class RanksJob:
         status, incarnation = map(int, words.split())
         self._reactor.soon(lambda: self._saw(rank, status, IN_TIME, incarnation))
 
-    def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
+    def heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
+        """Take what a rank says, or `mpiexec` itself."""
         if rank is not None:
             self._batch.append((rank, str(stream), block))
         if stream is OutputStream.ERROR or rank is None:
@@ -304,10 +359,9 @@ class RanksJob:
             self._reactor.soon(lambda: self._unexplained.append(block))
             self._reactor.later(EXPLAINED, self._pass_on_own_words)
 
-    def _pass_on(self) -> None:
-        batch, self._batch = self._batch, []
-        if batch:
-            self._say(batch)
+    def heard_alone(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
+        """Take what a rank says that has no `mpiexec`, and so also what nobody else can say."""
+        self._batch.append((rank, str(stream), block))
 
     def _pass_on_own_words(self) -> None:
         """Say what `mpiexec` said, unless that is only about a rank that has failed."""
@@ -315,17 +369,45 @@ class RanksJob:
         if blocks and not self.has_failed:
             self._say([(None, str(OutputStream.ERROR), block) for block in blocks])
 
-    def _ended(self) -> None:
-        assert self._process is not None
+    def _ended(self, part: JobPart, process: GuardedProcess) -> None:
+        why = ""
         try:
-            ended = self._process.wait(0)
+            ended = process.wait(0)
         except LaunchError as fault:
+            ended = Exit(code=1)
             why = str(_missing(fault) if isinstance(fault, CommandNotFound) else fault)
-            self._finish(lambda: self._done(Exit(code=1), why))
+        if self._is_by_host:
+            self._reactor.soon(lambda: self._part_is_over(part, ended, why, process.tail))
             return
         if ended.ok:
             self._reactor.soon(self._pass_on_own_words)
-        self._finish(lambda: self._done(ended, ""))
+        self._finish(lambda: self._done(ended, why))
+
+    def _part_is_over(
+        self, part: JobPart, ended: Exit, why: str, last_lines: tuple[str, ...]
+    ) -> None:
+        """Record that one of several `mpiexec` has ended, on the reactor's thread.
+
+        Before the program runs, that ends the others.
+        """
+        self._processes.pop(part)
+        if self.may_lose_hosts and not self._is_stopping:
+            words = next((one for one in last_lines if not one.startswith("[mpiexec@")), "")
+            told = f"the mpiexec for {part.host} ended with {ended}" + (words and f": {words}")
+            self._host_lost(part, why or told)
+            return
+        self._over = self._over or (ended, why)
+        if self._is_stopping:
+            self._over_if_none_is_left()
+        else:
+            self.stop()
+
+    def _over_if_none_is_left(self) -> None:
+        if self._processes or self._is_told_over:
+            return
+        self._is_told_over = True
+        ended, why = self._over or (Exit(code=0), "")
+        self._finish(lambda: self._done(ended, why))
 
     def _finish(self, then: Callable[[], None]) -> None:
         """Do something behind all that the ranks have written and all that was told of them."""
@@ -343,31 +425,36 @@ class RanksJob:
         then()
 
 
-class _AloneOutput:
-    """Takes what a rank writes that was started alone: records, where it has no pipes."""
+class _Output:
+    """Takes what the ranks of one `mpiexec` write, or one rank without any."""
 
-    def __init__(self, job: RanksJob) -> None:
+    def __init__(self, job: RanksJob, first: int, *, is_alone: bool = False) -> None:
         self._job = job
-        self._batch: list[Said] = []
-        self._lines = RankLines(self._heard, job.told)
+        heard = job.heard_alone if is_alone else job.heard
+        self._lines = RankLines(heard, job.told, first=first)
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Take what comes."""
         self._lines.received(stream, data)
-        self._pass_on()
+        self._job.pass_on()
+        self._job.wait_for_room()
 
     def finished(self) -> None:
         """Take what never got its newline."""
         self._lines.finished()
-        self._pass_on()
+        self._job.pass_on()
 
-    def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
-        self._batch.append((rank, str(stream), block))
 
-    def _pass_on(self) -> None:
-        batch, self._batch = self._batch, []
-        if batch:
-            self._job.heard_of_one(batch)
+def _parts_of(job: Job) -> Iterator[JobPart]:
+    first = 0
+    for host, ranks in job.hosts:
+        yield JobPart(first, ranks, host)
+        first += ranks
+
+
+def _again(part: JobPart) -> tuple[str, ...]:
+    """Return what a rank is told that is started again."""
+    return () if part.incarnation == 1 else ("--again", f"{part.first}#{part.incarnation}")
 
 
 def no_pipes(fault: OSError) -> LaunchError:

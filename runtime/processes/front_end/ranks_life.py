@@ -14,6 +14,7 @@ from pickle import PickleBuffer
 from typing import Any, Protocol
 
 from runtime.errors import GridError
+from runtime.exit_codes import LOST
 from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import WrongMpiexec
@@ -27,8 +28,9 @@ from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
 from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
-from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
+from runtime.processes.front_end.ranks_job import JobPart, RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
@@ -114,8 +116,11 @@ class RanksLife:
             room=room,
             saw=self._saw,
             lost=self._helper_ended,
+            host_lost=self._lose_host,
             guard=guard,
         )
+        # without other hosts all ranks are beside this process for as long as it lives
+        self._hosts = RankHosts(told.job.hosts, told.job.spares) if told.job.hosts else None
         self._room = room
         self._gate: Gate | None = None
         self._input: RankInput | None = None
@@ -197,6 +202,7 @@ class RanksLife:
 
     def go(self, epoch: int, table: bytes) -> None:
         """Let the program run, with the table of who is where in an epoch."""
+        self._job.may_lose_hosts = True
         if self._gate is not None:
             self._gate.release()
             self._components.views.view(epoch, table)
@@ -206,7 +212,15 @@ class RanksLife:
             self._input.begin()
 
     def start_again(self, rank: str, incarnation: int) -> None:
-        """Start one rank again in place of one that is lost; tell the launcher if that fails."""
+        """Start one rank again in place of one that is lost; tell the launcher if that fails.
+
+        That is on another host if nobody on its own has told how it ended, or it never got ready
+        there.
+        """
+        number = _number(rank)
+        works = self._ends.was_seen(rank) and rank in self._ready
+        if self._hosts is not None and not works:
+            self._hosts.lose(self._hosts.host_of(number))
         self._ends.again(rank)
         self._ready.pop(rank, None)
         self._here.discard(rank)
@@ -214,10 +228,11 @@ class RanksLife:
         try:
             if self._gate is None or self._last is not None or self._stopping:
                 raise GridError("its cluster has ended")
+            host = "" if self._hosts is None else self._hosts.place_again(number)
             address = self._gate.expect_again(rank, incarnation)
             entrance = self._entrance(address, incarnation)
             write_key(self._told.room, [rank], entrance, alone=rank)
-            self._job.start_again(int(rank.rpartition(":")[2]), incarnation)
+            self._job.start_again(number, incarnation, host)
         except GridError as fault:
             self._cannot_start(rank, str(fault))
             return
@@ -225,13 +240,18 @@ class RanksLife:
 
     def _look_after_one(self, rank: str, incarnation: int) -> None:
         if self._again.get(rank) == incarnation and not {rank} & {*self._ready, *self._ends.told}:
-            self._cannot_start(rank, f"it did not come within {START_TIMEOUT:g} s")
+            self._job.give_up(_number(rank), incarnation)
+            why = f"it did not come within {START_TIMEOUT:g} s{self._where(rank)}"
+            self._cannot_start(rank, why)
+
+    def _where(self, rank: str) -> str:
+        return "" if self._hosts is None else f" on {self._hosts.host_of(_number(rank))}"
 
     def _cannot_start(self, rank: str, why: str) -> None:
         if self._gate is not None:
             self._gate.expect_no_more(rank, self._again[rank])
         text = f"could not be started again: {why}"
-        self._pass_on(self._ends.said(rank, 1, "", RankExit(exception=text)))
+        self._pass_on(self._ends.said(rank, LOST, "", RankExit(exception=text)))
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost; its parent tells how.
@@ -243,11 +263,18 @@ class RanksLife:
         if facts is None or rank in self._ends.told:
             return
         if self._ranks.hosts and self._gate is not None:
-            self._gate.dismiss(rank)
-            self._pass_on(self._ends.give_up(rank))
+            self._abandon(rank, f"was ended: others cannot reach it{self._where(rank)}")
         else:
             with suppress(ProcessLookupError):
                 os.kill(facts["pid"], signal.SIGKILL)
+
+    def _abandon(self, rank: str, why: str) -> None:
+        """Hang up on a rank of another host, of whose end nobody there will tell."""
+        if self._gate is not None:
+            self._gate.dismiss(rank)
+        self._connected.discard(rank)
+        self._pass_on(self._ends.host_gone(rank, why))
+        self._pass_on(self._ends.give_up(rank))
 
     def admit(self, rank: str, epoch: int, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
@@ -466,6 +493,26 @@ class RanksLife:
         self._ends.helper_ended(name, at)
         self._reactor.later(HUSH, self._end_broken_job)
 
+    def _lose_host(self, part: JobPart, why: str) -> None:
+        """Record that ranks were lost with their host, or at least what `mpiexec` ran there."""
+        assert self._hosts is not None
+        self._hosts.lose(part.host)
+        for number in range(part.first, part.first + part.ranks):
+            rank = f"{self._told.cluster}:{number}"
+            if self._again.get(rank, 1) != part.incarnation or rank in self._ends.told:
+                continue
+            if rank in self._again and rank not in self._ready:
+                self._cannot_start(rank, why)
+                continue
+            text = f"was lost with {part.host}: {why}"
+            self._pass_on(self._ends.host_gone(rank, text))
+            if rank not in self._ends.told:  # its last words may be on their way
+                self._reactor.later(FLUSH, partial(self._abandon_later, rank, part, text))
+
+    def _abandon_later(self, rank: str, part: JobPart, why: str) -> None:
+        if self._again.get(rank, 1) == part.incarnation and rank not in self._ends.told:
+            self._abandon(rank, why)
+
     def _end_broken_job(self) -> None:
         # if no rank is left, only `mpiexec` is: it has output that nobody reads yet
         if not self.is_over and not self._stopping and self._connected:
@@ -520,8 +567,9 @@ class RanksLife:
         """Take note of a rank, and tell once all are there."""
         (facts,) = reports
         self._facts.append(facts)
-        if facts["size"] not in (None, self._ranks.ranks):
-            self._fail("ranks", _wrong(self._ranks.mpiexec, self._ranks.ranks, facts))
+        expected = self._job.ranks_beside(_number(member))
+        if facts["size"] not in (None, expected):
+            self._fail("ranks", _wrong(self._ranks.mpiexec, expected, facts))
             return
         again = self._again.get(member)
         facts["incarnation"] = again or self.incarnation
@@ -606,6 +654,11 @@ class RanksLife:
     def _give_up(self, rank: str, incarnation: int | None) -> None:
         if not self.is_over and self._again.get(rank) == incarnation:  # else it was started again
             self._pass_on(self._ends.give_up(rank))
+
+
+def _number(rank: str) -> int:
+    """Return the number of a rank in its cluster."""
+    return int(rank.rpartition(":")[2])
 
 
 def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:

@@ -116,7 +116,10 @@ _OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
 
 PATIENCE = 5.0
 
-_HOMELESS = "could not be started again: its front-end is lost"
+_HOMELESS = (
+    "could not be started again: its front-end is lost. The front-end of a cluster survives the "
+    "hosts of its ranks where it runs on another one: name these in <nodes>"
+)
 
 _ABOUT_RANKS = {
     "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
@@ -208,6 +211,7 @@ class Executor:
             if codes.is_steered or self._replaceable
             else lambda why, are_all: post(LeftBehind(why, are_all)),
             self._processes,
+            replicas=replica_ranks(plan),
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)

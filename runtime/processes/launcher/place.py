@@ -67,7 +67,7 @@ class ClusterPlace:
         self.was_killed = False  # from here
         self.is_silent = False  # it was lost because nothing is heard of its host any more
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
-        self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # of `Relay`
+        self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # as the front-end tells them
         self.process: Process | None = None
         self.pid = 0  # of its front-end, where `process` is that of others, too
         self.channel: Channel | None = None

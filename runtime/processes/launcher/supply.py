@@ -33,7 +33,6 @@ from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
 from runtime.run.hierarchy import node_path
-from runtime.run.outline import replica_ranks
 from runtime.topology import Cluster, Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 
@@ -119,8 +118,7 @@ def supply(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in plan.deployment.named_classes
         ),
-        # Of replicas it cannot be said who waits in vain: another one may do what is waited for.
-        explain_waits=0.0 if replica_ranks(plan) else plan.deployment.explain_waits,
+        explain_waits=plan.deployment.explain_waits,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -196,6 +194,7 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
         hosts=hosts,
         options=step.argv[3 : at - 2],
         environment={**_paths(cluster, library), **_own(step, library)},
+        spares=tuple((one.host, one.places) for one in cluster.spares),
     )
 
 

@@ -14,7 +14,7 @@ from runtime.processes.rank.waits import AT_THE_END, UNASKED
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, WaitFinding
+    from runtime.waits import RankState, RankStates, WaitFinding
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -82,11 +82,15 @@ class WaitReports:
         later: Later,
         left_behind: Callable[[str, bool], None] | None,
         processes: Callable[[], Mapping[str, ProcessOfRank]] = dict,
+        *,
+        replicas: Mapping[str, int] | None = None,
     ) -> None:
         """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
 
         It gets why, and whether nobody at all can go on. `processes` returns those of a `Snapshot`.
+        `replicas` has the rank of each process where ranks are several processes.
         """
+        self._replicas = replicas or {}
         self._processes = processes
         self._places = places
         self._later = later
@@ -187,7 +191,7 @@ class WaitReports:
         lines = [
             f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
             f"{one.comm and f', on {one.comm}'}"
-            for rank, state in sorted(self._last.items())
+            for rank, state in sorted(self._of_ranks({}).last.items())
             for one in state.unreceived
         ]
         if lines:
@@ -233,9 +237,17 @@ class WaitReports:
         from runtime.waits import explain, steady
 
         states = steady(before.values(), after.values())
-        findings = explain(states, self._ended, self._last, limit=self._limit)
+        ranks = self._of_ranks(states)
+        findings = explain(ranks.states, ranks.ended, ranks.last, limit=self._limit)
         silent = tuple(sorted(self._running - states.keys()))
         return Snapshot(states, silent, dict(self._ended), findings, self._processes())
+
+    def _of_ranks(self, states: dict[str, RankState]) -> RankStates:
+        from runtime.waits import RankStates, of_ranks
+
+        if self._replicas:
+            return of_ranks(states, self._ended, self._last, self._replicas)
+        return RankStates(states, self._ended, self._last)
 
     def _tell(self, seen: Snapshot) -> None:
         """Tell what was not told before."""

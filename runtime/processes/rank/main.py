@@ -34,8 +34,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     It `is_child` if the parent of this process will tell how it ends; else this becomes a parent.
     """
     options = RankOptions(words)
-    rank = options.rank if options.is_again else rank_of_environment()
-    stays = options.goes_on and not options.is_again
+    rank = _number(options)
     os.umask(options.umask)
     if not write_to_pipes(options.room, rank):
         tag_output(
@@ -43,10 +42,10 @@ def main(words: list[str], *, is_child: bool = False) -> int:
             folder=options.room,
             keep_connection=True,
             incarnation=options.incarnation,
-            stays=stays,
+            stays=options.stays,
         )
     elif not is_child:
-        run_below(options.room, rank, incarnation=options.incarnation, stays=stays)
+        run_below(options.room, rank, incarnation=options.incarnation, stays=options.stays)
     read_from_pipe(options.room, rank)
     from runtime.membership.rank_link import RankLink, remember
 
@@ -73,6 +72,13 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     return _run(options, link)
 
 
+def _number(options: RankOptions) -> int:
+    """Return the rank that this process has in its cluster."""
+    if options.is_again:
+        return options.rank
+    return (options.first or 0) + rank_of_environment()
+
+
 def _facts(options: RankOptions) -> dict[str, Any]:
     """Return what a rank says about itself; a native program starts its MPI itself."""
     facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
@@ -81,7 +87,8 @@ def _facts(options: RankOptions) -> dict[str, Any]:
     from runtime.mpi.process.native import native_world
 
     world = native_world()
-    facts |= {"rank": world.rank, "size": world.size, "mpi": world.library}
+    rank = (options.first or 0) + world.rank
+    facts |= {"rank": rank, "size": world.size, "mpi": world.library}
     facts["tags"] = world.tag_limit
     if options.is_again:  # in a native world of its own
         facts |= {"rank": options.rank, "size": None}

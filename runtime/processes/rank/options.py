@@ -14,6 +14,7 @@ class RankOptions:
         "cluster",
         "comm_world",
         "failures",
+        "first",
         "goes_on",
         "incarnation",
         "is_again",
@@ -25,6 +26,7 @@ class RankOptions:
         "replicas",
         "restart",
         "room",
+        "stays",
         "umask",
     )
 
@@ -46,8 +48,12 @@ class RankOptions:
         self.restart = "--restart" in named
         """Whether lost replicas are started again."""
         self.goes_on = self.failures == "return" or self.replicas > 1
+        self.first = int(named["--first"]) if "--first" in named else None
+        """The first rank of its `mpiexec`, if each host has its own."""
         self.is_again = "--again" in named
-        """Whether it is started in place of one that was lost, without `mpiexec`."""
+        """Whether it is started in place of one that was lost."""
+        self.stays = self.goes_on and (not self.is_again or self.first is not None)
+        """Whether its `mpiexec`, if it has one, must not see that it ends."""
         again = named.get("--again", "-1#1").partition("#")
         self.rank, self.incarnation = int(again[0]), int(again[2])
         self.room = named["--room"]

@@ -84,17 +84,21 @@ class Connection:
         """Return the file descriptor."""
         return self._socket.fileno()
 
-    @property
-    def is_under_way(self) -> bool:
-        """Whether something has been written that the host of the other end has not confirmed."""
+    def is_under_way(self, seconds: float) -> bool:
+        """Return whether something was written, and nothing heard from the host for some time.
+
+        One that has no room, since nobody reads there, has said so.
+        """
         import fcntl  # only where a rank ends that has not heard from all peers
         import termios
+
+        from runtime.wire.round_trip import has_answered
 
         try:
             left = fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4))
         except OSError:
             return False
-        return any(left)
+        return any(left) and not has_answered(self._socket, seconds)
 
     def handle(self, events: int) -> bool:
         """Do what the events say is possible; return whether anything happened."""

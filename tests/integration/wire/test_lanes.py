@@ -223,8 +223,8 @@ def test_a_lane_to_a_rank_that_knows_of_no_pair_is_refused(ranks: Ranks) -> None
         rank.connections.connector.between[1] = ()  # as if it had dialled before
         with socket.socket() as first:
             lanes = want_one(rank, first)
-            assert lanes._openings
-            rank.until(lambda: not lanes._openings)
+            # on a busy machine it may have been refused by now, or have taken too long
+            rank.until(lambda: lanes._next and not lanes._openings)
             found = rank.connections.lanes
             lanes._wanted = 1
             lanes.joined(None)
@@ -234,6 +234,7 @@ def test_a_lane_to_a_rank_that_knows_of_no_pair_is_refused(ranks: Ranks) -> None
 
     def want_one(rank: Rank, first: socket.socket) -> Any:
         lanes = rank.connections._meet(1).breadth.opened()
+        assert not lanes._next  # none was tried
         lanes.joined(first)
         want(rank, 1, 1)
         rank.connections.progress()

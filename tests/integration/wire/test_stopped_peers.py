@@ -73,3 +73,26 @@ def test_a_rank_that_is_killed_while_it_is_stopped_is_lost_at_once(ranks: Ranks)
 
     told, _ = ranks.run(contact, _stop_itself)
     assert told.startswith("rank 0:1:0 on here")
+
+
+@pytest.mark.parametrize("ranks", ["tcp"], indirect=True)
+def test_who_ends_does_not_wait_for_a_stopped_peer_whose_host_has_answered(ranks: Ranks) -> None:
+    ranks.silence = 3600.0
+
+    def leave(rank: Rank) -> None:
+        rank.send(1, b"question", b"why?")
+        rank.until(rank.connections.connected)
+        pid = _until_it_is_stopped(rank)
+        for _ in range(4):  # more than its host takes, and less than this one keeps for it
+            rank.send(1, b"last", bytes(64 << 10))
+        signal.alarm(20)
+        rank.connections.close()
+        signal.alarm(0)
+        os.kill(pid, signal.SIGCONT)
+
+    def stay(rank: Rank) -> int:
+        rank.receive(b"question")
+        os.kill(os.getpid(), signal.SIGSTOP)
+        return sum(len(rank.receive(b"last")) for _ in range(4))
+
+    assert ranks.run(leave, stay)[1] == 4 * 64 << 10

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from runtime.deployment.model import Flavour, FrontEnd, Mpi, SshHop
 from runtime.topology.tree import Node, Reachability
 
@@ -147,3 +149,39 @@ def test_an_option_that_a_connection_cannot_have_is_a_fault_with_its_place(read:
         " RequestTTY would break a connection that carries a deployment"
     )
     assert fault.location.line == 3
+
+
+def spare_hosts(read: Any, cluster: str) -> list[tuple[str, int]]:
+    (found,) = read(
+        '<deployment><application script="a.py" recovery="rebuild"/>'
+        f"<grid><site><cluster>{cluster}</cluster></site></grid></deployment>"
+    ).good.clusters()
+    spares = [(one.host, one.places) for one in found.spares]
+    ranks = {node.host: node.ranks for node in found.nodes}
+    assert not any(ranks[host] for host, _ in spares)
+    return spares
+
+
+@pytest.mark.parametrize(
+    ("cluster", "spares"),
+    [
+        ('<nodes hosts="n[1-3]"/>', []),
+        ('<mpi ranks="2"/><nodes hosts="n[1-4]"/>', [("n3", 1), ("n4", 1)]),
+        ('<mpi ranks="5"/><nodes hosts="n[1-3]" slots="4"/>', [("n3", 4)]),
+        ('<nodes hosts="n[1-2]"/><nodes hosts="n[8-9]" spare="yes"/>', [("n8", 1), ("n9", 1)]),
+        (
+            '<mpi ranks="5"/><nodes hosts="n9" spare="yes"/><nodes hosts="n[1-2]"/>',
+            [("n9", 3)],  # as many as the other hosts hold at most
+        ),
+        ('<nodes hosts="n1" slots="4"/><nodes hosts="n2" slots="2" spare="yes"/>', [("n2", 2)]),
+        ('<nodes hosts="n1" spare="no"/>', []),
+        # of no use, since nobody asked for them: the front-end is lost with the ranks
+        ('<ssh host="n1"/><mpi ranks="1"/><nodes hosts="n[1-2]"/>', []),
+        ('<ssh host="n1"/><mpi ranks="2"/><nodes hosts="n[1-3]"/>', [("n3", 1)]),
+        ('<mpi ranks="1"/><nodes names="a b"/>', []),
+    ],
+)
+def test_hosts_without_ranks_are_spare_whether_they_are_said_to_be_or_left_over(
+    read: Any, cluster: str, spares: list[tuple[str, int]]
+) -> None:
+    assert spare_hosts(read, cluster) == spares

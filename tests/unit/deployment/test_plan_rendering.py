@@ -144,6 +144,7 @@ def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
                 {"name": "n1", "host": "n1", "ranks": 2},
                 {"name": "n2", "host": "n2", "ranks": 1},
             ],
+            "spares": [],
         }
     ]
     (ranks,) = (step for step in plain["steps"] if step["kind"] == "ranks")
@@ -155,3 +156,33 @@ def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
             {"from": ".", "to": "/home/me/grid/r/big", "every": 60.0},
         ]
     ]
+
+
+def test_spare_hosts_are_shown_where_lost_ranks_are_restarted(read: Any) -> None:
+    text = """<deployment><application script="a.py" recovery="rebuild"/><grid><site><cluster>
+    <mpi ranks="3"/><nodes hosts="n[1-2]"/><nodes hosts="n3" spare="yes"/>
+    <nodes hosts="n4" slots="8" spare="yes"/></cluster></site></grid></deployment>"""
+    plan = make_plan(read(text).good)
+    shown = render_plan(plan).splitlines()
+    assert [line.strip() for line in shown if line.startswith("      n")] == [
+        "n1: 0:0:0 to 0:0:1",
+        "n2: 0:0:2",
+        "n3: spare, for 2 ranks",
+        "n4: spare, for 8 ranks",
+    ]
+    assert "    once for each host, with its ranks" in shown
+    plain: dict[str, Any] = plan_as_dict(plan)
+    assert plain["sites"][0]["clusters"][0]["spares"] == [
+        {"host": "n3", "places": 2},
+        {"host": "n4", "places": 8},
+    ]
+    (ranks,) = (step for step in plain["steps"] if step["kind"] == "ranks")
+    assert ranks["for_each_host"]
+    text = '<deployment><application script="a.py"/><grid><site><cluster><mpi ranks="1"/>'
+    text += '<nodes hosts="n[1-2]"/></cluster></site></grid></deployment>'
+    plan = make_plan(read(text).good)
+    without: dict[str, Any] = plan_as_dict(plan)
+    assert without["sites"][0]["clusters"][0]["spares"] == []
+    shown = render_plan(plan).splitlines()
+    assert "      n2: no ranks" in shown
+    assert "    once for each host, with its ranks" not in shown

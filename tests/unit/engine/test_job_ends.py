@@ -6,6 +6,7 @@ from itertools import permutations
 
 import pytest
 
+from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
 from runtime.processes.front_end.job_ends import JobEnds, RankEnd, Seen, crash_of
 from runtime.run.rank_exit import BY_REQUEST, RankExit
@@ -233,3 +234,32 @@ def test_a_rank_that_aborts_did_so_before_mpiexec_ended_because_of_it() -> None:
     ends.saw(A, seen(code=3, at=2.0), is_connected=False)
     _, fault = over(ends, Exit(code=1))
     assert fault == ""
+
+
+@pytest.mark.parametrize("first", ["left", "gone"])
+def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: str) -> None:
+    ends = JobEnds("0:0", goes_on=True)
+    found = [ends.left(A), ends.host_gone(A, "was lost with c2")]
+    if first == "gone":
+        ends = JobEnds("0:0", goes_on=True)
+        found = [ends.host_gone(A, "was lost with c2"), ends.left(A)]
+    assert found == [None, RankEnd(A, LOST, "", RankExit(exception="was lost with c2"))]
+    assert not ends.was_seen(A)
+
+
+def test_a_rank_whose_host_is_lost_may_still_tell_how_it_ended() -> None:
+    ends = JobEnds("0:0", goes_on=True)
+    ends.host_gone(A, "was lost with c2")
+    assert brief(ends.said(A, 0, "", NOTHING)) == (A, 0, 0, "")
+    assert ends.left(A) is None
+    assert ends.give_up(A) is None
+
+
+def test_what_became_of_a_host_says_nothing_of_a_process_that_is_started_later() -> None:
+    ends = JobEnds("0:0", goes_on=True)
+    ends.host_gone(A, "was lost with c2")
+    ends.left(A)
+    ends.again(A)
+    assert ends.left(A) is None
+    ends.saw(A, seen(signal=9), is_connected=False)
+    assert ends.was_seen(A)

@@ -8,7 +8,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -20,10 +19,10 @@ from gcm.interfaces.interface import ServerInterface
 from gcm.invocation import Invocation
 from runtime.hosting.host import MOST_OF_ONE, Host
 from runtime.hosting.remote import BINDING, RemoteInterface
+from runtime.testing.joined_hosts import joined_hosts
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, RemoteError, TransportError, Unreachable
-from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
 
 LONG = 10.0
@@ -80,24 +79,19 @@ class Two:
     left: Host
     right: Host
     left_channel: Channel
-    reactor: Reactor
 
 
 @pytest.fixture
 def two() -> Iterator[Two]:
-    with ExitStack() as stack:
-        reactor = stack.enter_context(Reactor())
-        left, right = Host("/left", reactor), Host("/right", reactor)
-        stack.callback(left.close)
-        stack.callback(right.close)
-        left_stream, right_stream = MemoryStream.pair()
-        channel = left.channel(left_stream, "/right", ["/right", "/app"])
-        right.channel(right_stream, "/left", ["/"])
+    with joined_hosts("/left", "/right") as (left, right):
+        channel = left.routes.find("/right")
+        assert isinstance(channel, Channel)
+        left.routes.add("/app", channel)
         for name, content in (("pinger", Pinger), ("keeper", Keeper), ("gatherer", Gatherer)):
             component = primitive(content)
             component.start()
             right.publish(f"/app/{name}", component)
-        yield Two(left, right, channel, reactor)
+        yield Two(left, right, channel)
 
 
 def keeper(two: Two) -> tuple[Any, Keeper]:
@@ -164,6 +158,32 @@ def test_stubs_cross_as_references_and_come_home_as_themselves(two: Two) -> None
     assert content.kept.ping(5) == 6
     assert stub.keep(stub) is stub
     assert content.kept is two.right.exports.component("/app/keeper").server("keep").stub
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1,
+        2.5,
+        True,
+        None,
+        "\x93 “quoted”",
+        b"\x93",
+        (),
+        (1, ("two", {})),
+        [1],
+        {"a": 1},
+        "x" * 100_000,
+    ],
+)
+def test_plain_values_arrive_as_they_were(two: Two, value: Any) -> None:
+    stub, _ = keeper(two)
+    assert stub.keep(value) == value
+
+
+def test_a_reference_among_plain_values_is_one(two: Two) -> None:
+    stub, _ = keeper(two)
+    assert stub.keep((1, (stub,))) == (1, (stub,))
 
 
 def test_server_ends_cross_as_references_too(two: Two) -> None:
@@ -294,7 +314,7 @@ def test_nobody_waits_on_the_thread_that_receives(two: Two) -> None:
         except TransportError as error:
             refused.put(error)
 
-    two.reactor.soon(call)
+    two.left.reactor.soon(call)
     assert "cannot wait on the thread" in str(refused.get(timeout=LONG))
 
 

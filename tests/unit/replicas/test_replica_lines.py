@@ -115,3 +115,10 @@ def test_a_replica_that_was_started_again_goes_on_at_the_line_it_says() -> None:
     assert lines.written("0:0:0", "stdout", b"\n5\n")[1] == b"4\n5\n"
     assert lines.written("0:1:0", "stdout", b"\n5\n6\n")[1] == b"6\n"
     assert not list(lines.finish())
+
+
+def test_a_replica_that_is_started_again_may_write_what_others_wrote_before() -> None:
+    lines = ReplicaLines(RANKS)
+    lines.written("0:1:0", "stderr", b"slow disk\n")  # the first replica is dead
+    lines.written("0:0:0", "stdout", MARK + b"7\n")
+    assert lines.written("0:0:0", "stderr", b"slow disk\n")[1] == b"slow disk\n"
