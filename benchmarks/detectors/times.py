@@ -243,6 +243,12 @@ def measured(run: Running, name: str) -> dict[str, float]:
     return found
 
 
+def known_after(run: Running, begun: float) -> dict[str, float]:
+    """Return how long after a fault the launcher and the waiting rank know of it."""
+    launcher = run.seen.wait(*KNOWN, after=begun)[0] - begun
+    return {"launcher": launcher, "rank": _end_of_waiting(run) - begun}
+
+
 def _end_of_waiting(run: Running) -> float:
     """Return when the call of the waiting rank raised, or its process ended."""
     deadline = time.monotonic() + PATIENCE

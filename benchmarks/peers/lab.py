@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
+from runtime.peers.connections.round_trips import PINGS
 from runtime.peers.latency import RttTarget, network_of
 from runtime.peers.membership import Row
 from runtime.peers.model import Address, Member, PeerName, Share
@@ -24,6 +25,7 @@ class Lab:
             (self.random.uniform(0, WIDTH), self.random.uniform(0, WIDTH)) for _ in range(networks)
         ]
         self.size = peers
+        self.pings = 0
         self._own = [self.random.uniform(0.0001, 0.0003) for _ in range(peers)]
 
     def site(self, number: int) -> int:
@@ -51,8 +53,9 @@ class Lab:
         return far + self._own[one] + self._own[other]
 
     def sample(self, one: int, other: int) -> float:
-        """Return what a daemon measures, the least of three; some are late, as hosts are busy."""
-        return self.rtt(one, other) + min(self._late() for _ in range(3))
+        """Return what a daemon measures: the least of a few messages, some of which are late."""
+        self.pings += PINGS
+        return self.rtt(one, other) + min(self._late() for _ in range(PINGS))
 
     def _late(self) -> float:
         late = self.random.expovariate(1 / 0.0002)

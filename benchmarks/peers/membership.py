@@ -156,9 +156,10 @@ class MembershipRun:
         for number in range(180):
             now = float(number * PING_EVERY)
             found = table.next_targets(known, now, self._random.random)
-            counts.append(2 * len(found))
+            before = lab.pings
             for one in found:
                 table.record(one, lab.sample(0, int(one.peer[1:])), now)
+            counts.append(2 * (lab.pings - before))
         return mean(counts[90:]) * 60 / PING_EVERY
 
     def _peer(self) -> object:

@@ -1,5 +1,7 @@
 """How long it takes until all of n peers have a content: `python -m benchmarks.peers.staging`.
 
+The least of several turns counts, as all peers share the processors of this machine.
+
 Each peer is its own staging service with a cache on disk. Sending takes as long as it would over
 links of a given rate: each end sends one piece at a time, as a network card does.
 """
@@ -16,6 +18,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.plots import curves
 from runtime.peers.contracts import Staging
 from runtime.peers.staging import (
     ContentCache,
@@ -27,6 +30,8 @@ from runtime.peers.staging import (
 )
 
 MEMORY = "/dev/shm"  # real peers have a disk each, and here all would share one
+SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)
+PICTURE = Path("build/benchmarks/peers-staging.svg")
 KEY, USER, SUBMITTER = "0" * 32, "user:bench", "submitter"
 
 
@@ -109,18 +114,27 @@ def seconds(peers: int, size: int, rate: float, shape: Shape) -> float:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, and draw it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=16)
     parser.add_argument("--rate", type=float, default=20.0, help="MB per second of each host")
     parser.add_argument("--peers", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--turns", type=int, default=1)
     given = parser.parse_args()
     size, rate = given.megabytes << 20, given.rate * 1e6
-    print("| peers | " + " | ".join(Shape) + " |")
-    print("|---" * (len(Shape) + 1) + "|")
+    series: dict[str, dict[int, float]] = {shape: {} for shape in SHAPES}
+    print("| peers | " + " | ".join(SHAPES) + " |")
+    print("|---" * (len(SHAPES) + 1) + "|")
     for peers in given.peers:
-        row = [f"{seconds(peers, size, rate, shape):.1f} s" for shape in Shape]
-        print(f"| {peers} | " + " | ".join(row) + " |", flush=True)
+        turns = [[seconds(peers, size, rate, one) for one in SHAPES] for _ in range(given.turns)]
+        row = [min(some) for some in zip(*turns, strict=True)]
+        for shape, took in zip(SHAPES, row, strict=True):
+            series[shape][peers] = took
+        print(f"| {peers} | " + " | ".join(f"{took:.1f} s" for took in row) + " |", flush=True)
+    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    title = f"Seconds until n peers have {given.megabytes} MiB, {given.rate:g} MB/s each"
+    PICTURE.write_text(curves(title, series, unit="seconds"))
+    print(f"\n{PICTURE}")
 
 
 if __name__ == "__main__":

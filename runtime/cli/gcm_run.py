@@ -112,7 +112,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "--staging", choices=staging.choices, default="",
         help="how the program gets to the peers: each passes it to two others, or to the next "
-        f"one, or it is sent from here to each (default: {staging.default})",
+        f"one, or it is sent from here to each; auto: by size (default: {staging.default})",
     )  # fmt: skip
     parser.add_argument(
         "--credential", metavar="FILE", default="",

@@ -398,10 +398,11 @@ _PEERS = ElementType(
             "staging",
             ValueKind.CHOICE,
             "How the program gets to the peers: each passes it to two others (`tree`) or to the "
-            "next one (`chain`), or it is sent from here to each (`push`).",
+            "next one (`chain`), or it is sent from here to each (`push`). `auto` is `chain` for "
+            "large files and `tree` for small ones.",
             False,
-            "tree",
-            ("tree", "chain", "push"),
+            "auto",
+            ("auto", "tree", "chain", "push"),
         ),
     ),
     (ChildRule("mpi", most=1),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.round_trips import round_trip
 from runtime.peers.connections.serving import Services, TakeOver, calling_host
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "Services",
     "TakeOver",
     "calling_host",
+    "round_trip",
 ]

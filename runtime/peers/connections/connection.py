@@ -94,6 +94,11 @@ class MemberConnection:
         return self._frames.socket.principal
 
     @property
+    def socket(self) -> PeerSocket:
+        """What it goes over."""
+        return self._frames.socket
+
+    @property
     def place(self) -> str:
         """What messages call the other end."""
         return f"{self.principal} at {self.address}"

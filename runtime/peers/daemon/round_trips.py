@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 
-from runtime.peers.connections import MemberConnection
-from runtime.peers.contracts import LabMembership
+from runtime.peers.connections import MemberConnection, round_trip
 from runtime.peers.daemon.surroundings import Surroundings, clock
 from runtime.peers.latency import RttTable, RttTarget, network_of
 from runtime.peers.model import Member
-
-PINGS = 3
-"""How many messages make one sample; the shortest counts."""
 
 
 class RoundTrips:
@@ -32,13 +27,7 @@ class RoundTrips:
 
     def measure(self, peer: Member, connection: MemberConnection) -> None:
         """Measure a peer over an open connection; raises PeerError."""
-        membership = connection.stub(LabMembership)
-        shortest = float("inf")
-        for _ in range(PINGS):
-            began = time.monotonic()
-            membership.ping(self._me)
-            shortest = min(shortest, time.monotonic() - began)
-        self._table.record(_target(peer), shortest, clock())
+        self._table.record(_target(peer), round_trip(connection, self._me), clock())
 
     def forget(self, name: str) -> None:
         """Forget a peer that does not answer."""

@@ -22,6 +22,8 @@ TRIES = 2
 class Shape(StrEnum):
     """How a content spreads."""
 
+    AUTO = "auto"
+    """As a chain if it has more pieces than there are peers, else as a tree."""
     TREE = "tree"
     """Each peer is fetched from by two others of its site, the first of a site by two other firsts.
 
@@ -31,6 +33,19 @@ class Shape(StrEnum):
     """Each peer fetches from the one before it."""
     PUSH = "push"
     """The submitter sends it to each peer."""
+
+    def suited(self, pieces: int, peers: int) -> Shape:
+        """Return the shape for a content of so many pieces and so many peers.
+
+        In a chain the last of n peers is n pieces late; in a tree few pieces, but each peer sends
+        everything twice, so all of it takes twice as long.
+
+        >>> Shape.AUTO.suited(64, 8), Shape.AUTO.suited(1, 8), Shape.PUSH.suited(64, 8)
+        (<Shape.CHAIN: 'chain'>, <Shape.TREE: 'tree'>, <Shape.PUSH: 'push'>)
+        """
+        if self is not Shape.AUTO:
+            return self
+        return Shape.CHAIN if pieces > peers else Shape.TREE
 
 
 class Stage(StrEnum):
@@ -72,7 +87,7 @@ def parents(sites: Mapping[str, str], shape: Shape) -> dict[str, str]:
             return dict.fromkeys(sites, "")
         case Shape.CHAIN:
             return dict(zip(sites, ("", *sites), strict=False))
-        case Shape.TREE:
+        case Shape.TREE | Shape.AUTO:
             members: dict[str, list[str]] = {}
             for peer, site in sites.items():
                 members.setdefault(site, []).append(peer)

@@ -129,6 +129,7 @@ class ContentCache:
             self._refused.pop(digest, None)
             self._heard[digest] = self._clock()
             hashed.update(data)
+            self._sizes[digest] = there + len(data)
             if there + len(data) == size:
                 self._complete(digest, hashed)
             return there + len(data)
@@ -158,7 +159,6 @@ class ContentCache:
                 while piece := file.read(_PIECE):
                     found.update(piece)
             self._hashes[digest] = found
-        self._sizes[digest] = there
         return found
 
     def _complete(self, digest: str, hashed: _Hash) -> None:

@@ -73,7 +73,7 @@ def deliver(
     receivers: Sequence[Receiver],
     *,
     caller: str,
-    shape: Shape = Shape.TREE,
+    shape: Shape = Shape.AUTO,
     arrived: Callable[[str], None] = lambda _: None,
 ) -> Mapping[str, str]:
     """Bring a content to all receivers; return why some did not get it, by name.
@@ -85,7 +85,8 @@ def deliver(
     events: SimpleQueue[Callable[[], list[Effect]]] = SimpleQueue()
     holders, lost = _holders(content, receivers, caller)
     sites = {one.name: one.site for one in receivers}
-    broadcast, ending = Broadcast(sites, shape, holders), threading.Event()
+    suited = shape.suited(content.size // PIECE, len(receivers))
+    broadcast, ending = Broadcast(sites, suited, holders), threading.Event()
     for name in holders:
         arrived(name)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from runtime.peers.booking import Offer
-from runtime.peers.connections import MemberConnection, MemberDialler
+from runtime.peers.connections import MemberConnection, MemberDialler, round_trip
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Credential
 from runtime.peers.errors import PeerError, PeerUnreachable
@@ -28,7 +27,6 @@ FEWEST_HOSTS = 100
 BOOKED_TIMEOUT = 15.0
 """How long a peer that holds places may take to answer: it is more likely busy than gone."""
 
-PINGS = 3
 MOST_DIALS = 32
 
 
@@ -107,7 +105,9 @@ class Lab:
         """
         names = list(names)
         with ThreadPoolExecutor(min(MOST_DIALS, len(names)) or 1, "round trips") as threads:
-            offers = list(threads.map(self._offer, names))
+            # All connect before any is measured: a handshake would make pings of others late.
+            reached = list(threads.map(self._is_reached, names))
+            offers = list(threads.map(self._offer, names, reached))
         if gone := self._remembered & {one.peer for one in offers if one.rtt >= FAR}:
             rows = [one.row for one in self._hosts.all if str(one.row.peer.name) not in gone]
             self._hosts.learn(rows, is_complete=True)
@@ -156,16 +156,19 @@ class Lab:
             beside.write_text(text_of(self._hosts, 0), encoding="utf-8")
             beside.replace(self._cache)
 
-    def _offer(self, name: str) -> Offer:
-        places = self.peers[name].share.processes
+    def _is_reached(self, name: str) -> bool:
         try:
-            membership = self.service(name, LabMembership)
-            times = []
-            for _ in range(PINGS):
-                begun = time.monotonic()
-                membership.ping(self.me)
-                times.append(time.monotonic() - begun)
-            return Offer(name, places, min(times))
+            self._connection(name)
+        except PeerError:
+            return False
+        return True
+
+    def _offer(self, name: str, is_reached: bool) -> Offer:
+        places = self.peers[name].share.processes
+        if not is_reached:
+            return Offer(name, places, FAR)
+        try:
+            return Offer(name, places, round_trip(self._connection(name), self.me))
         except PeerError:
             self.forget(name)
             return Offer(name, places, FAR)

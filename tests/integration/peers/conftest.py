@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -37,8 +38,12 @@ def other_lab(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 class Answering:
     """The membership of a listener that only answers."""
 
+    def __init__(self) -> None:
+        self.late = 0.0
+
     def ping(self, caller: str) -> None:
-        """Answer."""
+        """Answer, as late as a busy host."""
+        time.sleep(self.late)
 
     def alive(self, caller: str, row: list[object]) -> dict[str, object]:
         raise ValueError("on purpose")
@@ -54,7 +59,15 @@ class Answering:
 
 
 @pytest.fixture
-def listening(invite: Callable[[str], Credential]) -> Iterator[Callable[[str], Address]]:
+def answering() -> Answering:
+    """Return the membership of all listeners of a test."""
+    return Answering()
+
+
+@pytest.fixture
+def listening(
+    invite: Callable[[str], Credential], answering: Answering
+) -> Iterator[Callable[[str], Address]]:
     """Return what starts a listener of a member, and returns where."""
     with ExitStack() as stack:
 
@@ -62,7 +75,7 @@ def listening(invite: Callable[[str], Credential]) -> Iterator[Callable[[str], A
             listener = Listener(invite(written), "127.0.0.1", [0])
             stack.callback(listener.close)
             services = Services()
-            services.serve(LabMembership, Answering())
+            services.serve(LabMembership, answering)
             listener.start(services)
             return Address("127.0.0.1", listener.port)
 

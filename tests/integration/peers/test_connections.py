@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from runtime.peers.connections import MemberDialler
+from runtime.peers.connections import MemberDialler, round_trip
 from runtime.peers.connections import listening as listener
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerUnreachable, Refused
 from runtime.peers.model import Address, Principal, Reason
 from runtime.transport.frames import Frame
-from tests.integration.peers.conftest import NOW
+from tests.integration.peers.conftest import NOW, Answering
 
 HOST7 = Principal.parse("peer:host7")
 Listening = Callable[[str], Address]
@@ -47,6 +47,15 @@ def test_what_fails_in_an_operation_is_told_and_the_connection_goes_on(
             membership.alive(dialler.me, [])
         assert raised.value.reason == Reason.FAILED
         assert membership.hosts(dialler.me, 1)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="packets are measured by Linux")
+def test_a_host_that_answers_late_is_as_far_away_as_its_packets_say(
+    host7: Address, alice: MemberDialler, answering: Answering
+) -> None:
+    answering.late = 0.3
+    with alice.dial(host7, HOST7) as connection:
+        assert round_trip(connection, alice.me) < answering.late
 
 
 def _said(address: Address, context: ssl.SSLContext | None, name: str | None, words: bytes) -> str:

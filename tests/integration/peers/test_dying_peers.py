@@ -79,22 +79,17 @@ def begin(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 def test_a_peer_that_dies_before_the_launch_is_replaced(
     lab: Lab, begin: Begin, step: SubmissionStep, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    killed: list[SubmissionStep] = []
+    entered: list[SubmissionStep] = []
 
-    def kill(entered: SubmissionStep) -> None:
-        if entered is step and not killed:
+    def kill(now: SubmissionStep) -> None:
+        entered.append(now)
+        if now is step and entered.count(step) == 1:
             lab.kill(VICTIM)
-            killed.append(entered)
-        if entered is SubmissionStep.LAUNCH and step is not SubmissionStep.STAGE:
-            raise KeyboardInterrupt  # all is well until here, and has to be given back
 
-    if step is SubmissionStep.STAGE:  # one of them to the end
-        assert begin(kill, "-n", "3", "--quiet") == 0
-        assert capfd.readouterr().out == "3\n" * 3
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            begin(kill, "-n", "3", "--quiet")
-    assert killed
+    assert begin(kill, "-n", "3", "--quiet") == 0
+    assert capfd.readouterr() == ("3\n" * 3, "")
+    # With the dead peer in the machine there would be a second launch, without it.
+    assert entered.count(SubmissionStep.LAUNCH) == 1
 
 
 @pytest.mark.parametrize("step", [SubmissionStep.LAUNCH, SubmissionStep.TABLE])

@@ -66,6 +66,22 @@ def test_a_transfer_goes_on_where_it_ended_after_the_daemon_was_started_again(
     assert again.path(digest) is not None
 
 
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="it counts what this process reads")
+def test_what_has_arrived_is_not_read_again_for_each_piece(tmp_path: Path) -> None:
+    cache, data, piece = ContentCache(tmp_path / "cache", 1 << 30), os.urandom(1 << 20), 1 << 12
+    digest = digest_of(data)
+    before = bytes_read()
+    for offset in range(0, len(data), piece):
+        cache.append(digest, len(data), offset, data[offset : offset + piece])
+    assert cache.path(digest) is not None
+    assert bytes_read() - before < len(data)
+
+
+def bytes_read() -> int:
+    """Return how many bytes this process has read from files so far."""
+    return int(Path("/proc/self/io").read_text().split()[1])
+
+
 def test_what_has_another_digest_than_it_was_said_to_have_is_not_kept(cache: ContentCache) -> None:
     digest = digest_of(b"hello")
     with pytest.raises(Refused, match="another SHA-256"):

@@ -45,7 +45,7 @@ def test_a_descriptor_with_peers_says_what_is_to_be_booked() -> None:
     assert isinstance(found, Deployment)
     assert found.peers is not None
     assert (found.peers.ranks, found.peers.strategy, found.peers.wait) == (3, "mixed", 120.0)
-    assert found.peers.staging == Shape.TREE
+    assert found.peers.staging == Shape.AUTO
     assert STAGING is not None
     assert STAGING.choices == tuple(Shape)
     assert sum(one.ranks for one in found.clusters()) == 3
