@@ -481,7 +481,7 @@ class RunState:
             self._outcome = INTERRUPTED
             can_look = self.state is RunPhase.RUNNING and self._jobs
             if self._interrupts == 1 and can_look and not (self._settling or self._timed_out):
-                self.deadline = self._now + self.patience.glance
+                self.deadline = self._now + self.timeouts.glance
                 yield Explain(is_brief=True)
                 return
             yield from self._stop()
