@@ -140,7 +140,7 @@ def test_a_change_anywhere_of_the_proof_is_refused(place: int, change: int) -> N
 
 def test_a_proof_without_a_number_before_it_is_refused() -> None:
     for kind in (INVOKE, RESULT, PING):
-        with pytest.raises(AuthenticationFailed, match="no member of a run"):
+        with pytest.raises(AuthenticationFailed, match="not a member of the run"):
             listener().feed(PyroMessage(kind, b"", {PROOF_OF_MEMBER: bytes(40)}).joined())
 
 

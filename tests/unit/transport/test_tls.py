@@ -449,7 +449,7 @@ def test_a_listener_that_says_nothing_is_given_up_in_time() -> None:
 
 def test_a_certificate_of_no_use_says_so(reactor: Reactor) -> None:
     house = House(reactor, certificate())
-    with pytest.raises(TransportError, match="of no use"):
+    with pytest.raises(TransportError, match="cannot be used"):
         enter(house, member(shown=certificate()[:-200] + b"-----END CERTIFICATE-----\n"))
 
 
