@@ -76,13 +76,13 @@ class Newcomers:
         that were asked for, whatever was heard meanwhile: for one that came and is lost already,
         nobody would request another one.
         """
-        place = self._place
-        last = {one: place.newest(one) for one in lost}
-        names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in last.values()
-                 if one in self._engine.losses.gone]  # fmt: skip
+        place, gone = self._place, self._engine.losses.gone
+        newest = {one: place.newest(one) for one in lost}
+        wanted = {one: last for one, last in newest.items() if last in gone}
+        names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in wanted.values()]
         if names:
             self._link.wrapper.health.replace(self._link.name, names)
-        return NewcomerArrival(self, self._engine, last)
+        return NewcomerArrival(self, self._engine, wanted)
 
     def newest(self, index: int) -> int:
         """Return the index of the process that holds another one's place now."""
