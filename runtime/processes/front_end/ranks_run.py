@@ -218,7 +218,7 @@ class RanksRun:
         there.
         """
         number = _number(rank)
-        works = self._ends.was_seen(rank) and rank in self._ready
+        works = self._ends.was_told_there(rank) and rank in self._ready
         if self._hosts is not None and not works:
             self._hosts.lose(self._hosts.host_of(number))
         self._ends.again(rank)
