@@ -119,8 +119,9 @@ class RanksRun:
             host_lost=self._lose_host,
             guard=guard,
         )
-        # without other hosts all ranks are beside this process for as long as it lives
-        self._hosts = RankHosts(told.job.hosts, told.job.spares) if told.job.hosts else None
+        # otherwise no rank is lost with its host alone, and all are restarted beside this process
+        job = told.job
+        self._hosts = RankHosts(job.hosts, job.spares) if job.for_each_host else None
         self._room = room
         self._gate: Gate | None = None
         self._input: RankInput | None = None
