@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 _SCALARS = frozenset((int, float, str, bool, type(None)))
-_FEW = 8
+_SEARCHED = (bytes, bytearray)
+_FEW, _DEEP = 8, 3
 
 
 def stub_of_reference(component: str, interface: str, type: InterfaceType) -> Any:
@@ -61,9 +62,13 @@ class ReferenceCodec(Codec):
         return [pickle.dumps(value, 5)] if _is_plain(value) else super().pickled(value)
 
     def unpickled(self, parts: Sequence[Part]) -> Any:
-        """Return the value; where no class is named, no reference is."""
-        if len(parts) == 1 and pickle.STACK_GLOBAL not in parts[0]:
-            return pickle.loads(parts[0])
+        """Return the value; where no class is named, no reference is.
+
+        A large part is a view of memory, which cannot be searched for that.
+        """
+        (first, *others) = parts
+        if not others and isinstance(first, _SEARCHED) and pickle.STACK_GLOBAL not in first:
+            return pickle.loads(first)
         return super().unpickled(parts)
 
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
@@ -79,11 +84,11 @@ class ReferenceCodec(Codec):
         return made
 
 
-def _is_plain(value: Any) -> bool:
-    """Tell whether a value is a plain one, or consists of a few of them."""
+def _is_plain(value: Any, deep: int = _DEEP) -> bool:
+    """Tell whether a value is a plain one, or consists of a few of them in few levels."""
     kind = type(value)
     if kind is tuple:
-        return len(value) <= _FEW and all(map(_is_plain, value))
+        return deep > 0 and len(value) <= _FEW and all(_is_plain(one, deep - 1) for one in value)
     return kind in _SCALARS or (kind is dict and not value)
 
 

@@ -89,7 +89,7 @@ def _entry(entry: os.DirEntry[str], top: str) -> Entry:
     if stat.S_ISDIR(known.st_mode):
         return FOLDER, 0, 0, mode, ""
     if not stat.S_ISREG(known.st_mode):
-        return OTHER, 0, 0, mode, _ODD.get(stat.S_IFMT(known.st_mode), "no file")
+        return OTHER, 0, 0, mode, _ODD.get(stat.S_IFMT(known.st_mode), "not a file")
     return FILE, known.st_size, known.st_mtime_ns, mode, ""
 
 
@@ -102,7 +102,7 @@ def _link(entry: os.DirEntry[str], top: str) -> Entry:
     mode, is_folder = stat.S_IMODE(known.st_mode), stat.S_ISDIR(known.st_mode)
     is_inside = real.startswith(f"{top}/")
     if not stat.S_ISREG(known.st_mode) and not (is_folder and is_inside):
-        odd = _ODD.get(stat.S_IFMT(known.st_mode), "no file inside")
+        odd = _ODD.get(stat.S_IFMT(known.st_mode), "not a file inside")
         return OTHER, 0, 0, mode, f"a link to {target}, which is {odd}"
     if is_inside:
         above = os.path.realpath(os.path.dirname(entry.path))

@@ -21,10 +21,13 @@ PEERS = "peers"
 def at_site(interface: str, code: str) -> str:
     """Return the name that an interface for the messages of one code has at a site.
 
-    >>> at_site("delivery", "ocean"), at_site("peers", "air 2")
-    ('delivery-ocean', 'peers-air_2')
+    No two codes have the same: punctuation is written as in an address, with `-` for the `%`.
+
+    >>> at_site("delivery", "ocean_2"), at_site("peers", "air.2")
+    ('delivery-ocean_2', 'peers-air-2e2')
     """
-    return f"{interface}-" + "".join(one if one.isalnum() else "_" for one in code)
+    kept = (one if one.isalnum() or one == "_" else f"-{ord(one):02x}" for one in code)
+    return f"{interface}-{''.join(kept)}"
 
 
 def bound_to(grid: Grid, cluster: str, code: str) -> list[str]:

@@ -44,9 +44,9 @@ class Job:
     """The native MPI job of a cluster: what every rank runs, and how they are started.
 
     `options` are those of `mpiexec` as the plan has them, `hosts` what they say about other hosts.
-    With `goes_on` the loss of a rank is no end for the others, and each of the `hosts` has an
-    `mpiexec` of its own. The ranks of one that is lost are started again on `spares`, each of which
-    has room for so many.
+    With `goes_on` the loss of a rank is no end for the others. With `for_each_host` each of the
+    `hosts`, which the first two options name, has an `mpiexec` of its own; the ranks of one that
+    is lost are started again on `spares`, each of which has room for so many.
     """
 
     argv: tuple[str, ...]
@@ -57,6 +57,7 @@ class Job:
     options: tuple[str, ...]
     environment: Mapping[str, str]
     goes_on: bool = False
+    for_each_host: bool = False
     spares: tuple[tuple[str, int], ...] = ()
 
 

@@ -262,7 +262,7 @@ class RunState:
         A replica that fails counts as lost, whatever the reason: its host may be to blame.
         """
         replicas = self.outline.replicas
-        if not replicas or self._settling:
+        if not replicas or self._settling or self._interrupts:
             return
         rank = replicas[ended]
         codes = [self.codes.get(one) for one, of in replicas.items() if of == rank]
@@ -402,7 +402,7 @@ class RunState:
             yield from self._stop()
             return
         goes_on = self.steered or self.outline.survivors  # calls raise errors there
-        if not (goes_on or self._settling or self._stopping):
+        if not (goes_on or self._settling or self._interrupts or self._stopping):
             what = "ranks wait for others that have ended, and would wait for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 

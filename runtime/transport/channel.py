@@ -170,7 +170,7 @@ class Channel:
         try:
             given = invocation.args, invocation.kwargs
             self._send(call_frame(CALL, number, invocation, given, codec))
-        except (NotSendable, FrameError):
+        except Exception:
             if self._waiting.pop(number, None) is not None:
                 raise
 

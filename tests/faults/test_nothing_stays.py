@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -127,7 +128,8 @@ def test_where_everything_is_killed_at_once_no_shared_memory_stays(bench: Bench)
         assert bench.segments()
         assert bench.belongings().memory == frozenset()
         for pid in bench.processes():
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # its parent has ended it
+                os.kill(pid, signal.SIGKILL)
         run.process.wait(timeout=30)
         for room in bench.temporary.iterdir():  # nobody could remove these either
             shutil.rmtree(room)

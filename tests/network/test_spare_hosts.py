@@ -20,12 +20,13 @@ from tools.on_grids import COMMAND, ROOT
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
 
 PROGRAM = """
-import os, time
+import os, signal, sys, time
 from mpi4py import MPI
 
 comm = MPI.COMM_WORLD
 is_whole = comm.Get_attr(MPI.FT_INCARNATION) == 1
 steps = wrong = 0
+signal.signal(signal.SIGUSR1, lambda *_: sys.exit(1))
 
 def tell(word):
     found = comm.gather((os.uname().nodename, os.getpid()))
@@ -87,11 +88,11 @@ class Run:
         """End every process on a host."""
         sweep([self.grid.holder(host)])
 
-    def end(self) -> str:
-        """Let the program end; return what it printed at last, after nothing is left of it."""
+    def end(self, code: int = 0) -> str:
+        """Let the program end with a code; return what it printed, once nothing is left of it."""
         (self._folder / "enough").touch()
         output, said = self._process.communicate(timeout=60)
-        assert self._process.returncode == 0, said
+        assert self._process.returncode == code, said
         for name in self.grid.clusters:
             holder = self.grid.holder(name)
             assert list(inside([holder])) == []
@@ -149,6 +150,16 @@ def test_a_rank_returns_on_its_own_host_and_those_of_a_lost_host_on_a_spare_one(
         ) in error
         assert run.hosts("whole") == ["c4"]
         assert run.end() == "steps with 0 wrong results\n"
+
+
+def test_a_rank_that_ends_by_its_own_word_returns_on_its_host(tmp_path: Path) -> None:
+    cluster = '<cluster>{front_end}<mpi ranks="2"/><nodes hosts="c[1-3]"/></cluster>'
+    with running(tmp_path, 4, cluster) as run:
+        (_, first), (_, second) = run.processes("begun")
+        for process in (first, second):
+            os.kill(process, signal.SIGUSR1)
+            assert run.hosts("whole") == ["c1", "c2"]
+        assert run.end(code=1) == "steps with 0 wrong results\n"
 
 
 def test_a_spare_host_that_does_not_work_is_passed_over(tmp_path: Path) -> None:

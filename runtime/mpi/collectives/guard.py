@@ -120,6 +120,7 @@ class CollectiveGuard(Attendance):
                 raise refused from None
             return end.value
         finally:
+            self.abandon(port.told_tags)
             if port.direct.is_busy:
                 self._abandoned.append(port.direct)
 

@@ -44,6 +44,7 @@ class NativePort:
         "direct",
         "far_tag",
         "rank",
+        "told_tags",
     )
 
     def __init__(
@@ -64,6 +65,8 @@ class NativePort:
         self.direct = Direct(members.inner, tag, near)
         """Large data within the cluster."""
         self._going_on: list[Operation] = []
+        self.told_tags: list[Operation] = []
+        """What members of this cluster tell each other of their calls."""
 
     def look(self) -> None:
         """Let multi-message operations make progress, whatever the collective waits for now."""
@@ -109,13 +112,17 @@ class NativePort:
         request = self._inner.Isend([self._told, MPI.BYTE], position, self._tag_of_told)
         if wakes:
             self._near.wake(position)
-        return NativeStep(request, "a native send", urgency=POLLED, wake=None)
+        return self._kept(NativeStep(request, "a native send", urgency=POLLED, wake=None))
 
     def hear(self, position: int, into: memoryview, *, wakes: bool = False) -> Operation:
         """Receive the tag of what a member of this cluster calls."""
         request = self._inner.Irecv([into, MPI.BYTE], position, self._tag_of_told)
         urgency = NOTIFIED if wakes and self._near.all_ring else POLLED
-        return NativeStep(request, "a native receive", urgency=urgency, wake=None)
+        return self._kept(NativeStep(request, "a native receive", urgency=urgency, wake=None))
+
+    def _kept(self, step: Operation) -> Operation:
+        self.told_tags.append(step)
+        return step
 
     def barrier(self) -> Sequence[Operation]:
         """Wait until all members of this cluster are here."""

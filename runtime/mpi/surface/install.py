@@ -40,7 +40,7 @@ class _Finder:
         return ModuleSpec(name, self)  # type: ignore[arg-type]  # it has all that a loader needs
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Load the mpi_module."""
+        """Load the module `MPI`."""
         del spec
         return load()
 
@@ -48,7 +48,7 @@ class _Finder:
         """Do nothing: it is loaded already."""
 
     def step_aside(self) -> None:
-        """Let mpi4py's own MPI be found: the mpi_module needs it."""
+        """Let mpi4py's own MPI be found: ours is made of it."""
         sys.meta_path.remove(self)
         if self._native is not None:
             sys.modules[NAME] = self._native

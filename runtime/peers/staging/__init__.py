@@ -1,6 +1,6 @@
 """Files of programs at peers: a cache by content, and plans that bring one to many hosts."""
 
-from runtime.peers.staging.broadcast import Broadcast, Fetch, Push, Shape, ordered
+from runtime.peers.staging.broadcast import Broadcast, Fetch, Push, Shape
 from runtime.peers.staging.cache import ContentCache, path_in
 from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
 from runtime.peers.staging.fetching import ContentSource, OpenSource, fetch
@@ -19,6 +19,5 @@ __all__ = [
     "StagingService",
     "deliver",
     "fetch",
-    "ordered",
     "path_in",
 ]

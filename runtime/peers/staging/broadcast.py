@@ -102,9 +102,9 @@ def _tree(peers: Sequence[str]) -> dict[str, str]:
 
 
 class Broadcast:
-    """Events in, effects out; `sites` are the peers with the site of each, near ones together.
+    """Events in, effects out; `sites` are the peers with the site of each.
 
-    `holders` have the content already.
+    `holders` have the content already. Those of a site are in a row, its holders first.
 
     >>> broadcast = Broadcast(dict.fromkeys("abc", "north"), Shape.CHAIN)
     >>> broadcast.begin()
@@ -117,8 +117,9 @@ class Broadcast:
 
     def __init__(self, sites: Mapping[str, str], shape: Shape, holders: Iterable[str] = ()) -> None:
         known = set(holders)
-        # those that have it come first: all others can fetch from them
-        self._order = sorted(sites, key=lambda one: one not in known)
+        # those that have it come first, and their sites: all others can fetch from them
+        first = sorted(sites, key=lambda one: one not in known)
+        self._order = _by_site({one: sites[one] for one in first})
         self._shape = shape
         self._above = parents({one: sites[one] for one in self._order}, shape)
         self._tries = dict.fromkeys(self._order, 0)
@@ -194,10 +195,10 @@ class Broadcast:
         return tuple(living[:MOST_SOURCES])
 
 
-def ordered(sites: Mapping[str, str]) -> list[str]:
+def _by_site(sites: Mapping[str, str]) -> list[str]:
     """Return peers, each with its site, so that the chain crosses between two sites once.
 
-    >>> ordered({"a": "north", "b": "south", "c": "north"})
+    >>> _by_site({"a": "north", "b": "south", "c": "north"})
     ['a', 'c', 'b']
     """
     first = {site: at for at, site in reversed(list(enumerate(sites.values())))}

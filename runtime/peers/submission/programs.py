@@ -15,7 +15,7 @@ from runtime.launchers.peer import keep_alive
 from runtime.peers.connections import MemberConnection
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
-from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, ordered, path_in
+from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, path_in
 from runtime.peers.staging.cache import FULL
 from runtime.peers.submission.booking import Booking
 from runtime.peers.submission.temporary import temporary_file
@@ -60,7 +60,7 @@ class StagedPrograms:
         failures: dict[str, str] = {}
         for packed, sites in wanted.items():
             content = self._pack(packed)
-            receivers = [self._receiver(peer, sites[peer]) for peer in ordered(sites)]
+            receivers = [self._receiver(*one) for one in sites.items()]
             me = self._booking.lab.me
             failures |= deliver(content, receivers, caller=me, shape=self._shape, arrived=arrived)
             holders = self._holders.setdefault(content.digest, set())

@@ -81,9 +81,10 @@ class JobEnds:
         self._left.pop(rank, None)
         self._gone.pop(rank, None)
 
-    def was_seen(self, rank: str) -> bool:
-        """Tell whether the parent of a rank has told its end: so its host lives."""
-        return rank in self._seen
+    def was_told_there(self, rank: str) -> bool:
+        """Tell whether a rank or its parent has told its end, so that its host lives."""
+        told = self._told.get(rank)
+        return rank in self._seen or (told is not None and told.facts.is_said)
 
     @property
     def are_some_lost(self) -> bool:

@@ -1,6 +1,6 @@
 """The process of which the ranks of this machine part: it loads once what all of them need.
 
-An interpreter, mpi4py with its MPI, and the face of the grid are most of what a rank costs before
+An interpreter, mpi4py with its MPI, and our `MPI` module are most of what a rank costs before
 its program begins. `mpiexec` starts a stand-in (see `runtime.processes.rank.stand_in`), which asks
 here for a copy of this process and hands over what `mpiexec` gave it: environment, descriptors,
 folder, processors. MPI itself is initialised in the copy.

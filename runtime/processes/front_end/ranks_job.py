@@ -55,7 +55,7 @@ class JobPart:
 
 
 class RanksJob:
-    """The `mpiexec` of a cluster, or those of its hosts where the job goes on without some of them.
+    """The `mpiexec` of a cluster, or those of its hosts where each has its own.
 
     `say` gets lines in order, `done` how it ended and why it could not run.
     What is said takes `room`; without any, the ranks have to wait.
@@ -82,7 +82,7 @@ class RanksJob:
         guard: ForkedGuard | None = None,
     ) -> None:
         self._job = job
-        self._is_by_host = job.goes_on and bool(job.hosts)
+        self._is_by_host = job.for_each_host
         self._parts = tuple(_parts_of(job) if self._is_by_host else (JobPart(0, job.ranks),))
         self._over: tuple[Exit, str] | None = None  # how the first one ended
         self._is_told_over = False
@@ -182,7 +182,7 @@ class RanksJob:
         return (python, *module, *words, *rest)
 
     def start_again(self, rank: int, incarnation: int, host: str) -> None:
-        """Start one rank again, where the job has hosts on one of these; raises LaunchError.
+        """Start one rank again, on a host if each has its own `mpiexec`; raises LaunchError.
 
         It has its native MPI to itself, as all ranks have that go on without lost ones. Beside the
         front-end it needs no `mpiexec`.

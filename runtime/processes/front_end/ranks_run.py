@@ -120,8 +120,9 @@ class RanksRun:
             output_follows=self._output_follows,
             guard=guard,
         )
-        # without other hosts all ranks are beside this process for as long as it lives
-        self._hosts = RankHosts(told.job.hosts, told.job.spares) if told.job.hosts else None
+        # otherwise no rank is lost with its host alone, and all are restarted beside this process
+        job = told.job
+        self._hosts = RankHosts(job.hosts, job.spares) if job.for_each_host else None
         self._room = room
         self._gate: Gate | None = None
         self._input: RankInput | None = None
@@ -220,7 +221,7 @@ class RanksRun:
         there.
         """
         number = _number(rank)
-        works = self._ends.was_seen(rank) and rank in self._ready
+        works = self._ends.was_told_there(rank) and rank in self._ready
         if self._hosts is not None and not works:
             self._hosts.lose(self._hosts.host_of(number))
         self._ends.again(rank)

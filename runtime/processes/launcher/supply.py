@@ -15,6 +15,7 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.commands import (
     RANK_MODULE,
     front_end_command,
+    hosts_of_ranks,
     is_at_front_end,
     node_command,
     shared_front_end_command,
@@ -181,11 +182,9 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
     # mpiexec -n RANKS [OPTION ...] PYTHON -m MODULE [ARGUMENT ...]
     at = step.argv.index(RANK_MODULE)
     argv = (python, *step.argv[at - 1 : at + 1], "--room", room, *step.argv[at + 1 :])
-    hosts: tuple[tuple[str, int], ...] = ()
-    if "--host" in step.argv[:at]:
-        written = step.argv[step.argv.index("--host") + 1]
-        pairs = (one.rpartition(":") for one in written.split(","))
-        hosts = tuple((host, int(count)) for host, _, count in pairs)
+    hosts = tuple(hosts_of_ranks(cluster).items())
+    if not hosts and "--host" in cluster.mpi.options:  # all that is known is that they are not here
+        hosts = ((step.argv[step.argv.index("--host") + 1], cluster.ranks),)
     return Job(
         argv=argv,
         ranks=cluster.ranks,
@@ -194,6 +193,7 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
         hosts=hosts,
         options=step.argv[3 : at - 2],
         environment={**_paths(cluster, library), **_own(step, library)},
+        for_each_host=step.for_each_host,
         spares=tuple((one.host, one.places) for one in cluster.spares),
     )
 

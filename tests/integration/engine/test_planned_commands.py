@@ -25,7 +25,9 @@ exec {mpiexec} "$@"
 """
 
 
-def run_and_planned(folder: Path, mpi: Path, rest: str) -> tuple[list[str], list[str]]:
+def run_and_planned(
+    folder: Path, mpi: Path, rest: str, failures: str = "abort"
+) -> tuple[list[str], list[str]]:
     """Return the words with which `mpiexec` was run, and those that the plan has."""
     file, mpiexec = folder / "words", folder / "mpiexec"
     mpiexec.write_text(RECORDING.format(file=file, mpiexec=mpi / "mpiexec"))
@@ -33,7 +35,8 @@ def run_and_planned(folder: Path, mpi: Path, rest: str) -> tuple[list[str], list
     (folder / "program.py").write_text(PROGRAM)
     path = folder / "test.xml"
     path.write_text(
-        '<deployment name="t"><application script="program.py" arguments="a \'b c\'">'
+        f'<deployment name="t"><application script="program.py" failures="{failures}"'
+        " arguments=\"a 'b c'\">"
         '<environment name="GREETING" value="hello"/></application><grid><site name="s">'
         f'<cluster name="a"><front-end python="{mpi / "python"}"/>{rest}</cluster></site></grid>'
         "</deployment>".replace("{mpiexec}", str(mpiexec))
@@ -78,6 +81,17 @@ def test_hosts_are_named_as_planned(tmp_path: Path) -> None:
     mpi = f'<mpi ranks="2" command-path="{{mpiexec}}"/><nodes hosts="{here}"/>'
     run, planned = run_and_planned(tmp_path, own_mpi(), mpi)
     assert planned[3:5] == ["--host", f"{here}:2"]
+    assert without(run, "--room") == planned
+
+
+@pytest.mark.parametrize("count", ["", ":2"])
+def test_hosts_in_the_options_of_mpiexec_stay_where_losses_are_survived(
+    tmp_path: Path, count: str
+) -> None:
+    options = f"-genv GCM_TEST 1 --host 127.0.0.1{count}"
+    mpi = f'<mpi ranks="2" command-path="{{mpiexec}}" options="{options}"/>'
+    run, planned = run_and_planned(tmp_path, own_mpi(), mpi, "return")
+    assert planned[3:8] == options.split()
     assert without(run, "--room") == planned
 
 

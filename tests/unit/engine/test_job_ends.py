@@ -244,7 +244,7 @@ def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: s
         ends = JobEnds("0:0", goes_on=True)
         found = [ends.host_gone(A, "was lost with c2"), ends.left(A)]
     assert found == [None, RankEnd(A, LOST, "", RankExit(exception="was lost with c2"))]
-    assert not ends.was_seen(A)
+    assert not ends.was_told_there(A)
 
 
 def test_a_rank_whose_host_is_lost_may_still_tell_how_it_ended() -> None:
@@ -262,4 +262,13 @@ def test_what_became_of_a_host_says_nothing_of_a_process_that_is_started_later()
     ends.again(A)
     assert ends.left(A) is None
     ends.saw(A, seen(signal=9), is_connected=False)
-    assert ends.was_seen(A)
+    assert ends.was_told_there(A)
+
+
+@pytest.mark.parametrize(("is_said", "code"), [(True, 1), (True, 0), (False, LOST)])
+def test_a_host_lives_on_which_a_rank_has_told_its_own_end(is_said: bool, code: int) -> None:
+    ends = JobEnds("0:0", goes_on=True)
+    ends.said(A, code, "", RankExit(is_said=is_said))
+    assert ends.was_told_there(A) is is_said
+    ends.again(A)
+    assert not ends.was_told_there(A)

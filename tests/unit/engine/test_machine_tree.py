@@ -98,6 +98,24 @@ def test_ranks_are_bound_to_those_of_their_own_code_in_other_clusters() -> None:
     ]
 
 
+def test_codes_whose_names_differ_in_punctuation_alone_have_interfaces_of_their_own() -> None:
+    names = ("a.b", "a-b", "a_b", "a--b", "a-2eb", "a.")
+    clusters = [f"north/c{number} south/c{number}" for number, _ in enumerate(names)]
+    codes = "".join(
+        f'<application name="{name}" module="m" clusters="{some}"/>'
+        for name, some in zip(names, clusters, strict=True)
+    )
+    inside = "".join(f'<cluster name="c{number}"/>' for number, _ in enumerate(names))
+    sites = "".join(f'<site name="{one}">{inside}</site>' for one in ("north", "south"))
+    text = f'<deployment>{codes}<grid><mpi ranks="1"/>{sites}</grid></deployment>'
+    found = plan(text.encode())
+    tree = machine_tree(found.components(), refuse)
+    pairs = [str(one).split(" -> ") for one in bindings_of(tree) if "wrapper0.peers" in one.client]
+    servers = {client: server for client, server in pairs if client.startswith("/grid/north")}
+    assert len(servers) == len(set(servers.values())) == len(names)
+    ElementTree.fromstring(machine_document(found, "machine").encode())
+
+
 def test_controllers_and_interceptors_are_named_in_the_document() -> None:
     root = ElementTree.fromstring(machine_document(plan(CODES), "machine").encode())
 

@@ -624,6 +624,27 @@ def test_ctrl_c_waits_briefly_for_what_ranks_tell_and_a_second_one_not_at_all(
     play(started, f"> at 10 Interrupt\nexplain briefly\n> at 10.9 Tick\n{late}\n> Explained")
 
 
+def test_ranks_found_to_wait_for_ever_after_ctrl_c_do_not_change_the_exit_code(
+    started: RunState,
+) -> None:
+    play(
+        started,
+        """
+        > at 10 Interrupt
+        explain briefly
+        > LeftBehind a_waits_for_b
+        > Explained
+        stop
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 130
+        """,
+    )
+    assert started.errors == []
+
+
 def test_ctrl_c_after_a_failure_asks_nobody(started: RunState) -> None:
     play(
         started,
@@ -1214,6 +1235,24 @@ def test_replicas_that_are_late_are_stopped_once_each_rank_has_a_result(
         tell all that 0:0:0 ended (0)
         > at 24 Tick
         > at 25 Tick
+        stop
+        """,
+    )
+
+
+def test_ctrl_c_waits_no_longer_when_each_rank_has_a_result(replicated: RunState) -> None:
+    play(
+        replicated,
+        """
+        > at 10 RankEnded 0:0:1 0
+        /0:0:1 is done exit code 0
+        tell all that 0:0:1 ended (0)
+        > at 20 Interrupt
+        explain briefly
+        > at 20.5 RankEnded 0:0:0 0
+        /0:0:0 is done exit code 0
+        tell all that 0:0:0 ended (0)
+        > at 21 Tick
         stop
         """,
     )

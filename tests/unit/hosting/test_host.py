@@ -22,7 +22,13 @@ from runtime.hosting.remote import BINDING, RemoteInterface
 from runtime.testing.joined_hosts import joined_hosts
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
-from runtime.transport.errors import ChannelClosed, RemoteError, TransportError, Unreachable
+from runtime.transport.errors import (
+    ChannelClosed,
+    NotSendable,
+    RemoteError,
+    TransportError,
+    Unreachable,
+)
 from runtime.transport.reactor import Reactor
 
 LONG = 10.0
@@ -184,6 +190,35 @@ def test_plain_values_arrive_as_they_were(two: Two, value: Any) -> None:
 def test_a_reference_among_plain_values_is_one(two: Two) -> None:
     stub, _ = keeper(two)
     assert stub.keep((1, (stub,))) == (1, (stub,))
+
+
+def test_deeply_nested_values_cross(two: Two) -> None:
+    stub, _ = keeper(two)
+    nested: Any = ()
+    for _ in range(400):
+        nested = (1, nested)
+    assert stub.keep(nested) == nested
+
+
+def test_what_is_nested_too_deeply_is_refused(two: Two) -> None:
+    stub, _ = keeper(two)
+    nested: Any = ()
+    for _ in range(100_000):
+        nested = (1, nested)
+    with pytest.raises(NotSendable):
+        stub.keep(nested)
+    while nested:  # or its end would need as much of the stack
+        _, nested = nested
+
+
+def test_references_cross_in_large_values(two: Two) -> None:
+    stub, content = keeper(two)
+    own = primitive(Pinger)
+    own.start()
+    mine: Any = own.stub("ping", Ping)
+    text, same = stub.keep(["x" * (17 << 20), mine])
+    assert (len(text), same) == (17 << 20, mine)
+    assert content.kept[1].ping(5) == 6
 
 
 def test_server_ends_cross_as_references_too(two: Two) -> None:

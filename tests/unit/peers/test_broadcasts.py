@@ -133,3 +133,22 @@ def test_each_further_site_is_entered_once(shape: Shape) -> None:
         if above and sites[above] != sites[one]
     ]  # fmt: skip
     assert sorted(to for _, to in crossing) == ["b", "c", "d"]
+
+
+@pytest.mark.parametrize("shape", [Shape.CHAIN, Shape.TREE])
+@pytest.mark.parametrize(
+    ("holders", "entered"),
+    [([], ["b", "c"]), (["b1"], ["a", "c"]), (["c2", "a2", "a3"], ["b"]), (["a0"], ["b", "c"])],
+)
+def test_sites_without_a_holder_are_entered_once_and_those_with_one_never(
+    shape: Shape, holders: list[str], entered: list[str]
+) -> None:
+    sites = {f"{site}{number}": site for number in range(4) for site in "abc"}
+    effects = Broadcast(sites, shape, holders).begin()
+    assert {one.peer for one in effects} == set(sites) - set(holders)
+    crossed = [
+        sites[one.peer]
+        for one in effects
+        if isinstance(one, Fetch) and sites[one.sources[0]] != sites[one.peer]
+    ]
+    assert sorted(crossed) == entered
