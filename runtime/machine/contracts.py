@@ -339,6 +339,10 @@ class ClusterHealth(Protocol):
         """Tell what a rank is doing; see `Health.waiting`."""
         ...
 
+    def output_follows(self, member: str) -> None:
+        """Tell that nothing runs any more, and `job_ended` is told behind output that is left."""
+        ...
+
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
         ...

@@ -75,6 +75,13 @@ class JobEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputFollows:
+    """Nothing of a cluster runs any more, but some of its output has not been taken yet."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class AssemblyEnded:
     """The user's assembly has nothing more to do; `why` says more where the code does not."""
 
@@ -168,6 +175,7 @@ Event = (
     | RankEnded
     | Aborted
     | JobEnded
+    | OutputFollows
     | AssemblyEnded
     | NodeLost
     | PlaceLost

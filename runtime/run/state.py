@@ -28,6 +28,7 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     NodeLost,
+    OutputFollows,
     ParentKilled,
     PlaceClosed,
     PlaceLost,
@@ -72,6 +73,8 @@ class RunTimeouts:
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0
     """For everything to end in order once asked."""
+    output: float = 30.0
+    """For that where output is left that has not been taken yet."""
     run: float = 0.0
     """For the application; 0 means for ever."""
     explain: float = 6.0
@@ -112,6 +115,8 @@ class RunState:
     """The ranks that have ended, and were not started again since."""
     _held: set[str] = field(default_factory=set)
     """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
+    _draining: set[str] = field(default_factory=set)
+    """Clusters of which nothing but output is awaited."""
     _assembly_runs: bool = False
     _open: set[str] = field(default_factory=set)
     _gone: set[str] = field(default_factory=set)
@@ -222,6 +227,7 @@ class RunState:
         self._ended.discard(event.rank)
         self._restarted.add(event.rank)
         self._jobs.add(event.rank.rpartition(":")[0])
+        self._draining.discard(event.rank.rpartition(":")[0])
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
         self._told.pop(event.rank, None)
@@ -264,8 +270,7 @@ class RunState:
             self.failures.blame_what_was_lost()
             self._let_others_end()
         elif not self._ranks_without_result() and self._are_results_whole():
-            self._settling = True
-            self.deadline = self._now + self.timeouts.settle
+            self._settle()
 
     def _are_results_whole(self) -> bool:
         """Tell whether nobody writes any more where results are to come from."""
@@ -317,6 +322,7 @@ class RunState:
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         self._jobs.discard(event.cluster)
+        self._draining.discard(event.cluster)
         is_unknown = not self.failures.knows_rank_of(event.cluster)
         goes_on = event.cluster in self.outline.survivors
         if not self.steered and (event.is_fault or is_unknown):
@@ -331,8 +337,22 @@ class RunState:
     def _let_others_end(self) -> None:
         """Give all others a while to end by themselves once something has failed."""
         if self.failures.code and not self._settling and not self._interrupts:
-            self._settling = True
+            self._settle()
+
+    def _settle(self) -> None:
+        self._settling = True
+        if not self._is_only_output_left:
             self.deadline = self._now + self.timeouts.settle
+
+    def _output_follows(self, event: OutputFollows) -> Iterable[Effect]:
+        self._draining.add(event.cluster)
+        yield from self._end_if_all_ended()
+
+    @property
+    def _is_only_output_left(self) -> bool:
+        """Whether nothing runs any more; then whoever reads the output sets the pace."""
+        is_over = all(one in self._draining or self._has_ended(one) for one in self._jobs)
+        return is_over and not (self._assembly_runs or self.steered)
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
         self._assembly_runs = False
@@ -343,6 +363,8 @@ class RunState:
     def _end_if_all_ended(self) -> Iterable[Effect]:
         jobs_go_on = any(not self._has_ended(one) for one in self._jobs)
         if jobs_go_on or self._assembly_runs or (self.steered and not self._halted):
+            if self._is_only_output_left and not (self._interrupts or self._timed_out):
+                self.deadline = None
             return
         yield from self._stop()
 
@@ -352,7 +374,7 @@ class RunState:
         if not self._settling:
             yield from self._time_is_over()
         else:
-            left = ", ".join(sorted(self._jobs)) or "the assembly"
+            left = ", ".join(sorted(self._jobs - self._draining)) or "the assembly"
             self.failures.stopped = f"{left} did not end within {self.timeouts.settle:g} s"
             yield from self._stop()
 
@@ -500,8 +522,20 @@ class RunState:
         self.state = RunPhase.ENDING
         self._stopping = True
         self.deadline = self._now + self.timeouts.grace
+        self._await_output()
         yield Stop()
         yield from self._finish_if_closed()
+
+    def _late_output(self, event: OutputFollows) -> Iterable[Effect]:
+        self._draining.add(event.cluster)
+        self._await_output()
+        return ()
+
+    def _await_output(self) -> None:
+        """Give output that is left more time, unless somebody wants the end now."""
+        awaited = self._draining & self._open
+        if awaited and self.deadline is not None and not self._interrupts:
+            self.deadline = self._now + max(self.timeouts.output, self.timeouts.grace)
 
     def _kill(self) -> Iterable[Effect]:
         self._killed = True
@@ -668,6 +702,9 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.RUNNING,), RankEnded, _R._rank_ended),
     ((_S.RUNNING,), Aborted, _R._aborted),
     ((_S.RUNNING,), JobEnded, _R._job_ended),
+    (_BEFORE, OutputFollows, _R._nothing),
+    ((_S.RUNNING,), OutputFollows, _R._output_follows),
+    ((_S.ENDING,), OutputFollows, _R._late_output),
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
     ((_S.RUNNING,), Tick, _R._settled),
     ((_S.RUNNING,), Explained, _R._explained),

@@ -71,7 +71,7 @@ class NodeKeeper:
     def ask_to_end(self) -> None:
         """Let every node process end in order."""
         self.is_stopping = True
-        self._room.let_out()
+        self._room.wake()
         for node in self._nodes.values():
             if node.channel is not None:
                 node.channel.close()
@@ -81,7 +81,7 @@ class NodeKeeper:
     def close(self) -> None:
         """End what is left and let go; waits until that is so."""
         self.is_stopping = True
-        self._room.let_out()
+        self._room.wake()
         if self._door is not None:
             self._door.close()
         with self._making:

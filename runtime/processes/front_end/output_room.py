@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -11,12 +12,15 @@ from runtime.transport.reactor import Reactor
 MOST_HELD = 32 << 20
 """Bytes that are held while the launcher takes nothing: ranks go on while it is stopped briefly."""
 
+BESIDE = 512
+"""Bytes, about, that a block takes beside what it says while it is held."""
+
 
 class OutputRoom:
     """Sends output as far as the launcher takes it, and holds the rest, in order.
 
-    `say` may exceed what can be held, once. `give` and `when_there` are for one thread, the
-    reactor's; the others are for any.
+    `say` may exceed what can be held, once. `most` bounds memory, of which a block takes more than
+    its bytes. `give` and `when_there` are for one thread, the reactor's; the others are for any.
     """
 
     def __init__(self, reactor: Reactor, most: int = MOST_HELD) -> None:
@@ -33,6 +37,11 @@ class OutputRoom:
         """Whether more may be said."""
         return self._size < self._most
 
+    @property
+    def holds_any(self) -> bool:
+        """Whether the launcher has still to take what was said."""
+        return bool(self._held)
+
     def say(self, size: int, send: Callable[[], object]) -> None:
         """Send so many bytes, now or when the launcher takes them.
 
@@ -40,7 +49,7 @@ class OutputRoom:
         """
         with self._changed:
             self._held.append((size, send))
-            self._size += size
+            self._size += size + BESIDE
         self._do(self._send)
 
     def give(self, size: int) -> None:
@@ -48,11 +57,28 @@ class OutputRoom:
         self._left += size
         self._send()
 
-    def let_out(self) -> None:
-        """Send all that is held, and let everybody who waits see whether it is over."""
-        self._do(lambda: self._send(all_of_it=True))
+    def wake(self) -> None:
+        """Let everybody who waits see whether it is over."""
         with self._changed:
             self._changed.notify_all()
+
+    def drain(
+        self, sent: Callable[[], int], is_over: Callable[[], bool], *, pause: float, most: float
+    ) -> None:
+        """Return when nothing is held, or it is over, or nothing was `sent` for a pause.
+
+        That takes `most` seconds, and a pause.
+        """
+        deadline, before = time.monotonic() + most, -1
+        while (now := sent()) != before and time.monotonic() < deadline:
+            before = now
+            with self._changed:
+                if self._changed.wait_for(lambda: not self._held or is_over(), pause):
+                    return
+
+    def let_out(self, most: int, dropped: Callable[[int], None]) -> None:
+        """Send the last of what is held, so many bytes, and before it tell how many are dropped."""
+        self._do(lambda: self._let_out(most, dropped))
 
     def when_there(self, call: Callable[[], None]) -> None:
         """Call once there is room again."""
@@ -62,7 +88,7 @@ class OutputRoom:
             self._waiting.append(call)
 
     def wait(self, is_over: Callable[[], bool]) -> None:
-        """Return when there is room, or it is over, which `let_out` makes known."""
+        """Return when there is room, or it is over, which `wake` makes known."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_there or is_over())
 
@@ -72,12 +98,31 @@ class OutputRoom:
         else:
             self._reactor.soon(call)
 
-    def _send(self, *, all_of_it: bool = False) -> None:
-        while self._held and (all_of_it or self._left > 0 or not self._held[0][0]):
-            with self._changed:
-                size, send = self._held.popleft()
-                self._size -= size
-                self._changed.notify_all()
+    def _let_out(self, most: int, dropped: Callable[[int], None]) -> None:
+        held, surplus, number = sum(size for size, _ in self._held), 0, 0
+        said: list[Callable[[], object]] = []
+        while self._held:
+            size, send = self._take()
+            if size and held - surplus > most:
+                surplus += size
+                number = len(said)
+            else:
+                said.append(send)
+        if surplus:
+            said.insert(number, lambda: dropped(surplus))
+        for send in said:
+            send()
+
+    def _take(self) -> tuple[int, Callable[[], object]]:
+        with self._changed:
+            size, send = self._held.popleft()
+            self._size -= size + BESIDE
+            self._changed.notify_all()
+        return size, send
+
+    def _send(self) -> None:
+        while self._held and (self._left > 0 or not self._held[0][0]):
+            size, send = self._take()
             self._left -= size
             send()
         if self.is_there:

@@ -60,7 +60,8 @@ class RanksJob:
     `say` gets lines in order, `done` how it ended and why it could not run.
     What is said takes `room`; without any, the ranks have to wait.
     `saw` is told how each rank ended, `lost` the name of a process of `mpiexec` that ended, and
-    when, `host_lost` a part whose `mpiexec` has ended while the others go on, and why; all on the
+    when, `host_lost` a part whose `mpiexec` has ended while the others go on, and why, and
+    `output_follows` that it is over but for output that is not taken yet; all on the
     reactor's thread. It runs under `guard` if there is one, else under a guard that is started with
     it.
     """
@@ -77,6 +78,7 @@ class RanksJob:
         saw: Saw,
         lost: Callable[[str, float], None],
         host_lost: Callable[[JobPart, str], None],
+        output_follows: Callable[[], None],
         guard: ForkedGuard | None = None,
     ) -> None:
         self._job = job
@@ -84,7 +86,7 @@ class RanksJob:
         self._parts = tuple(_parts_of(job) if self._is_by_host else (JobPart(0, job.ranks),))
         self._over: tuple[Exit, str] | None = None  # how the first one ended
         self._is_told_over = False
-        self._host_lost = host_lost
+        self._host_lost, self._output_follows = host_lost, output_follows
         self._output_room = room
         self._room = job.argv[job.argv.index("--room") + 1]
         self._folder = folder
@@ -319,7 +321,7 @@ class RanksJob:
 
     def _wait_no_more(self) -> None:
         self._is_stopping = True
-        self._output_room.let_out()
+        self._output_room.wake()
 
     # --- from the launcher's thread -------------------------------------------------------------
 
@@ -418,8 +420,8 @@ class RanksJob:
 
     def _finish_output(self, then: Callable[[], None]) -> None:
         self._output_room.say(0, lambda: self._finish_ends(then))
-        if self._is_stopping:
-            self._output_room.let_out()
+        if self._output_room.holds_any:
+            self._output_follows()
 
     def _finish_ends(self, then: Callable[[], None]) -> None:
         for descriptor in tuple(self._helpers):

@@ -117,6 +117,7 @@ class RanksRun:
             saw=self._saw,
             lost=self._helper_ended,
             host_lost=self._lose_host,
+            output_follows=self._output_follows,
             guard=guard,
         )
         # otherwise no rank is lost with its host alone, and all are restarted beside this process
@@ -127,6 +128,7 @@ class RanksRun:
         self._input: RankInput | None = None
         self._last: tuple[Exit, str] | None = None
         self._stopping = False
+        self._awaits_output = False  # and nothing else: `mpiexec` has ended
         self._has_ended_as_one = False  # the parents of its ranks were ended with the last one
         self._starting: threading.Thread | None = None
         self._killed = threading.Event()
@@ -400,6 +402,10 @@ class RanksRun:
         size = sum(len(block) for _, _, block in batch)
         self._room.say(size, lambda: self._launcher.output.lines(self._launcher.name, blocks))
 
+    def _output_follows(self) -> None:
+        self._awaits_output = True
+        self._launcher.health.output_follows(self._launcher.name)
+
     def _job_ended(self, ended: Exit, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(ended, why))
 
@@ -518,7 +524,8 @@ class RanksRun:
 
     def _end_broken_job(self) -> None:
         # if no rank is left, only `mpiexec` is: it has output that nobody reads yet
-        if not self.is_over and not self._stopping and self._connected:
+        is_over = self.is_over or self._awaits_output
+        if not is_over and not self._stopping and self._connected:
             self._ends.helper_is_outlived()
             self._job.stop()
 

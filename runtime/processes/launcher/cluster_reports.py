@@ -25,6 +25,7 @@ from runtime.run.events import (
     Aborted,
     Event,
     JobEnded,
+    OutputFollows,
     RankEnded,
     RankHere,
     RankReady,
@@ -208,6 +209,10 @@ class ClusterReports:
     def rank_trusted(self, member: str, by: str, rank: str) -> None:  # noqa: ARG002 - as above
         """Record that the two reach each other again."""
         self._run.trusted(by, rank)
+
+    def output_follows(self, member: str) -> None:
+        """Record that nothing but output of the cluster is awaited."""
+        self._post(OutputFollows(member))
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Record that the native MPI of the cluster has ended."""

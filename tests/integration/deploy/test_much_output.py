@@ -35,6 +35,13 @@ os.write(1, b"x" * 3_000_000)
 os.write(1, b"no newline")
 """
 
+WRITES_AND_ENDS = """\
+from mpi4py import MPI
+import os, sys
+os.write(1, (b"x" * 1023 + b"\\n") * (16 << 10))
+open(sys.argv[1], "w").close()
+"""
+
 NOTES = """\
 from mpi4py import MPI
 import os, sys
@@ -102,6 +109,20 @@ def unread(start: Any, describe: Any, tmp_path: Path) -> Any:
         before = now
         time.sleep(0.5)
     return process
+
+
+def test_time_that_passes_until_somebody_reads_is_not_that_of_the_ranks(
+    start: Any, describe: Any, tmp_path: Path
+) -> None:
+    words = describe(WRITES_AND_ENDS), "--", tmp_path / "written"
+    process = start("--quiet", "--run-timeout", "6", *words)
+    deadline = time.monotonic() + LONG
+    while not (tmp_path / "written").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(7)
+    out, err = process.communicate(timeout=LONG)
+    assert (process.returncode, err, out.count("x" * 1023 + "\n")) == (0, "", 16 << 10)
 
 
 def written(folder: Path) -> int:

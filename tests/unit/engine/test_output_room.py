@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_room import BESIDE, OutputRoom
 from runtime.transport.reactor import Reactor
 
 WAIT = 20.0
@@ -21,7 +21,7 @@ class Sent:
     def __init__(self, reactor: Reactor) -> None:
         self.room = OutputRoom(reactor, MOST)
         self.words: list[str] = []
-        self._reactor = reactor
+        self.reactor = reactor
 
     def say(self, word: str) -> None:
         self.room.say(len(word), partial(self.words.append, word))
@@ -30,7 +30,7 @@ class Sent:
         """Return what is sent once the reactor has made the calls, and all that came before."""
         done = threading.Event()
         for call in (*calls, done.set):
-            self._reactor.soon(partial(_do, call))
+            self.reactor.soon(partial(_do, call))
         assert done.wait(WAIT)
         return self.words
 
@@ -60,13 +60,52 @@ def test_what_has_no_size_waits_only_for_what_came_before(sent: Sent) -> None:
     assert sent.after(lambda: sent.room.give(1)) == ["", "a", ""]
 
 
-def test_all_can_be_let_out_although_nobody_takes_it(sent: Sent) -> None:
-    assert sent.after(lambda: sent.say("abc"), lambda: sent.say("d"), sent.room.let_out) == [
-        "abc",
-        "d",
+def test_the_last_words_are_sent_although_nobody_takes_them_and_what_is_dropped_is_told(
+    sent: Sent,
+) -> None:
+    for word in ("", "abc", "d", "", "ef", "g"):
+        sent.say(word)
+    assert sent.after(lambda: sent.room.let_out(3, lambda size: sent.words.append(f"-{size}"))) == [
+        "", "-4", "", "ef", "g",
+    ]  # fmt: skip
+    assert not sent.room.holds_any
+    assert sent.after(lambda: sent.say(""), lambda: sent.room.let_out(3, lambda _: None))[5:] == [
+        ""
     ]
-    assert sent.after(lambda: sent.say("e"), lambda: sent.room.give(3)) == ["abc", "d"]
-    assert sent.after(lambda: sent.room.give(2)) == ["abc", "d", "e"]
+
+
+def test_the_end_does_not_wait_where_nothing_moves(sent: Sent) -> None:
+    sent.after(lambda: sent.say("abc"))
+    sent.room.drain(lambda: 7, lambda: False, pause=0.0, most=WAIT)
+    sent.room.drain(lambda: 7, lambda: True, pause=WAIT, most=WAIT)
+    assert sent.room.holds_any
+
+
+def test_the_end_waits_for_what_is_taken(sent: Sent) -> None:
+    sent.after(lambda: sent.say("abc"))
+    moves = iter(range(10))
+    calls = 0
+
+    def moving() -> int:
+        nonlocal calls
+        calls += 1
+        if calls == 5:
+            sent.after(lambda: sent.room.give(3))
+        return next(moves)
+
+    sent.room.drain(moving, lambda: False, pause=0.01, most=WAIT)
+    assert (sent.words, calls) == (["abc"], 5)
+
+
+def test_small_blocks_count_for_the_memory_they_take(sent: Sent) -> None:
+    room = OutputRoom(sent.reactor, 2 * BESIDE)
+    taken: list[int] = []
+    for _ in range(2):
+        assert room.is_there
+        room.say(1, lambda: taken.append(1))
+    assert not room.is_there
+    sent.after(lambda: room.give(2))
+    assert (len(taken), room.is_there) == (2, True)
 
 
 def test_who_brings_more_than_can_be_held_waits_until_some_is_taken(sent: Sent) -> None:

@@ -234,6 +234,61 @@ def test_a_failure_near_the_end_of_the_time_gives_the_others_their_while(limited
     assert "did not end within 5 s" in " ".join(said(limited))
 
 
+def test_whoever_reads_the_output_sets_the_pace_once_nothing_runs(limited: RunState) -> None:
+    play(
+        limited,
+        """
+        > at 10 OutputFollows 0:0
+        > at 48 RankEnded 1:0:0 7
+        /1:0:0 is failed exit code 7
+        tell all that 1:0:0 ended with exit code 7 (7)
+        > OutputFollows 1:0
+        > at 900 Tick
+        > RankEnded 1:0:1 0
+        /1:0:1 is done exit code 0
+        > at 2000 Tick
+        > JobEnded 1:0 7
+        /1:0 is failed exit code 7
+        > at 3000 Tick
+        > JobEnded 0:0 0
+        /0:0 is done exit code 0
+        stop
+        """,
+    )
+    assert (limited.deadline, limited.failures.stopped) == (3006, "")
+
+
+def test_output_of_one_job_is_no_reason_to_wait_for_another_one(limited: RunState) -> None:
+    play(
+        limited,
+        """
+        > at 10 OutputFollows 0:0
+        > RankEnded 0:0:0 7
+        /0:0:0 is failed exit code 7
+        tell all that 0:0:0 ended with exit code 7 (7)
+        > at 15 Tick
+        stop
+        > at 44 Tick
+        > at 45 Tick
+        kill
+        """,
+    )
+    assert "what was left of 1:0 did not end within 5 s" in " ".join(said(limited))
+
+
+def test_output_that_is_left_has_time_to_come_unless_somebody_wants_the_end_now(
+    started: RunState,
+) -> None:
+    play(started, "> at 10 Aborted 0:0:0\nstop\n> at 15 OutputFollows 0:0\n> at 44 Tick")
+    play(started, "> at 44 Interrupt\nkill\n> OutputFollows 1:0")
+    assert started.deadline is None
+
+
+def test_output_does_not_delay_what_somebody_has_interrupted(started: RunState) -> None:
+    play(started, "> at 10 OutputFollows 0:0\n> Interrupt\nexplain briefly\n> OutputFollows 1:0")
+    play(started, "> at 11 Tick\nstop\n> OutputFollows 0:0\n> at 17 Tick\nkill")
+
+
 def test_a_run_that_goes_well(started: RunState) -> None:
     play(
         started,
