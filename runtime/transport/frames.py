@@ -28,6 +28,9 @@ MOST_BYTES = 1 << 36
 AT_ONCE = 16 << 20
 """How much memory is taken ahead of what comes: 16 MiB, whatever is announced."""
 
+ZEROED = 1 << 18
+"""Room of so many bytes is zeroed before something is put there: that takes as good as no time."""
+
 SMALL = 1 << 12
 """Frames with fewer bytes in their parts leave in one piece."""
 
@@ -212,13 +215,22 @@ class FrameReader:
         assert self._missing is not None
         while self._missing:
             size = self._missing.pop()
-            part = bytearray(size) if size <= self._at_once else _mapped(size)
+            part = _room(size) if size <= self._at_once else _mapped(size)
             self._parts.append(part)
             if size:
                 self._part = memoryview(part)
                 return
         done.append(Frame(self._kind, self._number, self._parts))
         self._missing, self._part, self._parts = None, None, []
+
+
+def _room(size: int) -> Part:
+    """Return room that is there as a whole; a large one is not zeroed first, which takes long."""
+    if size <= ZEROED:
+        return bytearray(size)
+    import numpy as np  # only who gets arrays needs it
+
+    return np.empty(size, np.uint8).data
 
 
 def _mapped(size: int) -> memoryview:
