@@ -173,7 +173,10 @@ class FolderAtPlace:
                 cure="Name a folder in <front-end folder=...> that nobody cleans up",
             )
         if found is None:  # its guard removes it if nothing is new, but nobody knows whether it did
-            _log.warning("%s: %s has gone from %s, probably empty", self.cluster.path, work, host)
+            _log.warning(
+                "%s: %s on %s is gone: its guard removes a folder in which nothing is new",
+                self.cluster.path, work, host,
+            )  # fmt: skip
         return found or {}
 
     def send(

@@ -402,7 +402,8 @@ class RunState:
             yield from self._stop()
             return
         goes_on = self.steered or self.outline.survivors  # calls raise errors there
-        if not (goes_on or self._settling or self._interrupts or self._stopping):
+        is_ending = self._settling or self._interrupts or self._timed_out or self._stopping
+        if not (goes_on or is_ending):
             what = "ranks wait for others that have ended, and would wait for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 

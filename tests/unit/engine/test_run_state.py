@@ -198,6 +198,13 @@ def test_a_run_that_settles_ends_at_once_when_nobody_is_left_who_can_go_on(
     assert "what was left of 0:0, 1:0 waited for ranks that had ended" in " ".join(said(started))
 
 
+def test_ranks_found_to_wait_for_ever_once_time_is_over_do_not_change_the_exit_code(
+    limited: RunState,
+) -> None:
+    play(limited, "> at 50 Tick\nexplain\n> LeftBehind a_waits_for_b\n> at 52 Explained\nstop")
+    assert limited.errors == ["the application ran for more than 50 s, so it was ended"]
+
+
 def test_a_run_whose_time_is_over_ends_though_nobody_explains_it(limited: RunState) -> None:
     play(limited, "> at 50 Tick\nexplain\n> at 53 Tick\n> at 54 Tick\nstop\n> at 55 Explained")
 
