@@ -28,9 +28,6 @@ from pathlib import Path
 from tools.mutants import Mutant, find_mutants
 from tools.workshop import BrokenTestsError, Verdict, Workshop
 
-# The seconds a mutant gets: so many, and so many times what the tests take without it.
-PATIENCE = (10.0, 2.0)
-
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -51,6 +48,8 @@ class Options:
     seed: int = 1
     budget_seconds: float = 900.0
     jobs: int = os.cpu_count() or 1
+    seconds: tuple[float, float] = (10.0, 2.0)
+    """What a mutant gets: so many, and so many times what the tests take without it."""
 
 
 def choose(options: Options) -> list[Mutant]:
@@ -88,7 +87,7 @@ def run(options: Options) -> tuple[list[Tried], int]:
             workshops.append(at_end.enter_context(contextlib.closing(workshop)))
         seconds, tests_of_lines = workshops[0].measure(Path(options.paths[0]).parts[0])
         for workshop in workshops:
-            workshop.patience = PATIENCE[0] + PATIENCE[1] * seconds
+            workshop.patience = options.seconds[0] + options.seconds[1] * seconds
             workshop.tests_of_lines = tests_of_lines
         stop = threading.Event()
 

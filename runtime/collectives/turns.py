@@ -74,13 +74,18 @@ class SendTurns(Generic[_Sent]):
         send: Callable[[int, memoryview], _Sent],
         round_trip: Callable[[int], float],
         now: Callable[[], float],
+        *,
+        under_way: int = UNDER_WAY,
     ) -> None:
-        """Send each rank its block; `round_trip` returns the seconds to a rank and back, or 0."""
+        """Send each rank its block; `round_trip` returns the seconds to a rank and back, or 0.
+
+        A site begins with so many bytes `under_way`.
+        """
         self._left = deque(blocks)
         self._send = send
         self._round_trip = round_trip
         self._now = now
-        self._share = self._room = UNDER_WAY / members
+        self._share = self._room = under_way / members
         # What was sent, its size unless it was done at once, when, and the seconds there and back
         self._under_way: list[tuple[_Sent, int, float, float]] = []
 

@@ -31,7 +31,9 @@ MOST_ENTRIES = 1_000_000
 """More files than anybody wants to copy; programs in `/` or in a home folder exceed it."""
 
 
-def survey(application: Application, deployment: Deployment) -> ProgramFiles:
+def survey(
+    application: Application, deployment: Deployment, most: int = MOST_ENTRIES
+) -> ProgramFiles:
     """Return what of a program folder is copied.
 
     Raises:
@@ -42,7 +44,7 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     is_ignored = ignore_spec(folder).match_file
     try:
         entries = _entries(folder, "", kept - {folder}, is_ignored)
-        found = choose(itertools.islice(entries, MOST_ENTRIES), is_ignored)
+        found = choose(itertools.islice(entries, most), is_ignored)
         is_more = next(entries, None) is not None
     except OSError as fault:
         raise StagingFailed(
@@ -53,7 +55,7 @@ def survey(application: Application, deployment: Deployment) -> ProgramFiles:
     if is_more:
         raise StagingFailed(
             f"the program folder of application '{application.name}', {application.folder}, holds "
-            f"more than {MOST_ENTRIES:,} files and folders, and all of it would be copied",
+            f"more than {most:,} files and folders, and all of it would be copied",
             place=str(application.location),
             cure=f"Put the program into a folder of its own, or leave things out in {IGNORE_FILE}",
         )

@@ -20,8 +20,9 @@ class RankFiles:
     Output is written without buffering, so that the files can be followed. `close` them at the end.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, most_open: int = MOST_OPEN) -> None:
         self.folder = folder
+        self._most_open = most_open
         self._begun: set[Path] = set()
         self._open: OrderedDict[Path, FileIO] = OrderedDict()
         try:
@@ -56,7 +57,7 @@ class RankFiles:
             file = path.open("ab" if path in self._begun else "wb", buffering=0)
             self._begun.add(path)
         self._open[path] = file
-        if len(self._open) > MOST_OPEN:
+        if len(self._open) > self._most_open:
             self._open.popitem(last=False)[1].close()
         return file
 

@@ -62,7 +62,7 @@ class EndSignals:
     """Handles signals that end a run: the first one in order, the second one at once.
 
     `press` tells the run. Should it not come to its end even then, `give_up` ends this process
-    with a code, after some seconds or at the third signal; what it has started ends with it.
+    with a code, `seconds` later or at the third signal; what it has started ends with it.
     `code` is that of the first signal, as a shell reports it; None: no signal came. SIGQUIT, which
     is Ctrl-\\, ends nothing: `explain` tells what the run is doing.
     """
@@ -74,6 +74,7 @@ class EndSignals:
         give_up: Callable[[int], object] = os._exit,
         *,
         explain: Callable[..., None] | None = None,
+        seconds: float = GIVE_UP_SECONDS,
     ) -> None:
         self.code: int | None = None
         self._times = 0
@@ -81,6 +82,7 @@ class EndSignals:
         self._press = press
         self._give_up = give_up
         self._explain = explain
+        self._seconds = seconds
         self._last: threading.Timer | None = None
 
     def came(self, number: int, _frame: FrameType | None = None) -> None:
@@ -89,7 +91,7 @@ class EndSignals:
         if self.code is None:
             self.code = 128 + number
         if self._times == 2:
-            self._last = threading.Timer(GIVE_UP_SECONDS, self._give_up, (self.code,))
+            self._last = threading.Timer(self._seconds, self._give_up, (self.code,))
             self._last.daemon = True
             self._last.start()
         elif self._times > 2:

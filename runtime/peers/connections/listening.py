@@ -54,7 +54,10 @@ class Listener:
         host: str,
         ports: Iterable[int],
         revoked: Container[Principal] = (),
+        *,
+        most_of_one: int = MOST_OF_ONE,
     ) -> None:
+        self._most_of_one = most_of_one
         self._credential = credential
         self._revoked = revoked
         self._context = contexts(credential)[0]
@@ -179,7 +182,7 @@ class Listener:
             if self._closing:
                 return False
             of_one = sum(one.principal == taken.principal for one in self._members)
-            is_full = of_one >= MOST_OF_ONE or len(self._members) >= MOST_MEMBERS
+            is_full = of_one >= self._most_of_one or len(self._members) >= MOST_MEMBERS
             if not is_full:
                 self._members.add(taken)
         if is_full:

@@ -35,12 +35,15 @@ class StagingService:
         open_peer: Callable[[str, str, str], AbstractContextManager[ContentSource]],
         ending: threading.Event | None = None,
         open_web: OpenSource | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cache = cache
         self._check = check
         self._open_peer = open_peer
         self._open_web = open_web
         self._ending = ending or threading.Event()
+        self._clock = clock
 
     def held(self, caller: str, digests: list[str]) -> list[int]:  # noqa: ARG002 - the contract's
         """Return how many bytes there are of each content."""
@@ -73,7 +76,7 @@ class StagingService:
             size,
             wanted,
             lambda name: self._open(name, digest),
-            clock=time.monotonic,
+            clock=self._clock,
             sleep=self._ending.wait,
             is_ending=self._ending.is_set,
         )

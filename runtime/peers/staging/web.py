@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from io import BufferedReader, RawIOBase
 from socket import socket
@@ -30,7 +31,7 @@ from runtime.web_address import WebAddress
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-TIMEOUT = 10.0
+MOST_SILENCE = 10.0
 """How many seconds a web server may be silent."""
 
 ANSWER_TIMEOUT = 20.0
@@ -64,13 +65,14 @@ class _Redirections(HTTPRedirectHandler):
 class _TimedReader(RawIOBase):
     """Reads from a socket until some time: a socket has a timeout for each byte only."""
 
-    def __init__(self, connected: socket) -> None:
+    def __init__(self, connected: socket, timeout: float) -> None:
         self._file = connected.makefile("rb", buffering=0)
+        self._timeout = timeout
         self.start()
 
     def start(self) -> None:
-        """Read for `ANSWER_TIMEOUT` seconds from now on."""
-        self._until = time.monotonic() + ANSWER_TIMEOUT
+        """Read for that time from now on."""
+        self._until = time.monotonic() + self._timeout
 
     def readable(self) -> bool:
         """Return True."""
@@ -79,7 +81,7 @@ class _TimedReader(RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int | None:
         """Read what has come; raises HTTPException behind the time."""
         if time.monotonic() > self._until:
-            raise HTTPException(f"it has sent no whole piece within {ANSWER_TIMEOUT:g} s")
+            raise HTTPException(f"it has sent no whole piece within {self._timeout:g} s")
         return self._file.readinto(buffer)
 
     def close(self) -> None:
@@ -91,20 +93,24 @@ class _TimedReader(RawIOBase):
 class _TimedResponse(HTTPResponse):
     """An answer of which headers, and each piece, have to come in time."""
 
-    def __init__(self, sock: socket, *args: Any, **how: Any) -> None:
+    def __init__(self, timeout: float, sock: socket, *args: Any, **how: Any) -> None:
         super().__init__(sock, *args, **how)
         self.fp.close()
-        self.reader = _TimedReader(sock)
+        self.reader = _TimedReader(sock, timeout)
         self.fp = BufferedReader(self.reader)
 
 
 class _Timed(AbstractHTTPHandler):
+    def __init__(self, timeout: float) -> None:
+        super().__init__()
+        self._timeout = timeout
+
     def do_open(self, http_class: Any, req: Request, **how: Any) -> HTTPResponse:
         """Let a connection have answers of that kind."""
 
         def connection(*args: Any, **more: Any) -> Any:
             made = http_class(*args, **more)
-            made.response_class = _TimedResponse
+            made.response_class = partial(_TimedResponse, self._timeout)
             return made
 
         return super().do_open(connection, req, **how)
@@ -128,10 +134,12 @@ class WebSource:
     A web server that would send all of it again cannot do that: others have the content too.
     """
 
-    def __init__(self, url: str, timeout: float = TIMEOUT) -> None:
+    def __init__(
+        self, url: str, *, silence: float = MOST_SILENCE, timeout: float = ANSWER_TIMEOUT
+    ) -> None:
         self._url = url
-        self._timeout = timeout
-        self._opener = build_opener(_Redirections, _TimedHttp, _TimedHttps)
+        self._silence, self._timeout = silence, timeout
+        self._opener = build_opener(_Redirections, _TimedHttp(timeout), _TimedHttps(timeout))
         self._response: _TimedResponse | None = None
         self._offset = 0
         self._end: int | None = None  # where the file ends, if the web server says so
@@ -200,14 +208,14 @@ class WebSource:
 
         def ask() -> None:
             try:
-                answer.set_result(self._opener.open(asked, timeout=self._timeout))
+                answer.set_result(self._opener.open(asked, timeout=self._silence))
             except Exception as fault:  # whatever it is, who waits hears it
                 answer.set_exception(fault)
 
         threading.Thread(target=ask, name="web server", daemon=True).start()
-        if not wait([answer], ANSWER_TIMEOUT).done:
+        if not wait([answer], self._timeout).done:
             answer.add_done_callback(_hang_up)
-            raise ConnectionError(f"it has not answered within {ANSWER_TIMEOUT:g} s")
+            raise ConnectionError(f"it has not answered within {self._timeout:g} s")
         return answer.result()
 
     def _end_of_the_rest(self, response: HTTPResponse, end: int | None) -> int | None:
@@ -240,7 +248,7 @@ class WebSource:
             said = f"the web server answers {fault.code} {fault.reason}"
             raise PeerError(said, place=self._url) from None
         except TimeoutError:
-            said = f"the web server has said nothing for {self._timeout:g} s"
+            said = f"the web server has said nothing for {self._silence:g} s"
             raise PeerError(said, place=self._url) from None
         except (OSError, HTTPException, ValueError) as fault:
             why = fault.reason if isinstance(fault, URLError) else fault
@@ -254,10 +262,12 @@ def _hang_up(late: Future[_TimedResponse]) -> None:
 
 
 @contextmanager
-def open_web_source(url: str) -> Iterator[WebSource]:
+def open_web_source(
+    url: str, *, silence: float = MOST_SILENCE, timeout: float = ANSWER_TIMEOUT
+) -> Iterator[WebSource]:
     """Open a file of a web server; raises PeerError for what is no address of one."""
     try:
-        source = WebSource(WebAddress.parse(url).url)
+        source = WebSource(WebAddress.parse(url).url, silence=silence, timeout=timeout)
     except ValueError as fault:
         raise PeerError(str(fault)) from None
     try:
@@ -266,20 +276,20 @@ def open_web_source(url: str) -> Iterator[WebSource]:
         source.close()
 
 
-def download(address: WebAddress, file: IO[bytes]) -> None:
+def download(address: WebAddress, file: IO[bytes], most: int = MOST_BYTES) -> None:
     """Write to `file` what is at an address; raises PeerError, also for another SHA-256.
 
     Where a connection breaks and the web server cannot go on, it starts over once if the address
     has a SHA-256, which shows that all is of one file.
     """
     try:
-        found = _copy(address, file)
+        found = _copy(address, file, most)
     except CannotGoOn:
         if not address.digest:
             raise
         file.seek(0)
         file.truncate()
-        found = _copy(address, file)
+        found = _copy(address, file, most)
     if address.digest not in ("", found):
         raise PeerError(
             f"what the web server sends has the SHA-256 {found}",
@@ -288,15 +298,15 @@ def download(address: WebAddress, file: IO[bytes]) -> None:
         )
 
 
-def _copy(address: WebAddress, file: IO[bytes]) -> str:
+def _copy(address: WebAddress, file: IO[bytes], most: int) -> str:
     """Write what is there to `file`, and return its SHA-256."""
     with open_web_source(address.url) as source:
         found, read = hashlib.sha256(), 0
         while (data := source.read(read, _PIECE)) or source.is_broken:
             read += len(data)
-            if read > MOST_BYTES:
+            if read > most:
                 raise PeerError(
-                    f"the file is larger than the {MOST_BYTES >> 30} GiB that peers take",
+                    f"the file is larger than the {most >> 30} GiB that peers take",
                     place=address.url,
                     cure="Let the program fetch it itself",
                 )

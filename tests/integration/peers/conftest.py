@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 from runtime.peers.connections import Listener, MemberDialler, Services
+from runtime.peers.connections.listening import MOST_OF_ONE
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.model import Address, Principal
@@ -67,12 +68,12 @@ def answering() -> Answering:
 @pytest.fixture
 def listening(
     invite: Callable[[str], Credential], answering: Answering
-) -> Iterator[Callable[[str], Address]]:
+) -> Iterator[Callable[..., Address]]:
     """Return what starts a listener of a member, and returns where."""
     with ExitStack() as stack:
 
-        def start(written: str) -> Address:
-            listener = Listener(invite(written), "127.0.0.1", [0])
+        def start(written: str, most_of_one: int = MOST_OF_ONE) -> Address:
+            listener = Listener(invite(written), "127.0.0.1", [0], most_of_one=most_of_one)
             stack.callback(listener.close)
             services = Services()
             services.serve(LabMembership, answering)

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from runtime.peers.connections import MemberDialler, round_trip
-from runtime.peers.connections import listening as listener
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerUnreachable, Refused
@@ -22,7 +21,7 @@ from runtime.transport.frames import Frame
 from tests.integration.peers.conftest import NOW, Answering
 
 HOST7 = Principal.parse("peer:host7")
-Listening = Callable[[str], Address]
+Listening = Callable[..., Address]
 
 
 @pytest.fixture
@@ -214,12 +213,9 @@ def test_nobody_who_is_revoked_is_called(
 
 
 def test_one_member_does_not_take_the_connections_of_all(
-    host7: Address,
-    alice: MemberDialler,
-    invite: Callable[[str], Credential],
-    monkeypatch: pytest.MonkeyPatch,
+    listening: Listening, alice: MemberDialler, invite: Callable[[str], Credential]
 ) -> None:
-    monkeypatch.setattr(listener, "MOST_OF_ONE", 2)
+    host7 = listening("peer:host7", most_of_one=2)
     with alice.dial(host7), alice.dial(host7):
         with pytest.raises(PeerUnreachable):
             alice.dial(host7)

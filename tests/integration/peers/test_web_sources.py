@@ -9,8 +9,9 @@ import socket
 import struct
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import nullcontext
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,10 +27,8 @@ from runtime.peers.staging import (
     StagedContent,
     StagingService,
     deliver,
-    fetching,
 )
-from runtime.peers.staging import web as web_module
-from runtime.peers.staging.web import download, open_web_source
+from runtime.peers.staging.web import MOST_BYTES, WebSource, download, open_web_source
 from runtime.peers.submission import WebContents
 from runtime.web_address import WebAddress
 
@@ -164,10 +163,14 @@ def server() -> Iterator[WebServer]:
             thread.join()
 
 
-def service(tmp_path: Path, *, is_allowed: bool = True) -> StagingService:
+def service(
+    tmp_path: Path,
+    *,
+    opened: Callable[[str], AbstractContextManager[WebSource]] | None = open_web_source,
+    clock: Callable[[], float] = time.monotonic,
+) -> StagingService:
     cache = ContentCache(tmp_path / "cache", 1 << 30)
-    opened = open_web_source if is_allowed else None
-    return StagingService(cache, _agree, _no_peer, open_web=opened)
+    return StagingService(cache, _agree, _no_peer, open_web=opened, clock=clock)
 
 
 def _agree(caller: str, key: str) -> None:
@@ -221,10 +224,9 @@ def test_a_web_server_that_sends_only_all_of_it_does_not_send_it_twice(
 
 
 def test_a_slow_web_server_that_sends_only_all_of_it_is_asked_once_more_and_the_rest_is_sent(
-    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: WebServer
 ) -> None:
-    monkeypatch.setattr(fetching, "PORTION", 0.2)
-    peer, file = service(tmp_path), tmp_path / "data"
+    peer, file = service(tmp_path, clock=lambda: 100 * time.monotonic()), tmp_path / "data"
     file.write_bytes(DATA)
     content = replace(StagedContent.of(file), url=server.url("slowly/data"))
     receiver = Receiver("h1", "h1:7700", "key", lambda: nullcontext(peer))
@@ -247,11 +249,10 @@ def test_a_slow_web_server_that_sends_only_all_of_it_is_asked_once_more_and_the_
     ],
 )
 def test_a_web_server_that_does_not_have_it_is_told_of_and_the_next_source_is_tried(
-    tmp_path: Path, server: WebServer, monkeypatch: pytest.MonkeyPatch, path: str, why: str
+    tmp_path: Path, server: WebServer, path: str, why: str
 ) -> None:
-    monkeypatch.setattr(web_module.WebSource.__init__, "__defaults__", (0.3,))
-    monkeypatch.setattr(web_module, "ANSWER_TIMEOUT", 0.5)
-    peer, url = service(tmp_path), server.url(path)
+    opened = partial(open_web_source, silence=0.3, timeout=0.5)
+    peer, url = service(tmp_path, opened=opened), server.url(path)
     with pytest.raises(Refused) as raised:
         fetch(peer, url)
     assert url in raised.value.cause
@@ -271,7 +272,7 @@ def test_a_web_server_that_is_not_there_is_told_of(url: str) -> None:
 
 def test_an_owner_can_forbid_it(tmp_path: Path, server: WebServer) -> None:
     with pytest.raises(Refused) as raised:
-        fetch(service(tmp_path, is_allowed=False), server.url("plain/data"))
+        fetch(service(tmp_path, opened=None), server.url("plain/data"))
     assert "its owner does not let it fetch from web servers" in raised.value.cause
     assert not server.asked
 
@@ -316,21 +317,18 @@ def test_a_submitter_that_knows_the_digest_starts_over_once_where_a_connection_h
     assert len(server.asked) == requests
 
 
-def test_a_submitter_is_told_at_once_what_is_wrong(
-    server: WebServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def said(path: str) -> str:
+def test_a_submitter_is_told_at_once_what_is_wrong(server: WebServer) -> None:
+    def said(path: str, most: int = MOST_BYTES) -> str:
         with pytest.raises(PeerError) as raised:
-            download(WebAddress.parse(server.url(path)), io.BytesIO())
+            download(WebAddress.parse(server.url(path)), io.BytesIO(), most)
         assert raised.value.place == server.url(path)
         return raised.value.what
 
     assert said("less/data") == "the web server cannot be reached, or does not answer as one"
     assert said("nothing/data") == "the web server answers 404 Not Found"
     assert said(f"unsaid/data#sha256={'0' * 64}").endswith(DIGEST)
-    monkeypatch.setattr(web_module, "MOST_BYTES", len(DATA) - 1)
     for how in ("plain", "unsaid"):
-        assert said(f"{how}/data").startswith("the file is larger than")
+        assert said(f"{how}/data", len(DATA) - 1).startswith("the file is larger than")
 
 
 @pytest.mark.parametrize("how", ["plain", "small"])

@@ -93,6 +93,18 @@ class Watch:
     pass
 
 
+class Misspelt:
+    greeter: Annotated[Clok, requires()]  # type: ignore[name-defined]  # noqa: F821
+
+    def run(self) -> None: ...
+
+
+class Dividing:
+    greeter: Annotated[1 / 0, requires()]  # type: ignore[valid-type]
+
+    def run(self) -> None: ...
+
+
 class Count(Controller):
     name = "count"
 
@@ -129,6 +141,8 @@ LIBRARY: Mapping[str, Any] = {
         Wrong,
         Settings,
         Watch,
+        Misspelt,
+        Dividing,
         Sentry,
     )
 } | {"lib.five": NOT_A_CLASS, "lib.COUNTED": COUNTED, "lib.Count": Count}

@@ -16,7 +16,6 @@ from gcm.adl.definitions.references import absolute
 from gcm.adl.drafts import Traits
 from gcm.adl.writing.written import written
 from gcm.components.declarations import provides, requires
-from gcm.errors import IllegalTypeError
 from gcm.interfaces.distribution import redistribute
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import PRIMITIVE
@@ -92,30 +91,30 @@ def test_a_membrane_without_interceptors_is_described() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "message", "hint"),
+    ("content", "message", "hint"),
     [
-        (NameError("name 'Clok' is not defined"), "name 'Clok' is not defined", ""),
-        (IllegalTypeError("it has no type", cure="give one"), "it has no type", "give one"),
+        ("Dividing", "division by zero", ""),
+        (
+            "Misspelt",
+            "an annotation of the class Misspelt cannot be resolved: name 'Clok' is not defined",
+            "Import the name in the module itself, not under TYPE_CHECKING",
+        ),
     ],
 )
 def test_a_class_whose_declarations_cannot_be_read_brings_on_nothing_else(
-    check: Check, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str, hint: str
+    check: Check, content: str, message: str, hint: str
 ) -> None:
-    def raising(_: type) -> None:
-        raise error
-
-    monkeypatch.setattr("gcm.adl.traits.declared_interfaces", raising)
     done = check(
         app(
             '<component name="c">',
             '<interface name="go" role="server" signature="lib.Runnable"/>',
-            '<content class="lib.Client"/></component>',
+            f'<content class="lib.{content}"/></component>',
             '<interface name="run" role="server" signature="lib.Runnable"/>',
             '<binding client="this.run" server="c.run"/>',
         )
     )
     assert (done.only.code, done.only.hint) == ("illegal-declaration", hint)
-    assert done.only.message == f"what the class 'Client' declares cannot be read: {message}"
+    assert done.only.message == f"what the class '{content}' declares cannot be read: {message}"
 
 
 def test_an_illegal_interface_is_not_also_unknown_to_its_bindings(check: Check) -> None:

@@ -18,7 +18,7 @@ import pytest
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data
-from runtime.collectives.turns import SendTurns
+from runtime.collectives.turns import UNDER_WAY, SendTurns
 
 WAN, LAN = 1000.0, 10.0
 """Latencies; native calls take no time."""
@@ -59,6 +59,7 @@ class Machine:
         self.bandwidth = bandwidth
         self.now = 0.0
         self.round_trip = 0.0
+        self.holds = UNDER_WAY  # bytes that a site begins with on the line to another one
         """Seconds there and back between two sites, as senders know it."""
         self.under_way: dict[tuple[int, int], int] = defaultdict(int)
         self.most_under_way: dict[tuple[int, int], int] = defaultdict(int)
@@ -291,7 +292,14 @@ class SimulatedPort:
 
     def in_turn(self, blocks: Sequence[tuple[int, memoryview]], members: int) -> SimulatedTurns:
         trips = self.machine.round_trip_from(self.rank)
-        turns = SendTurns(blocks, members, self.send, trips, lambda: self.machine.now)
+        turns = SendTurns(
+            blocks,
+            members,
+            self.send,
+            trips,
+            lambda: self.machine.now,
+            under_way=self.machine.holds,
+        )
         self._turns.append(SimulatedTurns(turns))
         return self._turns[-1]
 

@@ -172,12 +172,12 @@ def test_an_alltoall_moves_every_block_over_its_link_once(
 @LAYOUTS
 @pytest.mark.parametrize("far", [False, True])
 def test_large_blocks_of_an_alltoall_take_turns_where_a_line_would_hold_no_more(
-    machine: Any, places: Any, far: bool, monkeypatch: pytest.MonkeyPatch
+    machine: Any, places: Any, far: bool
 ) -> None:
     n, bandwidth, piece = len(places), 10.0, SMALL // 2
     holds = 2 * n * piece
-    monkeypatch.setattr(turns, "UNDER_WAY", holds)
     grid = machine(places, bandwidth)
+    grid.holds = holds
     grid.round_trip = far * turns.FAR
 
     def run(layout: Any, port: Any) -> Any:
@@ -194,12 +194,12 @@ def test_large_blocks_of_an_alltoall_take_turns_where_a_line_would_hold_no_more(
 @LAYOUTS
 @pytest.mark.parametrize("way", ["in", "out"])
 def test_large_blocks_to_and_from_a_root_take_turns_where_a_line_would_hold_no_more(
-    machine: Any, places: Any, way: str, monkeypatch: pytest.MonkeyPatch
+    machine: Any, places: Any, way: str
 ) -> None:
     n, bandwidth, piece = len(places), 10.0, SMALL // 4
     holds = 2 * n * piece
-    monkeypatch.setattr(turns, "UNDER_WAY", holds)
     grid = machine(places, bandwidth)
+    grid.holds = holds
     grid.round_trip = turns.FAR
     size = 4 * SMALL
 

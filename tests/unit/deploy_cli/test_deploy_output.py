@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from runtime.cli.screens import rank_output
 from runtime.cli.screens.live import LiveScreen
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.plain_lines import PlainLines
@@ -120,12 +119,9 @@ def test_each_rank_and_stream_has_its_own_file(tmp_path: Path) -> None:
     screen.close()
 
 
-def test_more_ranks_than_files_that_may_be_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(rank_output, "MOST_OPEN", 2)
+def test_more_ranks_than_files_that_may_be_open(tmp_path: Path) -> None:
     (tmp_path / "0.0.0.stdout").write_text("of an earlier run\n")
-    files = RankFiles(tmp_path)
+    files = RankFiles(tmp_path, most_open=2)
     for number in range(3):
         for rank in range(5):
             files.write(f"0:0:{rank}", OUT, f"{number}\n".encode())

@@ -10,11 +10,10 @@ from collections.abc import Callable
 
 import pytest
 
-from runtime.cli.screens import watch as watch_module
 from runtime.cli.screens.history import History
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
-from runtime.cli.screens.watch import EndSignals, LogLines, Watch
+from runtime.cli.screens.watch import GIVE_UP_SECONDS, EndSignals, LogLines, Watch
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 
@@ -22,12 +21,12 @@ from runtime.launchers.base import OutputStream
 class Run:
     """A printer with its text, and what reached the run."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = GIVE_UP_SECONDS) -> None:
         self.text = io.BytesIO()
         self.presses = 0
         self.given_up: list[int] = []
         self.printer = Printer(PlainScreen(io.BytesIO(), self.text, news=None), self._failed)
-        self.ending = EndSignals(self.printer, self._press, self.given_up.append)
+        self.ending = EndSignals(self.printer, self._press, self.given_up.append, seconds=seconds)
 
     def _press(self) -> None:
         self.presses += 1
@@ -64,9 +63,8 @@ def test_the_third_signal_gives_up_what_does_not_end() -> None:
     assert len(run.said()) == 2
 
 
-def test_what_does_not_end_by_itself_is_given_up_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch_module, "GIVE_UP_SECONDS", 0.01)
-    run = Run()
+def test_what_does_not_end_by_itself_is_given_up_in_time() -> None:
+    run = Run(seconds=0.01)
     with run.ending.awaited():
         os.kill(os.getpid(), signal.SIGTERM)
         os.kill(os.getpid(), signal.SIGTERM)

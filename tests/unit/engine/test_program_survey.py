@@ -127,16 +127,14 @@ def test_results_that_have_come_home_do_not_go_out_again(tmp_path: Path) -> None
 
 
 def test_a_folder_that_nobody_wants_to_copy_is_not_looked_through_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     deployment = described(tmp_path)
     for number in range(7):
         (tmp_path / str(number)).touch()
-    monkeypatch.setattr("runtime.results.program_survey.MOST_ENTRIES", 7)
     with pytest.raises(StagingFailed, match="holds more than 7 files and folders"):
-        survey(deployment.applications[0], deployment)
-    monkeypatch.setattr("runtime.results.program_survey.MOST_ENTRIES", 8)
-    assert len(survey(deployment.applications[0], deployment).files) == 8
+        survey(deployment.applications[0], deployment, most=7)
+    assert len(survey(deployment.applications[0], deployment, most=8).files) == 8
 
 
 def test_no_copy_is_part_of_another_copy(tmp_path: Path) -> None:

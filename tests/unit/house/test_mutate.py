@@ -156,10 +156,9 @@ def test_the_mirror_folder_alone_may_be_asked(sample: Path) -> None:
     assert [one.verdict for one in tried] == [Verdict.KILLED, Verdict.KILLED]
 
 
-def test_a_mutant_that_hangs_is_noticed(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mutant_that_hangs_is_noticed(sample: Path) -> None:
     (sample / "gcm/flag.py").write_text("FLAG = True\nwhile not FLAG:\n    pass\n")
-    monkeypatch.setattr("tools.mutate.PATIENCE", (2.0, 0.0))
-    tried, _ = run(Options(sample, paths=("gcm/flag.py",), jobs=2))
+    tried, _ = run(Options(sample, paths=("gcm/flag.py",), jobs=2, seconds=(2.0, 0.0)))
     assert {str(one.mutant): one.verdict for one in tried} == {
         "gcm/flag.py:1: True -> (False)": Verdict.HUNG,
         "gcm/flag.py:2: not FLAG -> (FLAG)": Verdict.HUNG,
