@@ -85,6 +85,7 @@ def run_plan(
             )
     finally:
         printer.close()
+        ending.over()
     if failures:
         # what is left in the buffer could not be written either
         forget_output()

@@ -73,8 +73,6 @@ class RunTimeouts:
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0
     """For everything to end in order once asked."""
-    output: float = 30.0
-    """For that where output is left that has not been taken yet."""
     run: float = 0.0
     """For the application; 0 means for ever."""
     explain: float = 6.0
@@ -397,7 +395,7 @@ class RunState:
     def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
         """End a run that cannot go on: native MPI would let the ranks wait for ever."""
         if self._settling and event.are_all and self.failures.code:
-            left = ", ".join(sorted(self._jobs))
+            left = ", ".join(sorted(self._jobs - self._draining))
             self.failures.stopped = f"{left} waited for ranks that had ended"
             yield from self._stop()
             return
@@ -523,22 +521,31 @@ class RunState:
         self.state = RunPhase.ENDING
         self._stopping = True
         self.deadline = self._now + self.timeouts.grace
-        self._await_output()
+        self._await_reader()
         yield Stop()
         yield from self._finish_if_closed()
 
     def _late_output(self, event: OutputFollows) -> Iterable[Effect]:
         self._draining.add(event.cluster)
-        self._await_output()
+        self._await_reader()
         return ()
 
-    def _await_output(self) -> None:
-        """Give output that is left more time, unless somebody wants the end now."""
-        awaited = self._draining & self._open
-        if awaited and self.deadline is not None and not self._interrupts:
-            self.deadline = self._now + max(self.timeouts.output, self.timeouts.grace)
+    def _await_reader(self) -> None:
+        """Wait for ever where nothing but unread output is left, unless the end is wanted now."""
+        if self._open and self._open <= self._draining and not self._interrupts:
+            self.deadline = None
+
+    def _lose_output(self) -> None:
+        """Take note of output that is left where everything is ended at once."""
+        for cluster in sorted(self._draining & self._open):
+            path = self.outline.paths[f"ranks:{cluster}"]
+            why = f"the rest of the output of {path} is lost: nobody had read it by the end"
+            self.failures.other(f"output:{cluster}", OUTPUT_FAILED, why)
+            if self._outcome == 0:
+                self._outcome = OUTPUT_FAILED
 
     def _kill(self) -> Iterable[Effect]:
+        self._lose_output()
         self._killed = True
         self.deadline = None
         yield Kill()
@@ -581,6 +588,9 @@ class RunState:
         yield from self._show_end(event)
 
     def _late_job(self, event: JobEnded) -> Iterable[Effect]:
+        if event.cluster in self._draining and not self._killed:  # all it had to say has come
+            self._draining.discard(event.cluster)
+            self.deadline = self._now + self.timeouts.grace
         if self._outcome is None and event.is_fault and not self.steered:
             self.failures.other(event.cluster, LOST, event.why)
         return ()
@@ -598,6 +608,7 @@ class RunState:
             self._gone.add(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
         if self._stopping:
+            self._await_reader()
             yield from self._finish_if_closed()
         elif isinstance(event, PlaceLost):
             self.failures.other(event.cluster, LOST, event.why)

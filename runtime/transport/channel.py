@@ -41,7 +41,6 @@ _log = logging.getLogger(__name__)
 
 _READS_AT_ONCE = 16
 _LINGER_SECONDS = 2.0
-_MOST_LINGERS = 15
 
 
 Handler = Callable[[IncomingCall], Future[Any] | IncomingCall | None]
@@ -188,10 +187,7 @@ class Channel:
             raise self._closed_error(invocation)
 
     def close(self) -> None:
-        """Hang up once everything that was sent has left; twice is once.
-
-        It waits while some of that leaves every two seconds, for half a minute at most.
-        """
+        """Hang up once everything that was sent has left, or after two seconds; twice is once."""
         self._reactor.soon(self._close)
 
     @property
@@ -203,6 +199,11 @@ class Channel:
     def sent_bytes(self) -> int:
         """How many bytes have left."""
         return self._outbox.sent
+
+    @property
+    def unsent_bytes(self) -> int:
+        """How many bytes have still to leave."""
+        return self._outbox.size
 
     @property
     def messages(self) -> int:
@@ -513,15 +514,9 @@ class Channel:
         if not self._outbox.size:
             self._end("it was closed on this side")
         else:
-            self._linger_on(_MOST_LINGERS)
-
-    def _linger_on(self, times: int, before: int = -1) -> None:
-        """Wait for what has still to leave while some of it does."""
-        if not times or self._outbox.sent == before:
-            self._end("it was closed on this side")
-        else:
-            again = partial(self._linger_on, times - 1, self._outbox.sent)
-            self._linger = self._reactor.later(_LINGER_SECONDS, again)
+            self._linger = self._reactor.later(
+                _LINGER_SECONDS, lambda: self._end("it was closed on this side")
+            )
 
     def _end(self, why: str) -> None:
         with self._lock:

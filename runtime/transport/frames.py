@@ -6,6 +6,7 @@ a large part can be read into the memory where it stays.
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from mmap import MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from struct import Struct
@@ -226,11 +227,9 @@ class FrameReader:
 
 def _room(size: int) -> Part:
     """Return room that is there as a whole; a large one is not zeroed first, which takes long."""
-    if size <= ZEROED:
-        return bytearray(size)
-    import numpy as np  # only who gets arrays needs it
-
-    return np.empty(size, np.uint8).data
+    # whoever gets arrays has numpy, and whoever gets anything else does not need it
+    empty = getattr(sys.modules.get("numpy"), "empty", None) if size > ZEROED else None
+    return bytearray(size) if empty is None else memoryview(empty(size, "B"))
 
 
 def _mapped(size: int) -> memoryview:

@@ -116,8 +116,11 @@ class EndSignals:
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-            if self._last is not None:
-                self._last.cancel()
+
+    def over(self) -> None:
+        """Give nothing up any more: all has ended, and what was to be shown has been read."""
+        if self._last is not None:
+            self._last.cancel()
 
 
 def _words(number: int, times: int) -> str:

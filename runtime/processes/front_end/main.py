@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -60,14 +61,7 @@ FIRST = 1
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
-STANDSTILL = 2.0
-"""Seconds in which nothing leaves: then the end does not wait for who takes the output."""
-
-MOST_DRAINING = 20.0
-"""Seconds for the output that is left at the end; the launcher waits longer."""
-
-LAST_WORDS = 1 << 20
-"""Bytes of output that are sent at the end although nobody has taken those before."""
+LOOKS = 0.01  # seconds between looks whether the launcher has taken all output
 
 
 class FrontEndProcess:
@@ -110,7 +104,7 @@ class FrontEndProcess:
         self._past: list[tuple[int, int, int]] = []
         self._ended: list[RanksRun] = []  # runs of which something may be left
         self._forwarding: Forwarding | None = None
-        self._channel.when_closed(self._launcher_gone)
+        self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
         self._frozen: FrozenRanks | None = None
         self._components = self._new_components()
@@ -144,39 +138,32 @@ class FrontEndProcess:
                 run.close()
         if self._forwarding is not None:
             self._forwarding.close()
-        self._say_last_words()
+        self._pass_output_on()
         self._host.close()
-        self._hang_up()
+        self._channel.close()
 
     def _part_from_launcher(self) -> None:
         """Let the launcher know before the ranks end, which it would take for its own wish."""
         print(f"it was ended by {signal.Signals(self._ended_by).name}", file=sys.stderr)
-        self._hang_up()
-
-    def _launcher_gone(self, _: ChannelClosed) -> None:
-        self._over.set()
-        self._room.wake()
-
-    def _say_last_words(self) -> None:
-        """Let the launcher take the output that is left, as long as any of it leaves."""
-        if self._room.holds_any:
-            self._launcher.health.output_follows(self._launcher.name)
-        self._room.drain(
-            lambda: self._channel.sent_bytes,
-            lambda: self._channel.is_closed or bool(self._ended_by),
-            pause=STANDSTILL, most=MOST_DRAINING,
-        )  # fmt: skip
-        self._room.let_out(LAST_WORDS, self._tell_dropped)
-
-    def _tell_dropped(self, size: int) -> None:
-        text = f"{size} bytes of output are missing here: nobody took them in time\n"
-        self._launcher.output.lines(self._launcher.name, [(None, "stderr", text.encode())])
-
-    def _hang_up(self) -> None:
         parted = threading.Event()
         self._channel.when_closed(lambda _: parted.set())
         self._channel.close()
         parted.wait()
+
+    def _pass_output_on(self) -> None:
+        """Wait until the launcher has taken the output that is left, unless it does not want to."""
+        if self._room.holds_any:
+            self._launcher.health.output_follows(self._launcher.name)
+        while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
+            time.sleep(LOOKS)
+        for _ in range(2):  # how ranks ended is told behind their output, and in turns
+            turn = threading.Event()
+            self._reactor.soon(turn.set)
+            turn.wait()
+
+    @property
+    def _has_to_tell(self) -> bool:
+        return self._room.holds_any or self._channel.unsent_bytes > 0
 
     def _can_forward(self) -> bool:
         """Listen for those to be forwarded, if there may be any; tell the launcher if it fails."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 
@@ -27,7 +26,7 @@ class OutputRoom:
         self._reactor = reactor
         self._most = most
         self._changed = threading.Condition()
-        self._held: deque[tuple[int, Callable[[], object]]] = deque()
+        self._held: deque[tuple[int, int, Callable[[], object]]] = deque()
         self._size = 0
         self._left = 0
         self._waiting: list[Callable[[], None]] = []
@@ -42,14 +41,15 @@ class OutputRoom:
         """Whether the launcher has still to take what was said."""
         return bool(self._held)
 
-    def say(self, size: int, send: Callable[[], object]) -> None:
+    def say(self, size: int, send: Callable[[], object], blocks: int = 1) -> None:
         """Send so many bytes, now or when the launcher takes them.
 
         What has no size only waits for what was said before it.
         """
+        memory = size + blocks * BESIDE
         with self._changed:
-            self._held.append((size, send))
-            self._size += size + BESIDE
+            self._held.append((size, memory, send))
+            self._size += memory
         self._do(self._send)
 
     def give(self, size: int) -> None:
@@ -61,24 +61,6 @@ class OutputRoom:
         """Let everybody who waits see whether it is over."""
         with self._changed:
             self._changed.notify_all()
-
-    def drain(
-        self, sent: Callable[[], int], is_over: Callable[[], bool], *, pause: float, most: float
-    ) -> None:
-        """Return when nothing is held, or it is over, or nothing was `sent` for a pause.
-
-        That takes `most` seconds, and a pause.
-        """
-        deadline, before = time.monotonic() + most, -1
-        while (now := sent()) != before and time.monotonic() < deadline:
-            before = now
-            with self._changed:
-                if self._changed.wait_for(lambda: not self._held or is_over(), pause):
-                    return
-
-    def let_out(self, most: int, dropped: Callable[[int], None]) -> None:
-        """Send the last of what is held, so many bytes, and before it tell how many are dropped."""
-        self._do(lambda: self._let_out(most, dropped))
 
     def when_there(self, call: Callable[[], None]) -> None:
         """Call once there is room again."""
@@ -98,31 +80,12 @@ class OutputRoom:
         else:
             self._reactor.soon(call)
 
-    def _let_out(self, most: int, dropped: Callable[[int], None]) -> None:
-        held, surplus, number = sum(size for size, _ in self._held), 0, 0
-        said: list[Callable[[], object]] = []
-        while self._held:
-            size, send = self._take()
-            if size and held - surplus > most:
-                surplus += size
-                number = len(said)
-            else:
-                said.append(send)
-        if surplus:
-            said.insert(number, lambda: dropped(surplus))
-        for send in said:
-            send()
-
-    def _take(self) -> tuple[int, Callable[[], object]]:
-        with self._changed:
-            size, send = self._held.popleft()
-            self._size -= size + BESIDE
-            self._changed.notify_all()
-        return size, send
-
     def _send(self) -> None:
         while self._held and (self._left > 0 or not self._held[0][0]):
-            size, send = self._take()
+            with self._changed:
+                size, memory, send = self._held.popleft()
+                self._size -= memory
+                self._changed.notify_all()
             self._left -= size
             send()
         if self.is_there:

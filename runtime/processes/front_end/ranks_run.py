@@ -400,7 +400,8 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
         size = sum(len(block) for _, _, block in batch)
-        self._room.say(size, lambda: self._launcher.output.lines(self._launcher.name, blocks))
+        output, name = self._launcher.output, self._launcher.name
+        self._room.say(size, lambda: output.lines(name, blocks), len(blocks))
 
     def _output_follows(self) -> None:
         self._awaits_output = True

@@ -42,6 +42,16 @@ os.write(1, (b"x" * 1023 + b"\\n") * (16 << 10))
 open(sys.argv[1], "w").close()
 """
 
+WRITES_AND_FAILS = """\
+from mpi4py import MPI
+import os, sys
+if MPI.COMM_WORLD.rank == 1:
+    MPI.COMM_WORLD.recv(source=0)
+os.write(1, (b"x" * 1023 + b"\\n") * (16 << 10))
+open(sys.argv[1], "w").close()
+os._exit(7)
+"""
+
 NOTES = """\
 from mpi4py import MPI
 import os, sys
@@ -123,6 +133,43 @@ def test_time_that_passes_until_somebody_reads_is_not_that_of_the_ranks(
     time.sleep(7)
     out, err = process.communicate(timeout=LONG)
     assert (process.returncode, err, out.count("x" * 1023 + "\n")) == (0, "", 16 << 10)
+
+
+def test_a_run_that_failed_ends_when_its_output_has_been_read(
+    start: Any, describe: Any, tmp_path: Path
+) -> None:
+    process = start("--quiet", describe(WRITES_AND_FAILS, clusters=2), "--", tmp_path / "written")
+    deadline = time.monotonic() + LONG
+    while not (tmp_path / "written").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(13)  # more than the others may go on, and the front-ends have to end, together
+    assert process.poll() is None
+    out, err = process.communicate(timeout=LONG)
+    assert (process.returncode, out.count("x" * 1023 + "\n")) == (7, 16 << 10), err
+    assert "exit code 7" in err
+    assert "lost" not in err
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_a_run_of_which_only_output_is_left(
+    start: Any, describe: Any, tmp_path: Path, times: int
+) -> None:
+    process = start("--quiet", describe(WRITES_AND_ENDS), "--", tmp_path / "written")
+    deadline = time.monotonic() + LONG
+    while not (tmp_path / "written").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    time.sleep(1)
+    for _ in range(times):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+    if times == 1:  # what has come is shown, the rest is lost
+        time.sleep(8)
+        out, err = process.communicate(timeout=LONG)
+        assert len(out) < 16 << 20
+        assert "the rest of the output of /grid/site0/cluster0 is lost: nobody had read it" in err
+    assert process.wait(LONG) == 128 + signal.SIGINT
 
 
 def written(folder: Path) -> int:

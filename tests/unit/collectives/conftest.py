@@ -59,8 +59,9 @@ class Machine:
         self.bandwidth = bandwidth
         self.now = 0.0
         self.round_trip = 0.0
-        self.holds = UNDER_WAY  # bytes that a site begins with on the line to another one
         """Seconds there and back between two sites, as senders know it."""
+        self.holds = UNDER_WAY
+        """Bytes that a site begins with on the line to another one."""
         self.under_way: dict[tuple[int, int], int] = defaultdict(int)
         self.most_under_way: dict[tuple[int, int], int] = defaultdict(int)
         """Bytes that one site had on their way to another one at a time."""

@@ -36,6 +36,7 @@ class Run:
 
     def said(self) -> list[str]:
         self.printer.close()
+        self.ending.over()
         return self.text.getvalue().decode().splitlines()
 
 

@@ -60,43 +60,6 @@ def test_what_has_no_size_waits_only_for_what_came_before(sent: Sent) -> None:
     assert sent.after(lambda: sent.room.give(1)) == ["", "a", ""]
 
 
-def test_the_last_words_are_sent_although_nobody_takes_them_and_what_is_dropped_is_told(
-    sent: Sent,
-) -> None:
-    for word in ("", "abc", "d", "", "ef", "g"):
-        sent.say(word)
-    assert sent.after(lambda: sent.room.let_out(3, lambda size: sent.words.append(f"-{size}"))) == [
-        "", "-4", "", "ef", "g",
-    ]  # fmt: skip
-    assert not sent.room.holds_any
-    assert sent.after(lambda: sent.say(""), lambda: sent.room.let_out(3, lambda _: None))[5:] == [
-        ""
-    ]
-
-
-def test_the_end_does_not_wait_where_nothing_moves(sent: Sent) -> None:
-    sent.after(lambda: sent.say("abc"))
-    sent.room.drain(lambda: 7, lambda: False, pause=0.0, most=WAIT)
-    sent.room.drain(lambda: 7, lambda: True, pause=WAIT, most=WAIT)
-    assert sent.room.holds_any
-
-
-def test_the_end_waits_for_what_is_taken(sent: Sent) -> None:
-    sent.after(lambda: sent.say("abc"))
-    moves = iter(range(10))
-    calls = 0
-
-    def moving() -> int:
-        nonlocal calls
-        calls += 1
-        if calls == 5:
-            sent.after(lambda: sent.room.give(3))
-        return next(moves)
-
-    sent.room.drain(moving, lambda: False, pause=0.01, most=WAIT)
-    assert (sent.words, calls) == (["abc"], 5)
-
-
 def test_small_blocks_count_for_the_memory_they_take(sent: Sent) -> None:
     room = OutputRoom(sent.reactor, 2 * BESIDE)
     taken: list[int] = []
@@ -106,6 +69,10 @@ def test_small_blocks_count_for_the_memory_they_take(sent: Sent) -> None:
     assert not room.is_there
     sent.after(lambda: room.give(2))
     assert (len(taken), room.is_there) == (2, True)
+    room.say(1, lambda: taken.append(2), blocks=2)
+    assert not room.is_there
+    sent.after(lambda: room.give(1))
+    assert (len(taken), room.is_there, room.holds_any) == (3, True, False)
 
 
 def test_who_brings_more_than_can_be_held_waits_until_some_is_taken(sent: Sent) -> None:

@@ -265,7 +265,7 @@ def test_whoever_reads_the_output_sets_the_pace_once_nothing_runs(limited: RunSt
     assert (limited.deadline, limited.failures.stopped) == (3006, "")
 
 
-def test_output_of_one_job_is_no_reason_to_wait_for_another_one(limited: RunState) -> None:
+def test_output_of_one_cluster_is_no_reason_to_wait_for_another_one(limited: RunState) -> None:
     play(
         limited,
         """
@@ -275,20 +275,56 @@ def test_output_of_one_job_is_no_reason_to_wait_for_another_one(limited: RunStat
         tell all that 0:0:0 ended with exit code 7 (7)
         > at 15 Tick
         stop
-        > at 44 Tick
-        > at 45 Tick
+        > at 21 Tick
         kill
         """,
     )
-    assert "what was left of 1:0 did not end within 5 s" in " ".join(said(limited))
+    words = " ".join(said(limited))
+    assert "what was left of 1:0 did not end within 5 s" in words
+    assert "the rest of the output of /0:0 is lost: nobody had read it by the end" in words
 
 
-def test_output_that_is_left_has_time_to_come_unless_somebody_wants_the_end_now(
-    started: RunState,
-) -> None:
-    play(started, "> at 10 Aborted 0:0:0\nstop\n> at 15 OutputFollows 0:0\n> at 44 Tick")
-    play(started, "> at 44 Interrupt\nkill\n> OutputFollows 1:0")
-    assert started.deadline is None
+def test_a_run_that_is_stopped_waits_for_who_reads_its_output(started: RunState) -> None:
+    play(
+        started,
+        """
+        > at 10 Aborted 0:0:0
+        stop
+        > at 11 OutputFollows 0:0
+        > at 12 PlaceClosed 1:0
+        /1:0 is ended
+        > at 5000 Tick
+        > at 5001 JobEnded 0:0 1
+        """,
+    )
+    assert started.deadline == 5007
+    play(started, "> at 5002 OutputFollows 0:0\n> at 6000 Tick")
+    play(started, "> PlaceClosed 0:0\n/0:0 is ended\nfinish 0")
+
+
+def test_unread_output_is_told_where_the_run_was_good(started: RunState) -> None:
+    play(
+        started,
+        """
+        > at 10 JobEnded 0:0 0
+        /0:0 is done exit code 0
+        > OutputFollows 1:0
+        > JobEnded 1:0 0
+        /1:0 is done exit code 0
+        stop
+        > OutputFollows 0:0
+        > OutputFollows 1:0
+        > at 900 Tick
+        > Interrupt
+        kill
+        > PlaceClosed 0:0
+        /0:0 is ended
+        > PlaceClosed 1:0
+        /1:0 is ended
+        finish 205
+        """,
+    )
+    assert [one for one in said(started) if "is lost: nobody had read it" in one]
 
 
 def test_output_does_not_delay_what_somebody_has_interrupted(started: RunState) -> None:

@@ -4,14 +4,26 @@ from __future__ import annotations
 
 import mmap
 import random
+import sys
 from pathlib import Path
+from types import ModuleType
 
+import numpy
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from runtime.transport.errors import FrameError
-from runtime.transport.frames import AT_ONCE, HEAD, MARK, MOST_PARTS, STAGE, Frame, FrameReader
+from runtime.transport.frames import (
+    AT_ONCE,
+    HEAD,
+    MARK,
+    MOST_PARTS,
+    STAGE,
+    ZEROED,
+    Frame,
+    FrameReader,
+)
 
 PARTS = st.lists(st.binary(max_size=40), max_size=5)
 FRAMES = st.lists(
@@ -122,8 +134,12 @@ def test_a_part_for_which_there_is_no_memory_is_refused() -> None:
 
 
 @pytest.mark.parametrize("piece", [STAGE - 1, 1 << 20, 1 << 30])
-@pytest.mark.parametrize("size", [AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE + 70_000])
-def test_a_very_large_part_arrives_whole(size: int, piece: int) -> None:
+@pytest.mark.parametrize("size", [ZEROED + 1, AT_ONCE, AT_ONCE + 1, 2 * AT_ONCE + 70_000])
+@pytest.mark.parametrize("has_numpy", [True, False])
+def test_a_very_large_part_arrives_whole(
+    size: int, piece: int, has_numpy: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", numpy if has_numpy else ModuleType("numpy"))
     sent = random.Random(size).randbytes(size)
     stream = written(Frame(1, 1, [b"head", sent, b"tail"]))
     reader = FrameReader()
