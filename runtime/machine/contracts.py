@@ -340,7 +340,11 @@ class ClusterHealth(Protocol):
         ...
 
     def output_follows(self, member: str) -> None:
-        """Tell that nothing runs any more, and `job_ended` is told behind output that is left."""
+        """Tell that nothing runs any more, but output is left; told again while that is so."""
+        ...
+
+    def output_passed_on(self, member: str) -> None:
+        """Tell that all output has been taken, which is the last that a front-end tells."""
         ...
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:

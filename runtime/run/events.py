@@ -82,6 +82,13 @@ class OutputFollows:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputPassedOn:
+    """All output of a cluster has been taken, and its front-end ends."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class AssemblyEnded:
     """The user's assembly has nothing more to do; `why` says more where the code does not."""
 
@@ -176,6 +183,7 @@ Event = (
     | Aborted
     | JobEnded
     | OutputFollows
+    | OutputPassedOn
     | AssemblyEnded
     | NodeLost
     | PlaceLost

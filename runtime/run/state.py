@@ -29,6 +29,7 @@ from runtime.run.events import (
     LeftBehind,
     NodeLost,
     OutputFollows,
+    OutputPassedOn,
     ParentKilled,
     PlaceClosed,
     PlaceLost,
@@ -73,6 +74,8 @@ class RunTimeouts:
     """For the other clusters, once the ranks of one have ended badly."""
     grace: float = 6.0
     """For everything to end in order once asked."""
+    output: float = 60.0
+    """For a front-end that has only output left to tell so again."""
     run: float = 0.0
     """For the application; 0 means for ever."""
     explain: float = 6.0
@@ -500,7 +503,8 @@ class RunState:
         self._interrupts += 1
         if not self._stopping:
             self._outcome = INTERRUPTED
-            can_look = self.state is RunPhase.RUNNING and self._jobs
+            runs = self._jobs and not self._is_only_output_left
+            can_look = self.state is RunPhase.RUNNING and runs
             if self._interrupts == 1 and can_look and not (self._settling or self._timed_out):
                 self.deadline = self._now + self.timeouts.glance
                 yield Explain(is_brief=True)
@@ -531,21 +535,28 @@ class RunState:
         return ()
 
     def _await_reader(self) -> None:
-        """Wait for ever where nothing but unread output is left, unless the end is wanted now."""
-        if self._open and self._open <= self._draining and not self._interrupts:
-            self.deadline = None
+        """Wait where nothing but unread output is left, unless the end is wanted now."""
+        is_wanted = self._interrupts or self._halted or self._killed
+        if self._open and self._open <= self._draining and not is_wanted:
+            self.deadline = self._now + self.timeouts.output
 
-    def _lose_output(self) -> None:
-        """Take note of output that is left where everything is ended at once."""
-        for cluster in sorted(self._draining & self._open):
-            path = self.outline.paths[f"ranks:{cluster}"]
+    def _output_taken(self, event: OutputPassedOn) -> Iterable[Effect]:
+        if event.cluster in self._draining and not self._killed:
+            self.deadline = self._now + self.timeouts.grace
+        self._draining.discard(event.cluster)
+        return ()
+
+    def _lose_output(self, clusters: Iterable[str]) -> None:
+        """Take note of front-ends that end before all of their output has been taken."""
+        for cluster in sorted(self._draining.intersection(clusters)):
+            path = self.outline.paths[f"front-end:{cluster}"]
             why = f"the rest of the output of {path} is lost: nobody had read it by the end"
             self.failures.other(f"output:{cluster}", OUTPUT_FAILED, why)
             if self._outcome == 0:
                 self._outcome = OUTPUT_FAILED
 
     def _kill(self) -> Iterable[Effect]:
-        self._lose_output()
+        self._lose_output(self._open)
         self._killed = True
         self.deadline = None
         yield Kill()
@@ -588,9 +599,6 @@ class RunState:
         yield from self._show_end(event)
 
     def _late_job(self, event: JobEnded) -> Iterable[Effect]:
-        if event.cluster in self._draining and not self._killed:  # all it had to say has come
-            self._draining.discard(event.cluster)
-            self.deadline = self._now + self.timeouts.grace
         if self._outcome is None and event.is_fault and not self.steered:
             self.failures.other(event.cluster, LOST, event.why)
         return ()
@@ -608,6 +616,8 @@ class RunState:
             self._gone.add(event.cluster)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
         if self._stopping:
+            self._lose_output({event.cluster})
+            self._draining.discard(event.cluster)
             self._await_reader()
             yield from self._finish_if_closed()
         elif isinstance(event, PlaceLost):
@@ -717,6 +727,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     (_BEFORE, OutputFollows, _R._nothing),
     ((_S.RUNNING,), OutputFollows, _R._output_follows),
     ((_S.ENDING,), OutputFollows, _R._late_output),
+    ((*_BEFORE, _S.RUNNING), OutputPassedOn, _R._nothing),
+    ((_S.ENDING,), OutputPassedOn, _R._output_taken),
     ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
     ((_S.RUNNING,), Tick, _R._settled),
     ((_S.RUNNING,), Explained, _R._explained),

@@ -61,7 +61,10 @@ FIRST = 1
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
-LOOKS = 0.01  # seconds between looks whether the launcher has taken all output
+FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
+"""Seconds between looks whether the launcher has taken all output."""
+
+REMIND = 5.0  # seconds after which the launcher is told again that output is left
 
 
 class FrontEndProcess:
@@ -152,14 +155,24 @@ class FrontEndProcess:
 
     def _pass_output_on(self) -> None:
         """Wait until the launcher has taken the output that is left, unless it does not want to."""
-        if self._room.holds_any:
-            self._launcher.health.output_follows(self._launcher.name)
-        while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
-            time.sleep(LOOKS)
+        self._await_taken()
         for _ in range(2):  # how ranks ended is told behind their output, and in turns
             turn = threading.Event()
             self._reactor.soon(turn.set)
             turn.wait()
+        if not self._room.holds_any:
+            self._launcher.health.output_passed_on(self._launcher.name)
+        self._await_taken()
+
+    def _await_taken(self) -> None:
+        pause, remind_at = FIRST_PAUSE, 0.0
+        while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
+            now = time.monotonic()
+            if self._room.holds_any and now >= remind_at:
+                self._launcher.health.output_follows(self._launcher.name)
+                remind_at = now + REMIND
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     @property
     def _has_to_tell(self) -> bool:

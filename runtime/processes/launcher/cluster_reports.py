@@ -26,6 +26,7 @@ from runtime.run.events import (
     Event,
     JobEnded,
     OutputFollows,
+    OutputPassedOn,
     RankEnded,
     RankHere,
     RankReady,
@@ -213,6 +214,10 @@ class ClusterReports:
     def output_follows(self, member: str) -> None:
         """Record that nothing but output of the cluster is awaited."""
         self._post(OutputFollows(member))
+
+    def output_passed_on(self, member: str) -> None:
+        """Record that no output of the cluster is left."""
+        self._post(OutputPassedOn(member))
 
     def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
         """Record that the native MPI of the cluster has ended."""

@@ -293,18 +293,21 @@ def test_a_run_that_is_stopped_waits_for_who_reads_its_output(started: RunState)
         > at 11 OutputFollows 0:0
         > at 12 PlaceClosed 1:0
         /1:0 is ended
-        > at 5000 Tick
-        > at 5001 JobEnded 0:0 1
+        > at 71 Tick
+        > OutputFollows 0:0
+        > at 130 Tick
+        > JobEnded 0:0 0
+        > OutputPassedOn 0:0
         """,
     )
-    assert started.deadline == 5007
-    play(started, "> at 5002 OutputFollows 0:0\n> at 6000 Tick")
+    assert started.deadline == 136
     play(started, "> PlaceClosed 0:0\n/0:0 is ended\nfinish 0")
 
 
-def test_unread_output_is_told_where_the_run_was_good(started: RunState) -> None:
+def good_but_unread(machine: RunState) -> None:
+    """Let all end well, with output left."""
     play(
-        started,
+        machine,
         """
         > at 10 JobEnded 0:0 0
         /0:0 is done exit code 0
@@ -314,22 +317,33 @@ def test_unread_output_is_told_where_the_run_was_good(started: RunState) -> None
         stop
         > OutputFollows 0:0
         > OutputFollows 1:0
-        > at 900 Tick
-        > Interrupt
-        kill
-        > PlaceClosed 0:0
-        /0:0 is ended
-        > PlaceClosed 1:0
-        /1:0 is ended
-        finish 205
         """,
     )
+
+
+@pytest.mark.parametrize("end", ["> at 60 Interrupt", "> at 70 Tick"])
+def test_unread_output_is_told_where_the_run_was_good(started: RunState, end: str) -> None:
+    good_but_unread(started)
+    play(started, f"{end}\nkill\n> PlaceClosed 0:0\n/0:0 is ended")
+    play(started, "> PlaceClosed 1:0\n/1:0 is ended\nfinish 205")
     assert [one for one in said(started) if "is lost: nobody had read it" in one]
+
+
+def test_a_front_end_that_ends_before_its_output_is_read_has_lost_it(started: RunState) -> None:
+    good_but_unread(started)
+    play(started, "> OutputPassedOn 0:0\n> PlaceClosed 0:0\n/0:0 is ended")
+    play(started, "> PlaceClosed 1:0\n/1:0 is ended\nfinish 205")
+    assert "the rest of the output of /1:0 is lost" in " ".join(said(started))
 
 
 def test_output_does_not_delay_what_somebody_has_interrupted(started: RunState) -> None:
     play(started, "> at 10 OutputFollows 0:0\n> Interrupt\nexplain briefly\n> OutputFollows 1:0")
     play(started, "> at 11 Tick\nstop\n> OutputFollows 0:0\n> at 17 Tick\nkill")
+
+
+def test_where_only_output_is_left_nobody_asks_what_ranks_do(started: RunState) -> None:
+    play(started, "> at 10 OutputFollows 0:0\n> OutputFollows 1:0\n> Interrupt\nstop")
+    play(started, "> at 16 Tick\nkill")
 
 
 def test_a_run_that_goes_well(started: RunState) -> None:
