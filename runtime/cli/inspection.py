@@ -11,6 +11,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -21,6 +22,7 @@ _PREFIX = "gcm-deploy/"
 _SOCKETS = "/proc/net/unix"
 _CREDENTIALS = struct.Struct("3i")  # of the other end: process, user, group
 _MOST_ASKED = 4096
+_MOST_ANSWERED = 64 << 20
 QUESTION_TIMEOUT, ANSWER_TIMEOUT = 5.0, 10.0
 
 Answer = Callable[[bool], dict[str, Any]]
@@ -95,12 +97,30 @@ def inspected(process: int, *, stacks: bool) -> dict[str, Any]:
             if _user_of(connection) not in (user, os.getuid()):
                 raise UsageError(f"process {process} is not one of your runs")
             connection.sendall(json.dumps({"stacks": stacks}).encode())
-            data = b"".join(iter(lambda: connection.recv(1 << 16), b""))
-            found = json.loads(data)
-        except (OSError, ValueError) as fault:
-            raise UsageError(
-                f"process {process} does not say what it runs: {fault}",
-                cure="gcm-deploy ps lists the runs of this machine",
-            ) from fault
-    assert isinstance(found, dict)
+            found = json.loads(_answer(connection))
+        except (OSError, ValueError, RecursionError) as fault:
+            raise unanswered(process, str(fault)) from fault
+    if not isinstance(found, dict):
+        raise unanswered(process, "its answer is no object of JSON")
     return found
+
+
+def unanswered(process: int, why: str) -> UsageError:
+    """Return that a process does not answer as a run does: any process can take such a name."""
+    return UsageError(
+        f"process {process} does not say what it runs: {why}",
+        cure="gcm-deploy ps lists the runs of this machine",
+    )
+
+
+def _answer(connection: socket.socket) -> bytes:
+    """Read all that comes within the time and the size of an answer."""
+    deadline = time.monotonic() + ANSWER_TIMEOUT
+    data = bytearray()
+    while len(data) <= _MOST_ANSWERED:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
+        part = connection.recv(1 << 16)
+        if not part:
+            return bytes(data)
+        data += part
+    raise ValueError(f"it answers with more than {_MOST_ANSWERED >> 20} MiB")

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gcm.cli.output import counted
 from runtime.cli.errors import UsageError
-from runtime.cli.inspection import inspected, running_deployments
+from runtime.cli.inspection import inspected, running_deployments, unanswered
 from runtime.cli.line.options import Format, command_parser
 from runtime.cli.streams import write
 
 NOTHING_RUNS = 1
 """The exit code where there is nothing to look at."""
+
+_AT_ONCE = 16
 
 COMMANDS = {
     "ps": "Show your runs on this machine, and what each rank is doing.",
@@ -48,23 +51,46 @@ def look(command: str, words: Sequence[str]) -> int:
         help="for people or for programs",
     )  # fmt: skip
     found = parser.parse_args(words)
-    runs = []
-    for one in found.processes or running_deployments():
-        try:
-            runs.append(inspected(one, stacks=command == "stacks"))
-        except UsageError:
-            if found.processes:
-                raise  # else it has just ended, or belongs to another user
+    runs = _asked(command, found.processes)
     if found.format == Format.JSON:
         import json
 
-        write(json.dumps(runs, indent=2, ensure_ascii=False) + "\n")
+        write(json.dumps([run for run, _ in runs], indent=2, ensure_ascii=False) + "\n")
     else:
-        write("".join(f"{line}\n" for run in runs for line in _LINES[command](run)))
+        write("".join(f"{line}\n" for _, lines in runs for line in lines))
     if not runs:
         print("gcm-deploy: you have no runs on this machine", file=sys.stderr)
         return NOTHING_RUNS
     return 0
+
+
+def _asked(command: str, processes: Sequence[int]) -> list[tuple[dict[str, Any], list[str]]]:
+    """Ask runs, all at once, and return what each answers, with its lines.
+
+    One that was not named is left out if it does not answer as a run: it may have just ended, or
+    another user may have taken its name. Root, who sees the runs of all, is told.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    def ask(process: int) -> tuple[dict[str, Any], list[str]] | UsageError:
+        try:
+            run = inspected(process, stacks=command == "stacks")
+            return run, list(_LINES[command](run))
+        except UsageError as fault:
+            return fault
+        except (KeyError, TypeError, ValueError, AttributeError) as fault:
+            return unanswered(process, f"{type(fault).__name__}: {fault}")
+
+    found = []
+    with ThreadPoolExecutor(max_workers=_AT_ONCE) as pool:
+        for one in pool.map(ask, processes or running_deployments()):
+            if not isinstance(one, UsageError):
+                found.append(one)
+            elif processes:
+                raise one
+            elif os.getuid() == 0:
+                print(f"gcm-deploy: {one}", file=sys.stderr)
+    return found
 
 
 def _heading(run: dict[str, Any]) -> str:

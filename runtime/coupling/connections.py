@@ -66,8 +66,8 @@ class CodeConnections(PeerConnections):
                 link.credentials,
                 known.grid,
                 front_ends={
-                    cluster: Party("{}:{}".format(*cluster), one.host, one.machine, one.addresses)
-                    for cluster, one in known.front_ends.items()
+                    cluster: Party("{}:{}".format(*cluster), "", *found)
+                    for cluster, found in known.front_ends.items()
                 },
                 peers=lambda peer: link.to(CodeRoutes, rank_path(self.name_of(peer))),
                 share=lambda _: None,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from runtime.machine.table import Report
+    from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
 
 
@@ -46,8 +47,8 @@ class Everybody:
     grid: Grid
     me: Identifier
     residents: tuple[Resident, ...]
-    front_ends: dict[tuple[int, int], Resident]
-    """Where the front-ends of clusters forward, as far as they do; named by a rank of each."""
+    front_ends: dict[tuple[int, int], Found]
+    """Where the front-ends of clusters forward, as far as they do."""
     tag_limit: int | None = None
     """The greatest tag that the MPIs of all clusters have, as far as they are known."""
 
@@ -81,9 +82,13 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
     grid = pickle.loads(pickled or wrapper.settings["machine"])
     assert isinstance(grid, Grid)
     table = decoded(wrapper.table)
-    told = {report["rank"]: report for report in table if "index" not in report}
+    told = {one["rank"]: one for one in table if "rank" in one and "index" not in one}
     residents = []
-    front_ends = {}
+    front_ends = {
+        _position(one["front-end"]): (one["forwarder"][0], tuple(one["forwarder"][1]))
+        for one in table
+        if "front-end" in one
+    }
     tag_limits = [report["tags"] for report in told.values() if "tags" in report]
     for identifier in grid.identifiers():
         report = told.get(str(identifier))
@@ -91,13 +96,14 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
         host = report["host"] if report else ""
         incarnation = report["incarnation"] if report else 0
         residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
-        machine, addresses = report.get("forwarder", NOT_FOUND) if report else NOT_FOUND
-        if addresses:
-            front_end = Resident(identifier, host, machine, tuple(addresses))
-            front_ends[identifier.site, identifier.cluster] = front_end
     residents += replacing(table, len(residents))
     me = Identifier.parse(link.name)
     return Everybody(grid, me, tuple(residents), front_ends, min(tag_limits, default=None))
+
+
+def _position(cluster: str) -> tuple[int, int]:
+    site, _, number = cluster.partition(":")
+    return int(site), int(number)
 
 
 def replacing(table: Sequence[Report], first: int) -> list[Resident]:

@@ -8,7 +8,7 @@ from typing import Any
 from runtime.membership.doorstep import NOT_FOUND, Found
 
 Report = dict[str, Any]
-"""What others know of a rank."""
+"""What others know of a rank, or of a front-end."""
 
 
 def replacement(index: int, rank: str, incarnation: int, facts: Mapping[str, Any] | None) -> Report:
@@ -19,19 +19,23 @@ def replacement(index: int, rank: str, incarnation: int, facts: Mapping[str, Any
     return {**report(rank, facts), "index": index, "incarnation": incarnation}
 
 
-def report(rank: str, facts: Mapping[str, Any] | None, forwarder: Found = NOT_FOUND) -> Report:
+def front_end_report(cluster: str, forwarder: Found) -> Report:
+    """Return what others know of the front-end of a cluster: where it forwards.
+
+    It has no `rank`, and stands for no rank: a cluster that relays may have none.
+    """
+    return {"front-end": cluster, "forwarder": forwarder}
+
+
+def report(rank: str, facts: Mapping[str, Any] | None) -> Report:
     """Return what others know of a rank: its name alone if it is started later.
 
-    The first rank of a cluster stands for its front-end, too, which forwards where `forwarder`
-    says, and for its MPI, which has tags up to `tags`. Everybody gets all of these, so they hold
-    nothing else.
+    The first rank of a cluster stands for its MPI, too, which has tags up to `tags`. Everybody gets
+    all of these, so they hold nothing else.
     """
     found: Report = {}
-    if rank.endswith(":0"):
-        if forwarder != NOT_FOUND:
-            found["forwarder"] = forwarder
-        if facts is not None and "tags" in facts:
-            found["tags"] = facts["tags"]
+    if rank.endswith(":0") and facts is not None and "tags" in facts:
+        found["tags"] = facts["tags"]
     if facts is None:
         return {"rank": rank, **found, "host": "", "doors": NOT_FOUND, "incarnation": 0}
     told = {name: facts[name] for name in ("host", "doors", "incarnation")}
@@ -57,7 +61,7 @@ class Whereabouts:
 
     def told(self, everybody: Iterable[Report]) -> None:
         """Take in what everybody told in the handshake, in their order."""
-        self._told = {one["rank"]: one for one in everybody}
+        self._told = {one.get("rank") or one["front-end"]: one for one in everybody}
 
     def moved(self, reports: Iterable[Report]) -> None:
         """Record where ranks are that were started later or again; the handshake may come after."""
@@ -70,7 +74,7 @@ class Whereabouts:
 
     @property
     def everybody(self) -> list[Report]:
-        """The reports of all ranks as they are now; front-ends are where they were.
+        """The reports of all ranks as they are now, and of front-ends, which never move.
 
         Behind them are those that have taken the place of lost ones, in the order of their indexes.
         """

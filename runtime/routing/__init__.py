@@ -1,6 +1,7 @@
 """How messages travel: native, direct or forwarded; which routes are tried and remembered."""
 
 from runtime.routing.cache import ConnectionBound, ReferenceCache
+from runtime.routing.reach import without_way
 from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop
 from runtime.routing.tension import (
     Experience,
@@ -29,4 +30,5 @@ __all__ = [
     "experiences_of",
     "plain",
     "routes",
+    "without_way",
 ]

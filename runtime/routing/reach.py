@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import combinations_with_replacement, pairwise
 
 from gcm.records import dataclass
 from runtime.routing.stops import FrontEndStop, Rank, Stop
@@ -48,6 +49,28 @@ def ways(grid: Grid) -> list[Way]:
         for source in kinds
         for target in kinds
     ]
+
+
+def without_way(grid: Grid, among: Iterable[Position]) -> list[Position]:
+    """Return those of the clusters `among` whose ranks no route joins with each other.
+
+    Clusters of one reachability are alike here, so one pair of each two kinds is looked at.
+
+    >>> from runtime.topology import Cluster, Node, Site
+    >>> hidden = Cluster("c", (Node("n", ranks=1),), Reachability.OUTWARDS)
+    >>> without_way(Grid((Site("s", (hidden, hidden)),)), [(0, 0), (0, 1)])
+    [(0, 0), (0, 1)]
+    """
+    kinds: dict[Reachability, list[Position]] = {}
+    for one in among:
+        kinds.setdefault(grid.cluster_at(*one).reachability, []).append(one)
+    for first, second in combinations_with_replacement(kinds.values(), 2):
+        pair = (first[0], second[-1])
+        if pair[0] == pair[1]:
+            continue
+        if not routes(grid, Identifier(*pair[0], 0), Identifier(*pair[1], 0)):
+            return sorted({*first, *second})
+    return []
 
 
 def _between(grid: Grid, sources: list[Position], targets: list[Position]) -> str:

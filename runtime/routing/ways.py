@@ -61,7 +61,7 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
 
     A direct connection comes first, in both directions where either end may open it, since there
     may be an undeclared firewall. Routes through one, two and three front-ends follow: a third
-    cluster relays between two that can only connect outwards. Raises `GridError` when one of the
+    cluster, which needs no ranks, relays between two that can only connect outwards. Raises `GridError` when one of the
     processes does not exist.
 
     >>> from runtime.topology import Cluster, Node, Reachability, Site
@@ -95,8 +95,8 @@ def _ways_between(grid: Grid, here: Rank, there: Rank) -> Iterator[tuple[FrontEn
     mine, theirs = FrontEndStop(here.cluster), FrontEndStop(there.cluster)
     others = [
         FrontEndStop((site, number))
-        for site, number, cluster in grid.clusters()
-        if cluster.size and (site, number) not in (here.cluster, there.cluster)
+        for site, number, _ in grid.clusters()
+        if (site, number) not in (here.cluster, there.cluster)
     ]
     sites = (here.cluster[0], there.cluster[0])
     others.sort(key=lambda one: (one.cluster[0] not in sites, one.cluster))

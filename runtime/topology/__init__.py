@@ -1,12 +1,7 @@
 """Sites, clusters, nodes and ranks as pure values: identifiers, rank tables, neighbourhood."""
 
 from runtime.topology.communicators import Block, Communicator, RankTable, rank_table, translate
-from runtime.topology.distance import (
-    Neighbourhood,
-    hops,
-    hops_through_hierarchy,
-    neighbourhood,
-)
+from runtime.topology.distance import Neighbourhood, neighbourhood
 from runtime.topology.identifiers import Identifier
 from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
 
@@ -21,8 +16,6 @@ __all__ = [
     "RankTable",
     "Reachability",
     "Site",
-    "hops",
-    "hops_through_hierarchy",
     "neighbourhood",
     "rank_table",
     "translate",

@@ -93,8 +93,8 @@ def _routed(
     from runtime.wire.dialling.routed import RoutedConnector
 
     front_ends = {
-        cluster: Party("{}:{}".format(*cluster), one.host, one.machine, one.addresses)
-        for cluster, one in known.front_ends.items()
+        cluster: Party("{}:{}".format(*cluster), "", *found)
+        for cluster, found in known.front_ends.items()
     }
 
     def peers(peer: int) -> Routes:

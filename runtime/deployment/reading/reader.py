@@ -23,6 +23,7 @@ from runtime.deployment.reading.places import Places
 from runtime.deployment.reading.processes import read_dependencies, read_processes
 from runtime.deployment.reading.program import check_copies, check_programs
 from runtime.deployment.reading.replicas import check_replicas
+from runtime.deployment.reading.routes import check_routes
 from runtime.deployment.reading.spares import check_spares
 from runtime.deployment.reading.structure import CheckedElement, check_structure
 from runtime.deployment.reading.transfers import check_results, read_transfers
@@ -69,6 +70,7 @@ def read_descriptor(
         check_named_classes(deployment, reading)
         check_replicas(deployment, reading)
         check_spares(deployment, reading)
+        check_routes(deployment, reading)
     return deployment if len(diagnostics.errors) == errors_before else None
 
 

@@ -43,14 +43,14 @@ class TopologyCalls:
         """Return how far two ranks are apart; raises `MPI.Exception` for an invalid one.
 
         Where this process has connected to the other, the hops are those of that connection;
-        otherwise those to expect from the reachability in the descriptor.
+        otherwise those of the shortest route that the reachability in the descriptor allows.
         """
         grid, everybody = here().grid, here().everybody
         indexes = self._index_of(first), self._index_of(second)
         pair = everybody[indexes[0]], everybody[indexes[1]]
         hops = _hops_of_connection(*indexes)
         if hops is None:
-            hops = distances.hops(grid, *pair)
+            hops = _hops_of_shortest(grid, *pair)
         return facts.Neighborhood(hops, distances.neighbourhood(grid, *pair))
 
     @property
@@ -137,6 +137,17 @@ def _hops_of_connection(first: int, second: int) -> int | None:
         return None  # each replica has a connection of its own
     between = passed(engine.connections, second if me == first else first)
     return None if between is None else len(between) + 1
+
+
+def _hops_of_shortest(grid: distances.Grid, first: Identifier, second: Identifier) -> int:
+    if first == second:
+        return 0
+    from runtime.routing import routes
+
+    found = routes(grid, first, second)
+    if not found:
+        raise MPI.Exception(MPI.ERR_OTHER)
+    return found[0].hops
 
 
 def _cluster(site: int, number: int, members: dict[Identifier, int]) -> facts.ClusterInfo:

@@ -48,10 +48,10 @@ class Forwarding:
         """Record where all ranks and front-ends are, from what the handshake told."""
         stops: dict[str, tuple[str, ...]] = {}
         for report in everybody:
-            rank = report["rank"]
-            stops[rank] = self._of_use(report["doors"])
-            if "forwarder" in report:
-                stops[rank.rpartition(":")[0]] = self._of_use(report["forwarder"])
+            if "front-end" in report:
+                stops[report["front-end"]] = self._of_use(report["forwarder"])
+            else:
+                stops[report["rank"]] = self._of_use(report["doors"])
         self._stops = stops
         self.links.connect(one for one in stops if one.count(":") == 1)
 

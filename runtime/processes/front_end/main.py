@@ -23,8 +23,7 @@ from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import LauncherStubs
 from runtime.machine.paths import COUPLING, LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
-from runtime.membership.doorstep import NOT_FOUND
-from runtime.membership.whereabouts import Whereabouts, report
+from runtime.membership.whereabouts import Whereabouts, front_end_report, report
 from runtime.processes.configuration import (
     LISTENER,
     REFUSED,
@@ -401,10 +400,13 @@ class FrontEndProcess:
         return [f"{self._configuration.cluster}:{rank}" for rank in range(job.ranks if job else 0)]
 
     def _reports(self) -> list[Facts]:
-        """Return what others are to know of the ranks of this cluster."""
+        """Return what others are to know of the ranks of this cluster, and of this front-end."""
         facts = self._ranks.facts if self._ranks is not None else {}
-        found = self._forwarding.found if self._forwarding is not None else NOT_FOUND
-        return [report(rank, facts.get(rank), found) for rank in self._names()]
+        reports = [report(rank, facts.get(rank)) for rank in self._names()]
+        if self._forwarding is not None:
+            found = self._forwarding.found
+            reports.append(front_end_report(self._configuration.cluster, found))
+        return reports
 
     def _seen(self, epoch: int, table: bytes) -> None:  # noqa: ARG002 - restarts count on their own
         self._whereabouts.told(decoded(table))

@@ -142,10 +142,12 @@ class ReferenceController:
     ) -> list[tuple[str, tuple[str, ...] | None, int, int, int]]:
         """Return what went to which cluster, and by which route if this end has chosen it.
 
-        See `runtime.run.exchanged.Row`.
+        See `runtime.run.exchanged.Row`. What waits for a connection that never came went nowhere.
         """
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
         for peer, one in traffic.items():
+            if not one.connections:
+                continue
             cluster = directory.party(peer).name.rpartition(":")[0]
             key = cluster, self.connector.between.get(peer)
             peers, messages, size = sums.get(key, (0, 0, 0))

@@ -13,6 +13,8 @@ import pytest
 
 from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, open_to_inspection, running_deployments
+from runtime.cli.look import NOTHING_RUNS
+from tools.on_grids import COMMAND, ROOT, environment
 
 
 def answer(stacks: bool) -> dict[str, Any]:
@@ -59,3 +61,41 @@ def test_another_user_is_not_answered() -> None:
         found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert "ring" not in found.stdout
     assert found.stdout == "b''\n" or found.returncode, found.stderr
+
+
+IMPOSTOR = """if True:
+    import os, socket, sys, threading
+    os.setuid(65534)
+    name = f"\\0gcm-deploy/{sys.argv[2]}/{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(name)
+        listener.listen()
+        print("here", flush=True)
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(sys.argv[1].encode())
+"""
+
+
+@pytest.mark.needs_root
+@pytest.mark.parametrize(
+    "lie", ["{}", "[]", '{"deployment": 1, "ranks": {"a": 2}}', "[" * 100_000, '{"ranks": '],
+    ids=["empty", "list", "types", "deep", "cut"],
+)  # fmt: skip
+def test_what_another_user_answers_does_not_break_ps(lie: str) -> None:
+    command = [sys.executable, "-c", IMPOSTOR, lie, str(os.getuid())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as impostor:
+        assert impostor.stdout is not None
+        assert impostor.stdout.readline() == "here\n"
+        try:
+            done = subprocess.run(
+                [*COMMAND, "ps"], cwd=ROOT, env=environment(), capture_output=True, text=True,
+                timeout=30, check=False,
+            )  # fmt: skip
+        finally:
+            impostor.kill()
+    assert done.returncode in (0, NOTHING_RUNS), done.stderr  # root sees other runs, too
+    assert f"process {impostor.pid} does not say what it runs: " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runtime.membership.doorstep import NOT_FOUND, Found
-from runtime.membership.whereabouts import Whereabouts, replacement, report
+from runtime.membership.whereabouts import Whereabouts, front_end_report, replacement, report
 
 FORWARDER: Found = ("machine", ("host:1",))
 
@@ -23,22 +23,15 @@ def test_a_report_holds_only_what_others_need() -> None:
     assert report("0:1:2", None) == nowhere
 
 
-def test_the_first_rank_of_a_cluster_tells_where_its_front_end_forwards() -> None:
-    assert report("0:1:0", facts(5), FORWARDER)["forwarder"] == FORWARDER
-    assert "forwarder" not in report("0:1:1", facts(5), FORWARDER)
-    assert "forwarder" not in report("0:1:0", facts(5))
-
-
 def test_ranks_that_started_again_are_found_where_they_are_now_and_front_ends_where_they_were() -> (
     None
 ):
     known = Whereabouts()
-    known.told([report("0:0:0", facts(1), FORWARDER), report("0:1:0", facts(2))])
+    relay = front_end_report("1:0", FORWARDER)
+    known.told([report("0:0:0", facts(1)), report("0:1:0", facts(2)), relay])
     known.moved([report("0:0:0", facts(3))])
     known.moved([report("0:0:0", facts(4))])
-    first, second = known.everybody
-    assert first == {**report("0:0:0", facts(4)), "forwarder": FORWARDER}
-    assert second == report("0:1:0", facts(2))
+    assert known.everybody == [report("0:0:0", facts(4)), report("0:1:0", facts(2)), relay]
 
 
 def test_who_has_moved_is_known_although_the_handshake_is_heard_of_later() -> None:

@@ -141,3 +141,14 @@ def test_lanes_have_room_as_long_as_there_are_less_connections_than_allowed(
     assert not made.has_room()
     with pytest.raises(PeerLost, match="no room for one more connection"):
         made.again(1, 0.0)
+
+
+def test_what_waits_for_a_connection_that_never_came_went_by_no_route() -> None:
+    made = references()
+    made.joined(1, is_dialled=True)
+    traffic = {
+        1: Traffic(2, 20, 0, 0, connections=1),
+        2: Traffic(3, 30, 0, 0, connections=0),
+    }
+    (row,) = made.rows(traffic, DIRECTORY)
+    assert row[1:] == ((), 1, 2, 20)
