@@ -61,8 +61,8 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
 
     A direct connection comes first, in both directions where either end may open it, since there
     may be an undeclared firewall. Routes through one, two and three front-ends follow: a third
-    cluster, which needs no ranks, relays between two that can only connect outwards. Raises `GridError` when one of the
-    processes does not exist.
+    cluster, which needs no ranks, relays between two that can only connect outwards. Raises
+    `GridError` when one of the processes does not exist.
 
     >>> from runtime.topology import Cluster, Node, Reachability, Site
     >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)

@@ -384,7 +384,8 @@ def test_steps_sort_by_depth_and_keep_their_order_within() -> None:
 
 
 def test_a_thousand_clusters_of_a_hundred_nodes_are_planned_in_seconds() -> None:
-    cluster = '<cluster reachability="front-end"><ssh host="front"/><nodes hosts="node[001-100]"/></cluster>'
+    nodes = '<ssh host="front"/><nodes hosts="node[001-100]"/>'
+    cluster = f'<cluster reachability="front-end">{nodes}</cluster>'
     site = f'<site><ssh host="gate"/>{cluster * 100}</site>'
     document = f'<deployment><application script="a.py"/><grid>{site * 10}</grid></deployment>'
     begin = process_time()
