@@ -118,7 +118,8 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
     if isinstance(machine, Emulation):
         yield from _comment(_EMULATION)
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
-        yield f"<emulate {_pairs(*((name, str(number)) for name, number in numbers.items()))}/>"
+        shape = [(name, str(number)) for name, number in numbers.items()]
+        yield f"<emulate {_pairs(*shape, ('wan', machine.wan))}/>"
         return
     if isinstance(machine, PeersArgument):
         yield from _comment(_PEERS)

@@ -9,11 +9,20 @@ from runtime.deployment.hosts import HostListError, expand_hosts, split_names
 from runtime.deployment.language.grammar import Attribute
 from runtime.deployment.language.table import LANGUAGE
 from runtime.machine_words import is_user
+from runtime.topology import Wan
 
 LOCALHOST = "localhost"
 _SHAPE = re.compile(r"[0-9]{1,9}(?:[xX][0-9]{1,9}){0,2}", re.ASCII)
 _BETWEEN = re.compile(r",(?![^\[]*\])")
 _HOST = re.compile(r"(?:(?P<user>[^@]*)@)?(?P<names>\[[^\]]*:[^\]]*\]|[^:]*)(?::(?P<ranks>.*))?")
+
+_WAN = re.compile(
+    r"(?P<delay>[0-9]+(?:\.[0-9]+)?)(?P<unit>ms|s)"
+    r"(?:,(?P<rate>[0-9]+(?:\.[0-9]+)?)(?P<bits>kbit|mbit|gbit))?",
+    re.ASCII,
+)
+_BITS = {"bit": 1.0, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
+_LONGEST_DELAY, _SLOWEST_RATE = 10.0, 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +32,8 @@ class Emulation:
     sites: int
     clusters: int
     ranks: int
+    wan: str = ""
+    """The line between its sites, as `parse_wan` reads it; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,27 @@ def parse_emulation(text: str) -> Emulation:
     for name, number in (("sites", sites), ("clusters", clusters), ("ranks", ranks)):
         _check_number(text, number, LANGUAGE.elements["emulate"].attribute(name))
     return Emulation(sites, clusters, ranks)
+
+
+def parse_wan(text: str) -> Wan:
+    """Return what `DELAY` or `DELAY,RATE` means: a line between sites, one way.
+
+    >>> parse_wan("10ms,1gbit")
+    Wan(delay=0.01, rate=125000000.0)
+
+    Raises:
+        ValueError: it has another form.
+    """
+    found = _WAN.fullmatch(text.replace(" ", "").lower())
+    if not found:
+        raise ValueError(
+            f"'{text}' is not a delay one way, and a rate: DELAY,RATE as in 10ms,1gbit or 5ms"
+        )
+    rate = float(found["rate"] or 0) * _BITS[found["bits"] or "bit"] / 8
+    delay = float(found["delay"]) * (0.001 if found["unit"] == "ms" else 1.0)
+    if delay > _LONGEST_DELAY or (found["rate"] and rate < _SLOWEST_RATE):
+        raise ValueError(f"'{text}' is no line for a program: at most 10s, and at least 8kbit")
+    return Wan(delay, rate)
 
 
 def parse_hosts(text: str) -> tuple[HostArgument, ...]:

@@ -11,7 +11,7 @@ from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
 from runtime.replicas import ReplicaTable, replica_table
-from runtime.topology import Cluster, Grid, Node, Reachability, Site
+from runtime.topology import Cluster, Grid, Node, Reachability, Site, Wan
 
 Position = tuple[int, int]
 """The position of a cluster: the number of its site, and its own number within the site."""
@@ -166,6 +166,8 @@ class DeployedCluster:
     peer: str = ""
     launcher: NamedLauncher | None = None
     spares: tuple[SpareHost, ...] = ()
+    wan: Wan | None = None
+    """The line to other sites that is emulated on this machine."""
 
     @property
     def identifier(self) -> str:

@@ -21,6 +21,7 @@ from runtime.transport.keys import Keyring, audience_of
 if TYPE_CHECKING:
     import datetime
 
+    from runtime.topology import Wan
     from runtime.transport.certificate import CertificateAuthority
 
 PROTOCOL = 1
@@ -119,7 +120,8 @@ class Configuration:
     which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
     `certificates` has one with its key for each audience of `keys`: the front-end, its ranks, its
     nodes. `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
-    interceptors that the descriptor names, as ranks are told of them.
+    interceptors that the descriptor names, as ranks are told of them. `wan` is the line over which
+    ranks of other sites reach those of the cluster, where it is emulated.
     """
 
     cluster: str
@@ -142,6 +144,7 @@ class Configuration:
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
+    wan: Wan | None = None
 
     def certificate(self, name: str) -> bytes:
         """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""

@@ -3,7 +3,7 @@
 from runtime.topology.communicators import Block, Communicator, RankTable, rank_table, translate
 from runtime.topology.distance import Neighbourhood, neighbourhood
 from runtime.topology.identifiers import Identifier
-from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
+from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site, Wan
 
 __all__ = [
     "Block",
@@ -16,6 +16,7 @@ __all__ = [
     "RankTable",
     "Reachability",
     "Site",
+    "Wan",
     "neighbourhood",
     "rank_table",
     "translate",

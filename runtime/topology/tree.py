@@ -22,6 +22,14 @@ class Reachability(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Wan:
+    """A line between emulated sites: seconds that a byte takes one way, bytes a second (0: any)."""
+
+    delay: float
+    rate: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A machine of a cluster and how many consecutive ranks it holds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from gcm.cli.common_options import CommandParser
@@ -92,6 +93,11 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         " cluster; CLUSTERSxRANKS is one site, RANKS one cluster",
     )  # fmt: skip
     group.add_argument(
+        "--wan", metavar="DELAY[,RATE]", type=_told(_line),
+        help="the line between the sites of --emulate: messages arrive so much later one way, and"
+        " at most so many bits a second, as 10ms,1gbit",
+    )  # fmt: skip
+    group.add_argument(
         "-H", dest="hosts", metavar="HOSTS", action="append", type=_told(_hosts),
         help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as"
         " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
@@ -149,6 +155,8 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     if not program:
         return None
     machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
+    if found.wan:
+        machine = replace(found.emulate, wan=found.wan)
     words = pieces.options
     losses = found.failures, found.recovery, found.recovery_messages, found.replicas, found.restart
     return OneLine(program, bool(found.module), machine, found.python, words, *losses)
@@ -188,6 +196,8 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         return (
             "--python is for the hosts of -H elsewhere; here runs the Python that runs gcm-deploy"
         )
+    if found.wan and (not found.emulate or found.emulate.sites == 1):
+        return "--wan is the line between sites of --emulate, of which there are two or more: 2x2x2"
     for name in ("failures", "recovery", "recovery_messages", "replicas", "restart"):
         if getattr(found, name) and not program:
             option = name.replace("_", "-")
@@ -221,6 +231,13 @@ def _shape(text: str) -> Emulation:
     from runtime.deployment.machine_argument import parse_emulation
 
     return parse_emulation(text)
+
+
+def _line(text: str) -> str:
+    from runtime.deployment.machine_argument import parse_wan
+
+    parse_wan(text)
+    return text
 
 
 def _hosts(text: str) -> tuple[HostArgument, ...]:

@@ -336,6 +336,13 @@ _EMULATE = ElementType(
             least=1,
             most=1_000,
         ),
+        Attribute(
+            "wan",
+            ValueKind.TEXT,
+            "The line between sites: how much later messages arrive one way, and at most how many "
+            "bits a second each cluster exchanges with other sites, as in `10ms,1gbit` or `5ms`. "
+            "By default messages take no longer than inside a site.",
+        ),
     ),
     (ChildRule("mpi", most=1), *_NAMED),
 )

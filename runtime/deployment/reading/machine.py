@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from gcm.documents import did_you_mean
 from runtime.deployment.extent import MachineAmount
+from runtime.deployment.machine_argument import parse_wan
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
     DeployedCluster,
@@ -19,7 +20,7 @@ from runtime.deployment.reading.peers import peer_sites
 from runtime.deployment.reading.placement import spread
 from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
-from runtime.topology import Node, Reachability
+from runtime.topology import Node, Reachability, Wan
 
 
 def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
@@ -71,6 +72,7 @@ def _emulated(entry: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSi
     placed = spread(ranks, [None] * count)
     nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
     mpi = read_mpi([entry])
+    wan = _wan(entry, reading) if entry.text("wan") else None
 
     def cluster(site: int, number: int) -> DeployedCluster:
         return DeployedCluster(
@@ -83,6 +85,7 @@ def _emulated(entry: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSi
             nodes=nodes,
             reachability=Reachability.DIRECT,
             location=entry.location,
+            wan=wan if sites > 1 else None,
         )
 
     return tuple(
@@ -91,6 +94,14 @@ def _emulated(entry: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSi
         )
         for site in range(sites)
     ), 0
+
+
+def _wan(entry: CheckedElement, reading: Reading) -> Wan | None:
+    try:
+        return parse_wan(entry.text("wan"))
+    except ValueError as fault:
+        reading.fault("bad-line", f"wan of <emulate>: {fault}", entry.location)
+        return None
 
 
 def _site(number: int, above: Above, reading: Reading) -> DeployedSite:

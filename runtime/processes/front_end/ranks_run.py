@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import astuple, replace
 from functools import partial
 from pickle import PickleBuffer
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.errors import GridError
 from runtime.exit_codes import LOST
@@ -23,7 +23,8 @@ from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.launcher import LauncherStubs
-from runtime.membership.room import Entrance, crash_file, write_key
+from runtime.membership.doorstep import Found
+from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
@@ -36,6 +37,9 @@ from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
+
+if TYPE_CHECKING:
+    from runtime.forwarding.distance import DistantDoors
 
 END_TIMEOUT = 2.0  # seconds to wait for the cause when a rank is gone
 COUNT_INTERVAL = 1.0  # seconds between two counts of the ranks until all have come
@@ -125,6 +129,7 @@ class RanksRun:
         self._hosts = RankHosts(job.hosts, job.spares) if job.for_each_host else None
         self._room = room
         self._gate: Gate | None = None
+        self._distant: DistantDoors | None = None
         self._input: RankInput | None = None
         self._last: tuple[Exit, str] | None = None
         self._stopping = False
@@ -339,6 +344,8 @@ class RanksRun:
         self.shut()
         if self._input is not None:
             self._reactor.soon(self._input.close)
+        if self._distant is not None:
+            self._distant.close()
         # First, because who ends this process may not wait for the rest.
         remove_segments(path for facts in self._facts for path in facts["segments"])
         self._killed.set()
@@ -584,6 +591,7 @@ class RanksRun:
             return
         again = self._again.get(member)
         facts["incarnation"] = again or self.incarnation
+        facts["doors"] = self._at_a_distance(facts["doors"])
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
         if again:
@@ -592,6 +600,26 @@ class RanksRun:
         if not self._missing():
             self._job.watch_helpers()
             self._launcher.membership.ranks_up(self._launcher.name)
+
+    def _at_a_distance(self, doors: Found) -> Found:
+        """Return how others find a rank: those of other sites over the line, if one is emulated.
+
+        To them it is on another machine, whose Unix sockets are of no use.
+        """
+        machine, addresses = doors
+        if self._told.wan is None or not machine:
+            return doors
+        if self._distant is None:
+            from runtime.forwarding.distance import DistantDoors  # only where sites are emulated
+
+            self._distant = DistantDoors(self._told.wan)
+        site = self._told.cluster.partition(":")[0]
+        over = [
+            self._distant.before(one.removeprefix(UNIX))
+            for one in addresses
+            if one.startswith(UNIX)
+        ]
+        return f"{machine} site {site}", (*addresses, *over)
 
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell why a rank cannot run."""

@@ -120,6 +120,7 @@ def supply(
             for one in plan.deployment.named_classes
         ),
         explain_waits=plan.deployment.explain_waits,
+        wan=cluster.wan,
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)

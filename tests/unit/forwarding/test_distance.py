@@ -1,0 +1,30 @@
+"""When bytes arrive over the line between emulated sites."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.forwarding.distance import Line
+from runtime.topology import Wan
+
+
+@pytest.mark.parametrize(
+    ("wan", "sent", "arrivals"),
+    [
+        (Wan(0.01), [(0.0, 10**9)], [0.01]),
+        (Wan(0.01, 1e6), [(0.0, 10_000), (0.0, 10_000)], [0.02, 0.03]),
+        (Wan(0.0, 1e6), [(0.0, 10_000), (5.0, 10_000)], [0.01, 5.01]),
+        (Wan(0.5, 1e3), [(0.0, 1_000), (0.5, 1_000)], [1.5, 2.5]),
+    ],
+    ids=["any-rate", "one-behind-the-other", "an-idle-line", "while-the-line-is-busy"],
+)
+def test_bytes_travel_one_behind_the_other_and_arrive_after_the_delay(
+    wan: Wan, sent: list[tuple[float, int]], arrivals: list[float]
+) -> None:
+    line = Line(wan)
+    assert [line.arrival(*one) for one in sent] == pytest.approx(arrivals)
+
+
+def test_a_line_holds_what_is_under_way_on_it_and_at_least_a_mebibyte() -> None:
+    assert Line(Wan(0.1, 1e9)).holds == 2 * 10**8
+    assert Line(Wan(0.1)).holds == 1 << 20
