@@ -1,8 +1,8 @@
 """Distance on one machine: messages between emulated sites arrive later, and at a bounded rate.
 
 Every rank of a cluster gets an address of its own for ranks of other sites. Behind it a thread of
-the front-end passes bytes on after the delay of the line, at its rate, both ways. What TCP does over a
-long line (slow start, losses) is not emulated.
+the front-end passes bytes on after the delay of the line, at its rate, both ways. What TCP does
+over a long line (slow start, losses) is not emulated.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _PIECE = 1 << 16
 _LEAST_BUFFER = 1 << 20
 
 
-class Line:
+class WanLine:
     """One direction of a line: when bytes that begin to travel now arrive at the other end.
 
-    >>> line = Line(Wan(delay=0.01, rate=1e6))
+    >>> line = WanLine(Wan(delay=0.01, rate=1e6))
     >>> [round(line.arrival(0.0, 10_000), 3), round(line.arrival(0.0, 10_000), 3)]
     [0.02, 0.03]
     """
@@ -52,7 +52,7 @@ class Line:
 class _Pipe:
     """Bytes of one connection in one direction."""
 
-    def __init__(self, source: socket.socket, target: socket.socket, line: Line) -> None:
+    def __init__(self, source: socket.socket, target: socket.socket, line: WanLine) -> None:
         self.source, self.target, self.line = source, target, line
         self.queue: deque[tuple[float, memoryview]] = deque()
         self.held = 0
@@ -100,7 +100,7 @@ class DistantDoors:
     """Lets ranks of other sites reach those of a cluster over a line; `close` ends its thread."""
 
     def __init__(self, wan: Wan, clock: Callable[[], float] = time.monotonic) -> None:
-        self._inwards, self._outwards = Line(wan), Line(wan)
+        self._inwards, self._outwards = WanLine(wan), WanLine(wan)
         self._clock = clock
         self._selector = selectors.DefaultSelector()
         self._pipes: dict[socket.socket, tuple[_Pipe, _Pipe]] = {}  # of each end: from it, to it

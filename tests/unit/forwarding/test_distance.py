@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.forwarding.distance import Line
+from runtime.forwarding.distance import WanLine
 from runtime.topology import Wan
 
 
@@ -21,10 +21,10 @@ from runtime.topology import Wan
 def test_bytes_travel_one_behind_the_other_and_arrive_after_the_delay(
     wan: Wan, sent: list[tuple[float, int]], arrivals: list[float]
 ) -> None:
-    line = Line(wan)
+    line = WanLine(wan)
     assert [line.arrival(*one) for one in sent] == pytest.approx(arrivals)
 
 
 def test_a_line_holds_what_is_under_way_on_it_and_at_least_a_mebibyte() -> None:
-    assert Line(Wan(0.1, 1e9)).holds == 2 * 10**8
-    assert Line(Wan(0.1)).holds == 1 << 20
+    assert WanLine(Wan(0.1, 1e9)).holds == 2 * 10**8
+    assert WanLine(Wan(0.1)).holds == 1 << 20
