@@ -164,7 +164,7 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     bench.write(
         "import os\nos.symlink('nowhere', 'dangling')\nos.mkfifo('fifo')\n"
         "os.makedirs('deep/empty')\nopen('deep/file', 'w').write('1')\n"
-        "os.chmod('deep/file', 0o750)\nos.symlink('file', 'deep/latest')\n"
+        "os.chmod('deep/file', 0o640)\nos.symlink('file', 'deep/latest')\n"
         "os.symlink('fifo', 'to-fifo')\n",
         clusters="a",
     )
@@ -174,7 +174,7 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     assert ended.code == 0, ended.errors
     expected = {"deep", "deep/empty", "deep/file", "deep/latest"}
     assert bench.brought == expected
-    assert (bench.home / "deep" / "file").stat().st_mode & 0o777 == 0o750
+    assert (bench.home / "deep" / "file").stat().st_mode & 0o777 == 0o640
     assert os.readlink(bench.home / "deep" / "latest") == "file"
     (told,) = ended.summary["results"]
     assert "not brought home: dangling: a link to nowhere, which is not there" in told["warnings"]
@@ -208,13 +208,24 @@ def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None
     ended = bench.run()
     assert ended.code == 0, ended.errors
     files = {one for one in bench.brought if one.endswith(".txt")}
-    assert files == {f"runs/s/{'ab'[rank // 2]}/out/{rank}.txt" for rank in range(4)}
+    asked = {f"runs/s/{'ab'[rank // 2]}/out/{rank}.txt" for rank in range(4)}
+    assert files == asked | {"other.txt"}
+    assert [one["others"] for one in ended.summary["results"]] == [0, 0]
+    text = (bench.home / "grid.xml").read_text()
+    (bench.home / "grid.xml").write_text(text.replace("source=", 'others="discard" source='))
+    (bench.home / "other.txt").unlink()
+    ended = bench.run()
+    assert {one for one in bench.brought if one.endswith(".txt") and "former" not in one} == asked
     assert [one["others"] for one in ended.summary["results"]] == [1, 1]
     assert bench.kept == []
 
 
 def test_a_source_that_means_nothing_keeps_what_was_written_and_says_so(bench: Any) -> None:
-    bench.write(PROGRAM, '<file-transfer direction="out" source="outt/*.txt"/>', clusters="a")
+    bench.write(
+        PROGRAM,
+        '<file-transfer direction="out" source="outt/*.txt" others="discard"/>',
+        clusters="a",
+    )
     ended = bench.run()
     assert ended.code == 0, ended.errors
     assert "'outt/*.txt' matched nothing, and " in ended.errors
@@ -249,11 +260,16 @@ pathlib.Path(f"checkpoint-{rank}").write_text("second")
 
 
 def test_checkpoints_are_fetched_while_the_run_goes_on(bench: Any) -> None:
-    bench.write(CHECKPOINTS, '<file-transfer direction="out" source="checkpoint-*" every="1s"/>')
+    bench.write(
+        CHECKPOINTS + "pathlib.Path(f'result-{rank}.npy').write_text('result')\n",
+        '<file-transfer direction="out" source="checkpoint-*" every="1s"/>',
+    )
     ended = bench.run(str(bench.home))
     assert ended.code == 0, ended.errors
-    assert {name: bench.read(name) for name in bench.brought} == {
-        f"checkpoint-{rank}": "second" for rank in range(4)
+    results = {f"result-{rank}.npy": "result" for rank in range(4)}  # `every` restricts nothing
+    assert {name: bench.read(name) for name in bench.brought if "former" not in name} == {
+        **{f"checkpoint-{rank}": "second" for rank in range(4)},
+        **results,
     }
     assert bench.kept == []
 
