@@ -31,7 +31,7 @@ _HEAD = """\
 -->
 """
 _PROGRAM = "runs on every rank of every cluster"
-_RESULTS = "what the ranks write there comes home when they have ended"
+_RESULTS = 'what the ranks write comes home when they have ended; only this with others="discard"'
 _EMULATION = """\
 all clusters are emulated on this machine; a <grid> in the place of this names real ones:
        <grid>

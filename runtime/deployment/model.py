@@ -312,7 +312,8 @@ class FileTransfer:
     Before the start `source` is a full path here and `destination` one in the work folder. To come
     home `source` is a pattern in the work folder and `destination` a folder in the program folder,
     in which `{site}` and `{cluster}` stand for where the files come from; `every` is how many
-    seconds lie between two times during the run, 0 for only after it.
+    seconds lie between two times during the run, 0 for only after it. What no pattern means comes
+    home too, except where a transfer `discards_others`.
     """
 
     direction: Direction
@@ -321,6 +322,7 @@ class FileTransfer:
     clusters: tuple[Position, ...]
     location: Location
     every: float = 0.0
+    discards_others: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
@@ -18,11 +19,12 @@ from runtime.deployment.planning.steps import FileMove
 from runtime.launchers.errors import FetchFailed, LaunchError, StagingFailed
 from runtime.launchers.fetching import Stalled
 from runtime.results.incoming import IncomingFiles
-from runtime.results.landing import ResultPlacement
+from runtime.results.instructions import Instructions
+from runtime.results.landing import ResultPlacement, are_equal, remove
 from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
-from runtime.run.outcome import Results
+from runtime.run.outcome import KeptFolder, Results
 
 if TYPE_CHECKING:
     from runtime.launchers.contents import Entry
@@ -45,7 +47,8 @@ _log = logging.getLogger(__name__)
 class Fetcher:
     """Brings home the results of one cluster.
 
-    `home` is the program folder; `make_room` makes a folder for incomplete files.
+    `home` is the program folder; `make_room` makes a folder for incomplete files. What the
+    `instructions` judge to be one comes under another name, unless the descriptor names it.
     """
 
     folder: ResultFolder
@@ -54,12 +57,14 @@ class Fetcher:
     landing: ResultPlacement
     make_room: Callable[[str], str]
     given_up: Callable[[], bool]
+    instructions: Instructions = Instructions()
     results: Results = field(init=False)
     _incoming: IncomingFiles | None = None
     _home: dict[tuple[str, str], Entry] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ended: threading.Event = field(default_factory=threading.Event)
     _warnings: dict[str, None] = field(default_factory=dict)
+    _held: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Initialise the state."""
@@ -93,7 +98,7 @@ class Fetcher:
         except LaunchError as fault:
             where = self.folder.kept(self._target).where
             self._warn(f"its replicas brought the results, but {where} stays: {fault}")
-        self.results = replace(self.results, warnings=tuple(self._warnings))
+        self._conclude()
 
     # --- at the end ---------------------------------------------------------------------------
 
@@ -124,6 +129,7 @@ class Fetcher:
             for one in chosen.skipped:
                 self._warn(f"not brought home: {one}")
             self.results = self._came(chosen)
+            self._conclude()
             if failed:
                 raise self._failed(_listed(failed))
             if chosen.others and not chosen.has_any and not self.folder.is_at_home:
@@ -136,7 +142,7 @@ class Fetcher:
                 self._warn(
                     f"all results were brought home, but {where} could not be removed: {fault}"
                 )
-            self.results = replace(self.results, warnings=tuple(self._warnings))
+            self._conclude()
 
     def _keep_unasked(self, number: int) -> None:
         """Keep a folder with new files that no source names: more often a mistake than intended."""
@@ -148,7 +154,7 @@ class Fetcher:
             f" it home with: {kept.command}; if these files are no results, name the clusters that"
             " have some in clusters=..."
         )
-        self.results = replace(self.results, warnings=tuple(self._warnings), kept=kept)
+        self._conclude(kept)
 
     def _tell_slow(self) -> None:
         _log.warning(
@@ -186,7 +192,7 @@ class Fetcher:
     def _failed(self, fault: Exception | str) -> FetchFailed:
         is_there = not self.folder.is_at_home and not isinstance(fault, FolderGone)
         kept = self.folder.kept(self._target) if is_there else None
-        self.results = replace(self.results, warnings=tuple(self._warnings), kept=kept)
+        self._conclude(kept)
         if isinstance(fault, FolderGone):
             return fault
         if kept is None:
@@ -213,9 +219,9 @@ class Fetcher:
         if todo:
             failed |= self._receive(todo)
         for one in filter(self._is_new, chosen.folders):
-            failed |= self._tried(one, self.landing.make_folder, one.target)
+            failed |= self._tried(one, self._make_folder)
         for one in filter(self._is_new, chosen.links):
-            failed |= self._tried(one, self.landing.link, one.leads_to, one.target)
+            failed |= self._tried(one, self._link)
         return chosen, failed
 
     @property
@@ -225,12 +231,10 @@ class Fetcher:
     def _is_new(self, one: ArrivingFile) -> bool:
         return self._home.get((one.path, one.target)) != one.entry
 
-    def _tried(
-        self, one: ArrivingFile, put: Callable[..., object], *words: object
-    ) -> dict[str, str]:
+    def _tried(self, one: ArrivingFile, put: Callable[[ArrivingFile], object]) -> dict[str, str]:
         """Put something in its place; return why that failed, or None."""
         try:
-            put(*words, self._owner)
+            put(one)
         except OSError as fault:
             return {one.path: str(fault)}
         self._home[one.path, one.target] = one.entry
@@ -238,7 +242,7 @@ class Fetcher:
 
     def _receive(self, todo: Sequence[ArrivingFile]) -> dict[str, str]:
         """Receive files and put each complete one in its place; return those that failed."""
-        incoming = self._incoming or self._prepare(todo)
+        incoming = self._prepare(todo)
         try:
             self.folder.send(incoming.ask_for(todo), incoming, self.given_up)
         finally:
@@ -248,28 +252,62 @@ class Fetcher:
             for one in todo:
                 if part := whole.get(one.path, ""):
                     is_last = one is last[one.path]
-                    failed |= self._tried(one, self._land, part, is_last, one.target)
+                    failed |= self._tried(one, partial(self._land, part, is_last))
         return failed
 
-    def _land(self, part: str, is_last: bool, target: str, owner: DeployedCluster) -> None:
+    def _land(self, part: str, is_last: bool, one: ArrivingFile) -> None:
         """Put a file in one of its places, and keep a copy for the others."""
         mine = part if is_last else shutil.copy2(part, f"{part}.copy")
-        self.landing.put(mine, target, owner)
+        place = self._judged(one, self.instructions.place, mine)
+        if place == one.target:
+            self.landing.put(mine, place, self._owner)
+        elif not os.path.islink(one.target) and are_equal(mine, one.target):
+            remove(mine)  # it was only touched
+        else:
+            os.chmod(mine, os.stat(mine).st_mode & 0o666)
+            self._held[one.target] = self.landing.put(mine, place, self._owner)
+
+    def _make_folder(self, one: ArrivingFile) -> None:
+        place = self._judged(one, self.instructions.folder)
+        self.landing.make_folder(place, self._owner)
+
+    def _link(self, one: ArrivingFile) -> None:
+        place = self._judged(one, self.instructions.link, one.leads_to)
+        where = self.landing.link(one.leads_to, place, self._owner)
+        if place != one.target:
+            self._held[one.target] = where
+
+    def _judged(self, one: ArrivingFile, judge: Callable[..., str], *words: str) -> str:
+        """Return where something is put; what a cluster works on in place is there already."""
+        if one.is_named or self.folder.is_at_home:
+            return one.target
+        return judge(one.target, one.path, self._owner, *words)
 
     def _prepare(self, todo: Sequence[ArrivingFile]) -> IncomingFiles:
+        """Return where to receive files; raises FetchFailed if there is no room for all of them."""
         above = _existing(self._target)
-        needed, free = sum(one.entry[1] for one in todo), shutil.disk_usage(above).free
+        sizes = {one.path: max(one.entry[1], 0) for one in todo}
+        held = 0 if self._incoming is None else self._incoming.size_of(sizes)
+        needed, free = sum(sizes.values()) - held, shutil.disk_usage(above).free
         if needed > free:
             raise FetchFailed(
                 f"they have {needed:,} bytes, and there is room for {free:,}: {above}"
             )
-        try:
-            self._incoming = IncomingFiles(self.make_room(above))
-        except StagingFailed as fault:
-            raise FetchFailed(fault.what) from fault
+        if self._incoming is None:
+            try:
+                self._incoming = IncomingFiles(self.make_room(above))
+            except StagingFailed as fault:
+                raise FetchFailed(fault.what) from fault
         return self._incoming
 
     # --- reporting ----------------------------------------------------------------------------
+
+    def _conclude(self, kept: KeptFolder | None = None) -> None:
+        """Name what came under another name, and add that and all warnings to the results."""
+        if self._held:
+            self._warn(_told_of_held(self._held, self.home))
+        held = tuple(self._held.values())
+        self.results = replace(self.results, held=held, warnings=tuple(self._warnings), kept=kept)
 
     def _came(self, chosen: Selection) -> Results:
         files = [one for one in chosen.files if not self._is_new(one)]
@@ -291,6 +329,20 @@ class Fetcher:
 def warn(words: str) -> None:
     """Warn the user while the run goes on."""
     _log.warning("%s", words)
+
+
+def _told_of_held(held: Mapping[str, str], home: str) -> str:
+    """Return what came under another name and why; first what would have replaced something."""
+    first = sorted(held, key=lambda one: (not os.path.lexists(one), one))[:MOST_TOLD]
+    names = [f"{os.path.relpath(one, home)} (now {os.path.basename(held[one])})" for one in first]
+    names += [f"and {len(held) - len(first):,} more"] if len(held) > len(first) else []
+    one = os.path.relpath(first[0], home)
+    return (
+        "of what it made, the next run would execute or import this, or read it as instructions, "
+        f"so it was kept under other names and cannot be executed: {', '.join(names)}. Look at "
+        f'it before use; <file-transfer direction="out" source="{one}"/> in the descriptor lets it '
+        "come under its own name"
+    )
 
 
 def _listed(failed: Mapping[str, str]) -> str:

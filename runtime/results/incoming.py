@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from gcm.records import dataclass
 from runtime.results.selection import ArrivingFile
@@ -11,7 +11,7 @@ from runtime.results.selection import ArrivingFile
 
 @dataclass(slots=True)
 class _Part:
-    """A partly received file."""
+    """A partly received file; of more bytes than its `version` says nothing is written."""
 
     path: str
     version: tuple[int, int]
@@ -30,14 +30,19 @@ class IncomingFiles:
         self.faults: dict[str, str] = {}
         self._folder = folder
         self._asked: Sequence[tuple[str, int]] = ()
+        self._listed: dict[str, int] = {}
         self._file: int | None = None
 
     def ask_for(self, arrivals: Sequence[ArrivingFile]) -> Sequence[tuple[str, int]]:
         """Return what to request: the rest of files that were partly received."""
         self.faults.clear()
-        paths = dict.fromkeys(one.path for one in arrivals)
-        self._asked = [(path, self.parts[path].size if path in self.parts else 0) for path in paths]
+        self._listed = {one.path: one.entry[1] for one in arrivals}
+        self._asked = [(path, self.size_of([path])) for path in self._listed]
         return self._asked
+
+    def size_of(self, paths: Iterable[str]) -> int:
+        """Return how many bytes of some files are here."""
+        return sum(self.parts[path].size for path in paths if path in self.parts)
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
         """Begin a file, or resume it."""
@@ -46,6 +51,9 @@ class IncomingFiles:
         if part is not None and part.version != (size, mtime):
             self.forget(path)
             self.faults[path] = "it has changed meanwhile"
+            return
+        if size > self._listed[path]:  # room was looked for before, for less
+            self.faults[path] = "it has grown meanwhile"
             return
         if part is None:
             name = os.path.join(self._folder, os.urandom(8).hex())
@@ -56,7 +64,12 @@ class IncomingFiles:
         """Append the next bytes."""
         if self._file is None:
             return
-        part = self.parts[self._asked[number][0]]
+        path, _ = self._asked[number]
+        part = self.parts[path]
+        if part.size + len(data) > part.version[0]:
+            self.faults[path] = "more bytes came than it has"
+            self._shut()
+            return
         view = memoryview(data)
         while view:
             written = os.write(self._file, view)
@@ -72,6 +85,7 @@ class IncomingFiles:
             self.forget(path)
         if fault or path in self.faults:
             self.faults.setdefault(path, fault)
+            self.forget(path)
             return
         part = self.parts[path]
         os.chmod(part.path, part.mode & 0o777)

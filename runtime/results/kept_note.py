@@ -15,8 +15,8 @@ from runtime.run.outcome import KeptFolder
 _BEGINNING = ".gcm-kept-"
 _HEAD = """\
 gcm-deploy (process {pid}) runs this program in copies of this folder. Should it be killed, results
-may be left in the folders below; each command brings those of one cluster here. Then this file can
-be deleted.
+may be left in the folders below; each command brings those of one cluster here, to a folder of its
+own. Look at them, and move what you need. Then this file can be deleted.
 """
 
 

@@ -10,6 +10,10 @@ import threading
 from collections.abc import Callable
 
 from runtime.deployment.model import DeployedCluster, Position
+from runtime.results.instructions import own_name
+
+FORMER = ".gcm-former"
+"""The folder beside results that has the versions from before the latest run that replaced them."""
 
 _Version = tuple[int, int, int]
 """Inode, mtime in ns and size: these change when somebody writes to a path."""
@@ -21,7 +25,7 @@ class ResultPlacement:
     Where clusters have different contents for one path, that of the first one in the order of the
     descriptor gets it, whichever came first; `.site.cluster` is appended to the name of the others.
     The same is done if a file at the path was written here since `begun`, the time at which the run
-    began. `warn` is called for each.
+    began. `warn` is called for each. What was at a path before the run is kept once, in `FORMER`.
     """
 
     def __init__(self, begun: float, warn: Callable[[str], None]) -> None:
@@ -36,16 +40,16 @@ class ResultPlacement:
         """Move a complete file or link to its place; return where that is. Raises OSError."""
         with self._lock:
             target = self._with_folders(target, owner)
-            own = _own_name(target, owner)
+            own = own_name(target, owner)
             holders = self._holders.setdefault(target, {})
             holders.pop(owner.position, None)
             is_ours = self._is_ours(target)
             others = [one for one, place in holders.values() if place == target and is_ours]
             place = target
-            if others and _are_equal(part, target):
-                _remove(part)
+            if others and are_equal(part, target):
+                remove(part)
                 if self._is_ours(own):
-                    _remove(own)
+                    remove(own)
                 holders[owner.position] = owner, target
                 return target
             if others and owner.position > min(one.position for one in others):
@@ -53,7 +57,7 @@ class ResultPlacement:
                 self._tell(target, owner, own)
             elif others:
                 for one in others:
-                    theirs = _own_name(target, one)
+                    theirs = own_name(target, one)
                     _copy(target, theirs)
                     self._ours[theirs] = _version(theirs)
                     holders[one.position] = one, theirs
@@ -61,6 +65,8 @@ class ResultPlacement:
             elif not is_ours and self._was_written_here(part, target):
                 place = own
                 self._tell(target, owner, own)
+            if place not in self._ours:
+                _keep_former(part, place)
             _move(part, place)
             self._ours[place] = _version(place)
             holders[owner.position] = owner, place
@@ -79,7 +85,7 @@ class ResultPlacement:
         try:
             return self.put(part, target, owner)
         finally:
-            _remove(part)
+            remove(part)
 
     def _is_ours(self, path: str) -> bool:
         """Return whether a file is one that this run brought and that nobody has written since."""
@@ -89,7 +95,7 @@ class ResultPlacement:
     def _with_folders(self, target: str, owner: DeployedCluster) -> str:
         """Make the parent folders; where something is in their way, use another name."""
         if at := self._in_the_way(target):
-            own = _own_name(at, owner)
+            own = own_name(at, owner)
             self._tell(at, owner, own)
             target = own + target[len(at) :]
             if at := self._in_the_way(target):
@@ -117,7 +123,7 @@ class ResultPlacement:
             return False
         if os.path.isdir(target) and not os.path.islink(target):
             return True
-        return known.st_ctime > self._begun and not _are_equal(part, target)
+        return known.st_ctime > self._begun and not are_equal(part, target)
 
     def _tell(self, target: str, owner: DeployedCluster, place: str) -> None:
         if place not in self._warned:
@@ -126,11 +132,26 @@ class ResultPlacement:
             self._warn(f"{target}: {owner.path} brought another one, which is kept as {name}")
 
 
-def _own_name(target: str, owner: DeployedCluster) -> str:
-    return f"{target}.{owner.path.replace('/', '.')}"
+def _keep_former(part: str, place: str) -> None:
+    """Keep what is at a place, unless the same comes to it; only one former version is kept."""
+    if not os.path.lexists(place) or are_equal(part, place):
+        return
+    if os.path.isdir(place) and not os.path.islink(place):
+        return  # nothing replaces a folder
+    above, name = os.path.split(place)
+    former = os.path.join(above, FORMER, name)
+    os.makedirs(os.path.dirname(former), exist_ok=True)
+    link = _beside(former)
+    try:
+        os.link(place, link, follow_symlinks=False)
+    except OSError:  # not every file system has them
+        _copy(place, former)
+    else:
+        os.replace(link, former)
 
 
-def _are_equal(one: str, other: str) -> bool:
+def are_equal(one: str, other: str) -> bool:
+    """Tell whether two files, or two links, have the same content."""
     if os.path.islink(one) or os.path.islink(other):
         return (
             os.path.islink(one) and os.path.islink(other) and os.readlink(one) == os.readlink(other)
@@ -158,7 +179,7 @@ def _copy(source: str, target: str) -> None:
         shutil.copy2(source, part, follow_symlinks=False)
         os.replace(part, target)
     finally:
-        _remove(part)
+        remove(part)
 
 
 def _move(part: str, target: str) -> None:
@@ -169,9 +190,10 @@ def _move(part: str, target: str) -> None:
         if fault.errno != errno.EXDEV:
             raise
         _copy(part, target)
-        _remove(part)
+        remove(part)
 
 
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
+    """Remove a file or link if it is there."""
     if os.path.lexists(path):
         os.unlink(path)

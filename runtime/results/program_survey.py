@@ -20,6 +20,7 @@ from runtime.deployment.planning.program_files import (
     kept_here,
 )
 from runtime.launchers.errors import StagingFailed
+from runtime.results.secrets import secret_in
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -44,7 +45,11 @@ def survey(
     is_ignored = ignore_spec(folder).match_file
     try:
         entries = _entries(folder, "", kept - {folder}, is_ignored)
-        found = choose(itertools.islice(entries, most), is_ignored)
+        found = choose(
+            itertools.islice(entries, most),
+            is_ignored,
+            lambda path: secret_in(os.path.join(folder, path), path),
+        )
         is_more = next(entries, None) is not None
     except OSError as fault:
         raise StagingFailed(

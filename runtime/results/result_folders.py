@@ -14,6 +14,7 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.ssh_commands import over_ssh
 from runtime.launchers import contents, fetching, wire
 from runtime.launchers.errors import FetchFailed, LaunchError, StillRunning
+from runtime.results.instructions import own_name
 from runtime.run.outcome import KeptFolder
 
 if TYPE_CHECKING:
@@ -196,16 +197,26 @@ class FolderAtPlace:
             fetching.remove(self._place.launcher, self._place.work)
 
     def kept(self, home: str) -> KeptFolder:
-        """Return where it stays, and the command that brings it home."""
+        """Return where it stays, and the command that brings it home, to a folder of its own.
+
+        Nothing in it can be a program of the next run there, and no folder of the user changes.
+        """
         hops, work = self.cluster.hops, self._path
         host = os.uname().nodename if self.cluster.is_local else self.cluster.host
+        target = _apart(home, self.cluster)
+        make = shlex.join(("mkdir", "-p", target))
         if not self.cluster.is_local and not hops:  # the user has a way of his own to copy it
-            command = shlex.join(("scp", "-r", f"{host}:{work}/.", home))
+            command = f"{make} && {shlex.join(('scp', '-r', f'{host}:{work}/.', target))}"
             return KeptFolder(self.cluster.path, f"{host}:{work}", command)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))
-        make, receive = ("mkdir", "-p", home), ("tar", "-C", home, "-xf", "-")
-        command = f"{shlex.join(make)} && {shlex.join(send)} | {shlex.join(receive)}"
+        receive = ("tar", "-C", target, "--no-same-owner", "-xf", "-")
+        command = f"{make} && {shlex.join(send)} | {shlex.join(receive)}"
         return KeptFolder(self.cluster.path, f"{host}:{work}", command)
+
+
+def _apart(home: str, cluster: DeployedCluster) -> str:
+    """Return the folder that the files of a cluster are brought to by hand."""
+    return own_name(os.path.join(home, "kept"), cluster)
 
 
 class FolderHere:
@@ -254,5 +265,7 @@ class FolderHere:
 
     def kept(self, home: str) -> KeptFolder:
         """Return where it is, and what copies it."""
-        command = shlex.join(("cp", "-a", os.path.join(self._path, "."), home))
+        target = _apart(home, self.cluster)
+        copy = ("cp", "-R", os.path.join(self._path, "."), target)
+        command = f"{shlex.join(('mkdir', '-p', target))} && {shlex.join(copy)}"
         return KeptFolder(self.cluster.path, f"{os.uname().nodename}:{self._path}", command)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
 from runtime.deployment.patterns import Pick, picking
-from runtime.deployment.planning.steps import EVERYTHING, FileMove
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER, ignores, new_in
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 class ArrivingFile:
     """One result: its path in the work folder, and its place at home.
 
-    `leads_to` is the target to write into a link.
+    `leads_to` is the target to write into a link; `is_named` says that the descriptor names it.
     """
 
     path: str
     target: str
     entry: Entry
     leads_to: str = ""
+    is_named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +64,23 @@ def select(
         path: entry for path, entry in new.items() if not _is_ignored(path, entry[0], is_ignored)
     }
     arrivals: dict[tuple[str, str], ArrivingFile] = {}
+    named = set[tuple[str, str]]()
+    asked = set[str]()
     for move in moves:
-        if move.source == EVERYTHING:
+        if move.source in (EVERYTHING, REST):
             chosen = dict(wanted)
         else:
             meant = picking(move.source)
             chosen = {path: entry for path, entry in new.items() if meant and meant(path)}
+        if move.source == REST:
+            before_it = asked | _folders_above(asked)
+            chosen = {path: entry for path, entry in chosen.items() if path not in before_it}
         for path, entry in chosen.items():
             target = posixpath.join(move.destination, path)
-            arrivals[path, target] = ArrivingFile(path, target, entry)
-    asked = {path for path, _ in arrivals}
+            is_named = path == move.source or (path, target) in named
+            named |= {(path, target)} if is_named else set()
+            arrivals[path, target] = ArrivingFile(path, target, entry, is_named=is_named)
+        asked |= chosen.keys()
     there = arrivals.keys() | {
         (path, posixpath.join(home, path)) for path in (before.keys() & found.keys()) - new.keys()
     }
@@ -90,6 +98,11 @@ def select(
 
 def _count(entries: Mapping[str, Entry]) -> int:
     return sum(1 for one in entries.values() if one[0] in (FILE, LINK))
+
+
+def _folders_above(paths: Iterable[str]) -> set[str]:
+    parts = (path.split("/") for path in paths)
+    return {"/".join(some[:end]) for some in parts for end in range(1, len(some))}
 
 
 def _is_ignored(path: str, kind: str, is_ignored: Pick) -> bool:

@@ -92,5 +92,29 @@ def _moved(at: Workplace) -> list[dict[str, Source]]:
         if is_web_address(move.source):
             web.append({move.destination: WebAddress.parse(move.source)})
         else:
-            local[move.destination] = Path(move.source).expanduser()
+            local |= _named(os.path.expanduser(move.source), move.destination)
     return [local, *web]
+
+
+def _named(source: str, destination: str) -> dict[str, Source]:
+    """Return a file that the descriptor names, or what is in a folder, without its secrets."""
+    from runtime.launchers.archive import Folder
+    from runtime.results.secrets import is_credential, secret_in, spread
+
+    if not os.path.isdir(source):
+        if is_credential(source):
+            raise StagingFailed(
+                f"{source} is the credential of a lab, which never leaves this machine",
+                cure="Leave it out of the transfer",
+            )
+        return {destination: Path(source)}
+    try:
+        parts = list(spread(source, destination))
+    except OSError as fault:
+        raise StagingFailed(f"{source} cannot be copied: {fault}") from fault
+    beside = len(destination) + 1
+    return {
+        name: Folder(path) if os.path.isdir(path) else Path(path)
+        for name, path in parts
+        if os.path.isdir(path) or not secret_in(path, name[beside:])
+    }

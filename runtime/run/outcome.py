@@ -135,8 +135,9 @@ class KeptFolder:
 class Results:
     """What came home of a cluster: so many files and bytes, to which folders.
 
-    `others` are new files that nobody asked for, which went with the work folder. `kept` is that
-    folder if it had to stay.
+    `others` are new files that the descriptor lets be discarded, which went with the work folder.
+    `held` are the places of those that came under another name, since the next run would execute or
+    read them as instructions. `kept` is the work folder if it had to stay.
     """
 
     cluster: str
@@ -144,6 +145,7 @@ class Results:
     bytes: int = 0
     folders: tuple[str, ...] = ()
     others: int = 0
+    held: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     kept: KeptFolder | None = None
 

@@ -300,6 +300,14 @@ _TRANSFER = ElementType(
             ValueKind.DURATION,
             "`out`: how often results are also fetched during the run; only after it by default.",
         ),
+        Attribute(
+            "others",
+            ValueKind.CHOICE,
+            "`out`: what happens to new files of these clusters that no `source` names: `bring` "
+            "puts them into the program folder as well; `discard` deletes them.",
+            default="bring",
+            choices=("bring", "discard"),
+        ),
     ),
 )
 

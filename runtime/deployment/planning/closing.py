@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 
 from runtime.deployment.model import DeployedCluster, Deployment, Direction
-from runtime.deployment.planning.steps import EVERYTHING, FileMove, Step, StepKind
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
 from runtime.deployment.planning.workplace import workplace_of
 
 
@@ -24,8 +24,9 @@ def _fetches(deployment: Deployment) -> Iterator[Step]:
             FileMove(one.source, home_of(work.folder, one.destination, cluster), one.every)
             for one in mine
         ]
-        if not asked:
-            moves = [FileMove(EVERYTHING, work.folder)] if work.is_copy else []
+        is_all = any(one.discards_others or one.source == EVERYTHING for one in mine)
+        if work.is_copy and not is_all:
+            moves.append(FileMove(REST if mine else EVERYTHING, work.folder))
         if not work.is_copy and cluster.is_local:  # what is written in place is at home already
             moves = [one for one in moves if one.destination != work.folder]
         if moves or work.is_copy:

@@ -102,11 +102,16 @@ class ProgramFiles:
         return f"{files}, {readable(self.size)}"
 
 
-def choose(entries: Iterable[FolderEntry], is_ignored: Callable[[str], bool]) -> ProgramFiles:
+def choose(
+    entries: Iterable[FolderEntry],
+    is_ignored: Callable[[str], bool],
+    secret_in: Callable[[str], str] = lambda _: "",
+) -> ProgramFiles:
     """Return what is copied of a folder.
 
     Links that stay inside travel as links; one that leads to a file elsewhere, or to one that is
-    ignored, becomes that file. `is_ignored` gets paths, those of folders with a `/` at the end.
+    ignored, becomes that file. `is_ignored` gets paths, those of folders with a `/` at the end;
+    `secret_in` says which secret a file is, if any.
     """
     files, folders, links = list[tuple[str, int]](), list[str](), list[tuple[str, str]]()
     ignored, skipped = list[str](), list[str]()
@@ -114,7 +119,7 @@ def choose(entries: Iterable[FolderEntry], is_ignored: Callable[[str], bool]) ->
         name = f"{entry.path}/" if entry.kind is EntryKind.FOLDER else entry.path
         if entry.is_kept or is_ignored(name):
             ignored.append(name)
-        elif why := _why_not(entry):
+        elif why := _why_not(entry) or _why_secret(entry, secret_in):
             skipped.append(f"{entry.path} {why}")
         elif entry.kind is EntryKind.FOLDER:
             folders.append(entry.path)
@@ -137,6 +142,11 @@ def _why_not(entry: FolderEntry) -> str:
     if entry.kind is EntryKind.LINK and not entry.leads_to:
         return "is a link to nothing"
     return "" if entry.is_readable else "cannot be read"
+
+
+def _why_secret(entry: FolderEntry, secret_in: Callable[[str], str]) -> str:
+    is_file = EntryKind.FILE in (entry.kind, entry.leads_to)
+    return secret_in(entry.path) if is_file else ""
 
 
 def _is_below(link: FolderEntry, is_ignored: Callable[[str], bool]) -> bool:

@@ -10,7 +10,7 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
-from runtime.deployment.planning.steps import EVERYTHING, FileMove, Step, StepKind
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.deployment.variables import Variable
 
@@ -242,10 +242,13 @@ def _step(step: Step) -> Iterator[str]:
         yield f"    $ {shlex.join(step.argv)}"
 
 
+_WHAT = {EVERYTHING: "all that is new", REST: "all else that is new"}
+
+
 def _move(move: FileMove, kind: StepKind) -> str:
     if kind is not StepKind.FETCH:
         return f"copy {move.source} to {move.destination}"
-    what = "all that is new" if move.source == EVERYTHING else move.source
+    what = _WHAT.get(move.source, move.source)
     every = f", also every {move.every:g} s of the run" if move.every else ""
     return f"bring {what} home to {move.destination}{every}"
 

@@ -34,6 +34,9 @@ class StepKind(StrEnum):
 EVERYTHING = "."
 """The source of results that means everything new or changed."""
 
+REST = ""
+"""The source of results that means everything new or changed that no move before it brings."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileMove:

@@ -9,7 +9,7 @@ from gcm.documents import Location
 from runtime.deployment.model import Deployment, Direction, FileTransfer, Position
 from runtime.deployment.patterns import picking
 from runtime.deployment.planning.closing import closing_steps
-from runtime.deployment.planning.steps import EVERYTHING
+from runtime.deployment.planning.steps import EVERYTHING, REST
 from runtime.deployment.reading.places import Places
 from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
@@ -70,11 +70,18 @@ def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTr
     if entry.has("clusters"):
         clusters = places.clusters(entry.names("clusters"), location)
     every = entry.seconds("every")
+    discards = entry.text("others") == "discard"
     if direction is Direction.IN:
         if every:
             reading.fault(
                 "every-in",
                 'every is for results: direction="in" brings files once, before the start',
+                location,
+            )
+        if entry.has("others"):
+            reading.fault(
+                "others-in",
+                'others is for results: direction="in" brings what its source names',
                 location,
             )
         if is_web_address(source):
@@ -98,7 +105,7 @@ def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTr
     source = posixpath.normpath(source)
     if source in _EVERYTHING_TOO:
         source = EVERYTHING
-    return FileTransfer(direction, source, destination, clusters, location, every)
+    return FileTransfer(direction, source, destination, clusters, location, every, discards)
 
 
 def _destination(written: str, location: Location, reading: Reading) -> str:
@@ -142,7 +149,7 @@ def check_results(deployment: Deployment, reading: Reading) -> None:
             if why and why not in told:
                 told.add(why)
                 reading.fault("no-place-for-results", f"results cannot come home: {why}", location)
-            if move.source == EVERYTHING or _GLOB.search(move.source):
+            if move.source in (EVERYTHING, REST) or _GLOB.search(move.source):
                 continue
             target = posixpath.join(move.destination, move.source)
             if first.setdefault(target, move.source) != move.source and target not in told:

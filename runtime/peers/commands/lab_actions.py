@@ -39,6 +39,7 @@ def invite(options: argparse.Namespace) -> int:
     authority.invite(principal, _now(), days=options.days).write(file)
     print(f"{file} is the credential of {principal} in {authority.lab}: pass it on securely")
     print(f"next, there: {_NEXT[principal.role].format(file=file)}")
+    print(f"{file} has a private key: move it there, out of the folder of any program")
     return 0
 
 

@@ -38,7 +38,8 @@ class ContentCache:
 
     A content becomes visible as a whole, after its digest has been compared; what has arrived of
     one stays when the connection breaks, also while the daemon does not run, so that a transfer
-    goes on where it ended. Any thread may call.
+    goes on where it ended. Who brings a content has a part of their own: nobody can spoil that of
+    another with a false size or false bytes. Any thread may call.
 
     >>> cache = ContentCache(Path("/var/tmp/gcm-cache"), 1 << 30)       # doctest: +SKIP
     >>> cache.append(digest, size=5, offset=0, data=b"hello")           # doctest: +SKIP
@@ -61,12 +62,15 @@ class ContentCache:
         for one in (self._whole, self._partial):
             one.mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def held(self, digest: str) -> int:
-        """Return how many bytes there are of a content; raises Refused for what is no digest."""
+    def held(self, digest: str, who: str = "") -> int:
+        """Return how many bytes there are of a content: of the whole, or of what `who` brings.
+
+        Raises Refused for what is no digest.
+        """
         _check(digest)
-        for folder in (self._whole, self._partial):
+        for path in (self._whole / digest, self._partial / _part(digest, who)):
             with suppress(FileNotFoundError):
-                return (folder / digest).stat().st_size
+                return path.stat().st_size
         return 0
 
     def path(self, digest: str) -> Path | None:
@@ -80,35 +84,37 @@ class ContentCache:
         return path
 
     def read(self, digest: str, offset: int, most: int) -> bytes:
-        """Return a piece of what there is of a content, b"" behind it.
+        """Return a piece of what there is of a content, b"" behind it; of parts, of the longest.
 
         Raises Refused where there is no room for it, so that nobody waits for more.
         """
         _check(digest)
-        for folder in (self._whole, self._partial, self._whole):  # it may become whole meanwhile
-            with suppress(FileNotFoundError), (folder / digest).open("rb") as file:
+        whole = self._whole / digest
+        for path in (whole, self._longest(digest), whole):  # it may become whole meanwhile
+            with suppress(FileNotFoundError), path.open("rb") as file:
                 file.seek(offset)
                 return file.read(most)
         if digest in self._refused:
             raise self._refused[digest]
         return b""
 
-    def append(self, digest: str, size: int, offset: int, data: bytes) -> int:
+    def append(self, digest: str, size: int, offset: int, data: bytes, who: str = "") -> int:
         """Add a piece to a content of so many bytes; return how many there are now.
 
         A piece that does not begin where the last one ended changes nothing: the answer says where
         to go on. Raises Refused: for lack of room, or because the whole has another digest.
         """
         _check(digest)
+        part = _part(digest, who)
         with self._lock:
-            there = self.held(digest)
+            there = self.held(digest, who)
             if offset != there or (self._whole / digest).exists():
                 return there
             if not data and size:
                 return there
-            if self._promised.get(digest, size) != size:
+            if self._promised.get(part, size) != size:
                 raise Refused(
-                    f"the content {digest[:12]} was said to have {self._promised[digest]} bytes "
+                    f"the content {digest[:12]} was said to have {self._promised[part]} bytes "
                     f"before, and {size} now",
                     reason=Reason.BAD_REQUEST,
                 )
@@ -118,26 +124,37 @@ class ContentCache:
                     reason=Reason.BAD_REQUEST,
                 )
             try:
-                self._make_room(digest, size)
-                hashed = self._hash_of(digest, there)
-                self._write(digest, there, data)
+                self._make_room(part, size)
+                hashed = self._hash_of(part, there)
+                self._write(part, there, data)
             except Refused as fault:
                 self._refused[digest] = fault
                 if len(self._refused) > MOST_REFUSED:
                     del self._refused[next(iter(self._refused))]
                 raise
             self._refused.pop(digest, None)
-            self._heard[digest] = self._clock()
+            self._heard[part] = self._clock()
             hashed.update(data)
-            self._sizes[digest] = there + len(data)
+            self._sizes[part] = there + len(data)
             if there + len(data) == size:
-                self._complete(digest, hashed)
+                self._complete(part, digest, hashed)
             return there + len(data)
+
+    def _parts(self, digest: str) -> list[Path]:
+        return list(self._partial.glob(f"{digest}*"))
+
+    def _longest(self, digest: str) -> Path:
+        """Return the longest part of a content, or where one would be."""
+        found: list[tuple[int, Path]] = []
+        for path in self._parts(digest):
+            with suppress(FileNotFoundError):
+                found.append((path.stat().st_size, path))
+        return max(found)[1] if found else self._partial / digest
 
     # --- with the lock ------------------------------------------------------------------------
 
-    def _write(self, digest: str, there: int, data: bytes) -> None:
-        path = self._partial / digest
+    def _write(self, part: str, there: int, data: bytes) -> None:
+        path = self._partial / part
         try:
             with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0) as file:
                 file.seek(there)
@@ -145,26 +162,26 @@ class ContentCache:
                 while view:
                     view = view[file.write(view) :]
         except OSError as fault:
-            self._drop(digest)
+            self._drop(part)
             if fault.errno in FULL:
                 raise _full(self.folder, str(fault)) from None
             raise
 
-    def _hash_of(self, digest: str, there: int) -> _Hash:
+    def _hash_of(self, part: str, there: int) -> _Hash:
         """Return the hash of what there is, read again if another process has written it."""
-        found = self._hashes.get(digest)
-        if found is None or self._sizes.get(digest) != there:
+        found = self._hashes.get(part)
+        if found is None or self._sizes.get(part) != there:
             found = hashlib.sha256()
-            with suppress(FileNotFoundError), (self._partial / digest).open("rb") as file:
+            with suppress(FileNotFoundError), (self._partial / part).open("rb") as file:
                 while piece := file.read(_PIECE):
                     found.update(piece)
-            self._hashes[digest] = found
+            self._hashes[part] = found
         return found
 
-    def _complete(self, digest: str, hashed: _Hash) -> None:
-        path = self._partial / digest
+    def _complete(self, part: str, digest: str, hashed: _Hash) -> None:
+        path = self._partial / part
         if hashed.hexdigest() != digest:
-            self._drop(digest)
+            self._drop(part)
             raise Refused(
                 f"what arrived as {digest[:12]} has another SHA-256, so nothing of it was kept",
                 reason=Reason.BAD_REQUEST,
@@ -177,18 +194,20 @@ class ContentCache:
             os.close(descriptor)
         path.chmod(0o400)
         os.replace(path, self._whole / digest)
-        self._forget(digest)
+        self._forget(part)
+        for other in self._parts(digest):
+            self._remove(other)
 
-    def _make_room(self, digest: str, size: int) -> None:
+    def _make_room(self, part: str, size: int) -> None:
         """Remove what was not used for the longest time until there is room; raises Refused.
 
         What arrives just now stays, or two that have no room together would remove each other.
         """
         if size > self.limit:
             raise _full(self.folder, f"{size} bytes are more than its limit of {self.limit}")
-        if digest in self._promised:
+        if part in self._promised:
             return  # there was room when it began, and it is kept
-        others = sorted(self._others(digest))
+        others = sorted(self._others(part))
         total = sum(length for _, length, _ in others)
         others = [one for one in others if not self._arrives(one[2].name)]
         while others and total + size > self.limit:
@@ -204,9 +223,9 @@ class ContentCache:
             raise _full(self.folder, "others that arrive now take all of it")
         if free < size + SLACK:
             raise _full(self.folder, f"{size} bytes are needed, {free} are free")
-        self._promised[digest] = size
+        self._promised[part] = size
 
-    def _others(self, digest: str) -> list[tuple[float, int, Path]]:
+    def _others(self, part: str) -> list[tuple[float, int, Path]]:
         found = []
         for folder in (self._whole, self._partial):
             for path in folder.iterdir():
@@ -214,10 +233,10 @@ class ContentCache:
                     facts = path.stat()
                     length = self._promised.get(path.name, facts.st_size)
                     found.append((facts.st_mtime, length, path))
-        return [one for one in found if one[2].name != digest]
+        return [one for one in found if one[2].name != part]
 
-    def _arrives(self, digest: str) -> bool:
-        heard = self._heard.get(digest)
+    def _arrives(self, part: str) -> bool:
+        heard = self._heard.get(part)
         return heard is not None and self._clock() - heard < ABANDONED
 
     def _remove(self, path: Path) -> None:
@@ -225,14 +244,19 @@ class ContentCache:
         if path.parent == self._partial:
             self._forget(path.name)
 
-    def _drop(self, digest: str) -> None:
-        self._remove(self._partial / digest)
+    def _drop(self, part: str) -> None:
+        self._remove(self._partial / part)
 
-    def _forget(self, digest: str) -> None:
-        self._hashes.pop(digest, None)
-        self._sizes.pop(digest, None)
-        self._promised.pop(digest, None)
-        self._heard.pop(digest, None)
+    def _forget(self, part: str) -> None:
+        self._hashes.pop(part, None)
+        self._sizes.pop(part, None)
+        self._promised.pop(part, None)
+        self._heard.pop(part, None)
+
+
+def _part(digest: str, who: str) -> str:
+    """Return the name of what somebody has brought of a content."""
+    return f"{digest}.{hashlib.sha256(who.encode()).hexdigest()[:32]}" if who else digest
 
 
 def _check(digest: str) -> None:

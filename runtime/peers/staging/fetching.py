@@ -38,8 +38,9 @@ def fetch(
     clock: Callable[[], float],
     sleep: Callable[[float], object],
     is_ending: Callable[[], bool] = lambda: False,
+    who: str = "",
 ) -> str:
-    """Let a content come into the cache; return the source it came from in the end.
+    """Let a content come into the cache, for `who`; return the source it came from in the end.
 
     A source that breaks or has no more is followed by the next one, which goes on where it ended.
     After `PORTION` seconds it is enough if some of it has come: who still wants it asks again.
@@ -47,7 +48,7 @@ def fetch(
     `is_ending` says that nobody waits for it any more.
     """
     faults: list[str] = []
-    begun, enough_at = cache.held(digest), clock() + PORTION
+    begun, enough_at = cache.held(digest, who), clock() + PORTION
 
     def go_on() -> None:
         if is_ending():
@@ -57,7 +58,7 @@ def fetch(
         heard, pause = clock(), FIRST_PAUSE
         while cache.path(digest) is None:
             go_on()
-            offset = cache.held(digest)
+            offset = cache.held(digest, who)
             if offset > begun and clock() >= enough_at:
                 return
             try:
@@ -65,7 +66,7 @@ def fetch(
             except Refused as fault:  # there, not here
                 raise PeerError(fault.what) from None
             if data or not size:
-                cache.append(digest, size, offset, data)
+                cache.append(digest, size, offset, data, who)
                 heard, pause = clock(), FIRST_PAUSE
             elif clock() - heard > STALL_TIMEOUT:
                 raise PeerError(f"it has {offset} of {size} bytes and got no more for a while")
@@ -75,7 +76,7 @@ def fetch(
 
     for name in sources:
         go_on()
-        if cache.held(digest) == size:
+        if cache.held(digest, who) == size:
             return name
         try:
             with open_source(name) as source:
@@ -86,7 +87,7 @@ def fetch(
                 raise
             faults.append(f"{name}: {' '.join(str(fault).split())}")
     # Where some has come and the sources have gone, who asked sees that and asks again.
-    if cache.path(digest) is not None or cache.held(digest) > begun:
+    if cache.path(digest) is not None or cache.held(digest, who) > begun:
         return "cache"
     raise Refused(
         f"no source had all of the content {digest[:12]} ({size} bytes)",

@@ -45,17 +45,17 @@ class StagingService:
         self._ending = ending or threading.Event()
         self._clock = clock
 
-    def held(self, caller: str, digests: list[str]) -> list[int]:  # noqa: ARG002 - the contract's
+    def held(self, caller: str, digests: list[str]) -> list[int]:
         """Return how many bytes there are of each content."""
         if len(digests) > MOST_DIGESTS:
             raise Refused(f"more than {MOST_DIGESTS} contents", reason=Reason.BAD_REQUEST)
-        return [self.cache.held(one) for one in digests]
+        return [self.cache.held(one, caller) for one in digests]
 
     def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
         """Write a piece of a content; return how many bytes there are now."""
         digest, size = _described(content)
         self._check(caller, key)
-        return self.cache.append(digest, size, offset, data)
+        return self.cache.append(digest, size, offset, data, caller)
 
     def get(self, caller: str, digest: str, offset: int, most: int) -> bytes:  # noqa: ARG002
         """Return a piece of a content, b"" behind what there is."""
@@ -78,9 +78,10 @@ class StagingService:
             lambda name: self._open(name, digest),
             clock=self._clock,
             sleep=self._ending.wait,
+            who=caller,
             is_ending=self._ending.is_set,
         )
-        return {"bytes": self.cache.held(digest), "source": source}
+        return {"bytes": self.cache.held(digest, caller), "source": source}
 
     def _open(self, source: str, digest: str) -> AbstractContextManager[ContentSource]:
         if is_web_address(source):

@@ -37,6 +37,7 @@ class Homecoming:
         post: Post,
     ) -> None:
         self._steps = plan.closing
+        self._deployment = plan.deployment
         self._places = places
         self._local = local
         self._crew = crew
@@ -52,8 +53,10 @@ class Homecoming:
             return
         # Only who brings results home waits for these.
         from runtime.results.collecting import Fetcher, warn
+        from runtime.results.instructions import Instructions
         from runtime.results.landing import ResultPlacement
 
+        instructions = Instructions.of(self._deployment)
         landing = ResultPlacement(time.time(), warn)
         for step in self._steps:
             home = os.path.expanduser(step.folder)
@@ -66,7 +69,13 @@ class Homecoming:
                 warn(f"{step.place}: {fault}")
                 continue
             self._fetchers[step.name] = fetcher = Fetcher(
-                folder, home, moves, landing, self._make_room, self._given_up.is_set
+                folder,
+                home,
+                moves,
+                landing,
+                self._make_room,
+                self._given_up.is_set,
+                instructions,
             )
             if any(move.every for move in moves):
                 self._crew.do(f"fetching from {step.place}", fetcher.repeat)

@@ -67,4 +67,6 @@ def test_the_command_that_is_named_brings_results_to_a_folder_that_is_not_there_
     Path(place.work, "result").write_text("1")
     kept = FolderAtPlace(place).kept(str(tmp_path / "not there" / "yet"))
     subprocess.run(kept.command, shell=True, check=True)
-    assert (tmp_path / "not there" / "yet" / "result").read_text() == "1"
+    (found,) = (tmp_path / "not there" / "yet").iterdir()
+    assert found.name.startswith("kept.")
+    assert (found / "result").read_text() == "1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -175,6 +176,22 @@ def test_a_key_is_used_once_and_by_nobody_else(peer: Lab) -> None:
             pytest.raises(LaunchError, match="the key was used before"),
         ):
             second.ready()
+
+
+def test_nobody_blocks_what_another_user_brings(peer: Lab) -> None:
+    contents, mallory = [os.urandom(5) for _ in range(2)], peer.user("mallory")
+    digests = [hashlib.sha256(one).hexdigest() for one in contents]
+    key, _ = peer.reserve(H1, mallory)
+    with peer.dial(H1, mallory) as connection:  # a false size, and false bytes
+        staging = connection.stub(Staging)
+        assert staging.put(mallory.me, key, [digests[0], 9], 0, b"x") == 1
+        assert staging.put(mallory.me, key, [digests[1], 5], 0, b"jell") == 4
+    key, _ = peer.reserve(H1)
+    with peer.dial(H1, peer.alice) as connection:
+        staging = connection.stub(Staging)
+        for digest, content in zip(digests, contents, strict=True):
+            assert staging.put(peer.alice.me, key, [digest, 5], 0, content) == 5
+            assert staging.get(peer.alice.me, digest, 0, 9) == content
 
 
 def test_what_is_launched_ends_with_the_connection(peer: Lab, tmp_path: Path) -> None:

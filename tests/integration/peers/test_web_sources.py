@@ -219,7 +219,7 @@ def test_a_web_server_that_sends_only_all_of_it_does_not_send_it_twice(
     with pytest.raises(Refused) as raised:
         fetch(peer, url)
     assert "the web server cannot go on behind 1000 bytes" in raised.value.cause
-    assert peer.cache.held(DIGEST) == 1000
+    assert peer.cache.held(DIGEST, "user:ana") == 1000
     assert fetch(service(tmp_path / "other"), url) == url
 
 

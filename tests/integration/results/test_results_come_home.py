@@ -80,8 +80,18 @@ def test_results_come_home_when_the_run_is_ended_by_a_signal(bench: Any, number:
     assert bench.kept == []
 
 
+def by_hand(bench: Any) -> set[str]:
+    """Return what was brought to the folders of the clusters by the commands that are told."""
+    return {one.partition("/")[2] for one in bench.brought if one.startswith("kept.s.")} - {""}
+
+
 def test_a_second_ctrl_c_leaves_results_where_they_are_and_names_them(bench: Any) -> None:
-    bench.write(PROGRAM)
+    evil = "world.Barrier()\npathlib.Path('program.py').write_text('evil')\n"
+    bench.write(PROGRAM.replace("world.Barrier()\n", evil))
+    bench.home.chmod(0o2751)
+    if os.getuid() == 0:
+        os.chown(bench.home, 4242, 4242)
+    before = bench.home.stat()
     run = bench.start("stubborn")
     run.await_lines("up", 4)
     run.process.send_signal(signal.SIGINT)
@@ -98,7 +108,15 @@ def test_a_second_ctrl_c_leaves_results_where_they_are_and_names_them(bench: Any
         assert kept["where"] in ended.errors
         assert kept["command"] in ended.errors
         subprocess.run(kept["command"], shell=True, check=True)  # as a user would
-    assert bench.brought >= RESULTS
+    assert by_hand(bench) >= RESULTS
+    after = bench.home.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_gid,
+    )
+    assert bench.read("kept.s.a/program.py") == "evil"
+    assert bench.read("program.py").startswith("\nimport os")
 
 
 def test_results_stay_when_the_command_is_killed_and_nothing_else_does(bench: Any) -> None:
@@ -113,7 +131,7 @@ def test_results_stay_when_the_command_is_killed_and_nothing_else_does(bench: An
     commands = [line for line in note.splitlines() if line.startswith("    ")]
     for command in commands:
         subprocess.run(command, shell=True, check=True)
-    assert bench.brought >= RESULTS
+    assert by_hand(bench) >= RESULTS
     assert "left results elsewhere, or was killed: see" in bench.run().errors
 
 
@@ -164,7 +182,7 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     bench.write(
         "import os\nos.symlink('nowhere', 'dangling')\nos.mkfifo('fifo')\n"
         "os.makedirs('deep/empty')\nopen('deep/file', 'w').write('1')\n"
-        "os.chmod('deep/file', 0o750)\nos.symlink('file', 'deep/latest')\n"
+        "os.chmod('deep/file', 0o640)\nos.symlink('file', 'deep/latest')\n"
         "os.symlink('fifo', 'to-fifo')\n",
         clusters="a",
     )
@@ -174,7 +192,7 @@ def test_one_bad_entry_is_a_warning_and_the_rest_comes(bench: Any) -> None:
     assert ended.code == 0, ended.errors
     expected = {"deep", "deep/empty", "deep/file", "deep/latest"}
     assert bench.brought == expected
-    assert (bench.home / "deep" / "file").stat().st_mode & 0o777 == 0o750
+    assert (bench.home / "deep" / "file").stat().st_mode & 0o777 == 0o640
     assert os.readlink(bench.home / "deep" / "latest") == "file"
     (told,) = ended.summary["results"]
     assert "not brought home: dangling: a link to nowhere, which is not there" in told["warnings"]
@@ -197,7 +215,7 @@ def test_results_that_cannot_be_written_here_spoil_a_good_run_and_stay(bench: An
     assert kept["where"] in ended.errors
     assert "File too large" in ended.errors
     subprocess.run(kept["command"], shell=True, check=True)
-    assert (bench.home / "big").stat().st_size == 3_000_000
+    assert (bench.home / "kept.s.a/big").stat().st_size == 3_000_000
 
 
 def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None:
@@ -208,19 +226,30 @@ def test_what_is_asked_for_comes_to_a_place_for_each_cluster(bench: Any) -> None
     ended = bench.run()
     assert ended.code == 0, ended.errors
     files = {one for one in bench.brought if one.endswith(".txt")}
-    assert files == {f"runs/s/{'ab'[rank // 2]}/out/{rank}.txt" for rank in range(4)}
+    asked = {f"runs/s/{'ab'[rank // 2]}/out/{rank}.txt" for rank in range(4)}
+    assert files == asked | {"other.txt"}
+    assert [one["others"] for one in ended.summary["results"]] == [0, 0]
+    text = (bench.home / "grid.xml").read_text()
+    (bench.home / "grid.xml").write_text(text.replace("source=", 'others="discard" source='))
+    (bench.home / "other.txt").unlink()
+    ended = bench.run()
+    assert {one for one in bench.brought if one.endswith(".txt") and "former" not in one} == asked
     assert [one["others"] for one in ended.summary["results"]] == [1, 1]
     assert bench.kept == []
 
 
 def test_a_source_that_means_nothing_keeps_what_was_written_and_says_so(bench: Any) -> None:
-    bench.write(PROGRAM, '<file-transfer direction="out" source="outt/*.txt"/>', clusters="a")
+    bench.write(
+        PROGRAM,
+        '<file-transfer direction="out" source="outt/*.txt" others="discard"/>',
+        clusters="a",
+    )
     ended = bench.run()
     assert ended.code == 0, ended.errors
     assert "'outt/*.txt' matched nothing, and " in ended.errors
     (kept,) = ended.kept
     subprocess.run(kept["command"], shell=True, check=True)
-    assert any(one.startswith("out/") for one in bench.brought)
+    assert any(one.startswith("out/") for one in by_hand(bench))
 
 
 def test_different_contents_of_two_clusters_never_overwrite_each_other(bench: Any) -> None:
@@ -249,11 +278,16 @@ pathlib.Path(f"checkpoint-{rank}").write_text("second")
 
 
 def test_checkpoints_are_fetched_while_the_run_goes_on(bench: Any) -> None:
-    bench.write(CHECKPOINTS, '<file-transfer direction="out" source="checkpoint-*" every="1s"/>')
+    bench.write(
+        CHECKPOINTS + "pathlib.Path(f'result-{rank}.npy').write_text('result')\n",
+        '<file-transfer direction="out" source="checkpoint-*" every="1s"/>',
+    )
     ended = bench.run(str(bench.home))
     assert ended.code == 0, ended.errors
-    assert {name: bench.read(name) for name in bench.brought} == {
-        f"checkpoint-{rank}": "second" for rank in range(4)
+    results = {f"result-{rank}.npy": "result" for rank in range(4)}  # `every` restricts nothing
+    assert {name: bench.read(name) for name in bench.brought if "former" not in name} == {
+        **{f"checkpoint-{rank}": "second" for rank in range(4)},
+        **results,
     }
     assert bench.kept == []
 
@@ -308,7 +342,7 @@ def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
     for kept in ended.kept:
         assert kept["where"] in ended.errors
         subprocess.run(kept["command"], shell=True, check=True)
-    assert bench.brought == RESULTS
+    assert by_hand(bench) >= RESULTS
     assert len(bench.notes) == 1
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.deployment.planning.opening import levels_at
-from runtime.deployment.planning.steps import FileMove, Step, StepKind, in_order
+from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind, in_order
 
 REMOTE = (
     '<grid><site><cluster><ssh host="h" user="u"/><front-end folder="/run" port="7000"/>'
@@ -314,10 +314,27 @@ def test_what_is_asked_for_comes_home_to_its_own_path_in_the_program_folder(read
             (
                 FileMove("out/*.npy", "/home/me/grid", 5.0),
                 FileMove("log", "/home/me/grid/logs/s/far"),
+                FileMove(REST, "/home/me/grid"),
             ),
         ),
-        ("s/given", ()),
-        ("s/last", (FileMove("log", "/home/me/grid/logs/s/last"),)),
+        ("s/given", (FileMove(EVERYTHING, "/home/me/grid"),)),
+        (
+            "s/last",
+            (FileMove("log", "/home/me/grid/logs/s/last"), FileMove(REST, "/home/me/grid")),
+        ),
+    ]
+
+
+def test_only_what_is_asked_for_comes_home_where_the_descriptor_says_so(read: Any) -> None:
+    found = fetches(
+        read,
+        '<file-transfer direction="out" source="*.npy" clusters="s/far" others="discard"/>',
+        '<file-transfer direction="out" source="log" others="bring"/>',
+    )
+    log = FileMove("log", "/home/me/grid")
+    assert found == [
+        ("s/far", (FileMove("*.npy", "/home/me/grid"), log)),
+        ("s/given", (log, FileMove(REST, "/home/me/grid"))),
     ]
 
 

@@ -64,3 +64,23 @@ def test_a_file_that_failed_leaves_nothing_and_does_not_hinder_the_others(tmp_pa
     }
     assert list(incoming.take_whole()) == ["b"]
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_no_more_is_written_than_there_was_room_for(tmp_path: Path) -> None:
+    incoming = IncomingFiles(str(tmp_path))
+    incoming.ask_for(arrivals("grown", "endless", "b"))
+    incoming.begins(0, 7, 1, 0o640)
+    incoming.goes_on(0, b"abcdefg")
+    incoming.ends(0, "")
+    incoming.begins(1, 6, 1, 0o640)
+    for _ in range(3):
+        incoming.goes_on(1, b"abcd")
+    incoming.ends(1, "")
+    incoming.begins(2, 0, 1, 0o640)
+    incoming.ends(2, "")
+    assert incoming.faults == {
+        "grown": "it has grown meanwhile",
+        "endless": "more bytes came than it has",
+    }
+    assert list(incoming.take_whole()) == ["b"]
+    assert (len(list(tmp_path.iterdir())), incoming.bytes) == (1, 4)

@@ -104,7 +104,15 @@ def test_what_was_here_before_the_run_is_replaced_and_what_came_meanwhile_is_not
     for content in ("1", "2"):
         home.put("old", content, B)
         home.put("mine", content, B)
-    assert home() == {"old": "2", "mine": "mine", "mine.s.b": "2"}
+    former = {".gcm-former/old": "old"}  # of before the run, once
+    assert home() == {"old": "2", "mine": "mine", "mine.s.b": "2", **former}
+
+
+def test_one_former_version_of_a_file_is_kept_and_none_of_an_equal_one(home: Home) -> None:
+    for content in "1123":
+        home.landing = ResultPlacement(time.time() + 60, home.warnings.append)
+        home.put("d/x", content, A)
+    assert home() == {"d/x": "3", "d/.gcm-former/x": "2"}
 
 
 def test_a_file_in_the_way_of_a_folder_stays_and_so_does_a_folder_in_the_way_of_a_file(

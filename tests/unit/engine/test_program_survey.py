@@ -158,3 +158,26 @@ def test_an_ignore_file_with_a_bad_pattern_is_named(tmp_path: Path) -> None:
     with pytest.raises(StagingFailed, match="a bad pattern in line 2: !") as caught:
         survey(deployment.applications[0], deployment)
     assert caught.value.place == str(tmp_path / ".gcmignore")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.txt", "# gcm credential\n# lab: x\n-----BEGIN CERTIFICATE-----\n", "a lab"),
+        ("key", "note\n-----BEGIN OPENSSH PRIVATE KEY-----\n", "is a private key"),
+        ("key.yml", "tls:\n  -----BEGIN RSA PRIVATE KEY-----\n", "is a private key"),
+        ("x.Pem", "", "has a name for secrets"),
+        (".env.local", "", "has a name for secrets"),
+        ("page.md", "`-----BEGIN PRIVATE KEY-----` begins a key\n", ""),
+        ("a.crt", "-----BEGIN CERTIFICATE-----\n", ""),
+        ("tests.py", 'TEXT = "# gcm credential"\n', ""),
+    ],
+)
+def test_secrets_are_not_copied_and_told(tmp_path: Path, name: str, content: str, why: str) -> None:
+    deployment = described(tmp_path)
+    (tmp_path / name).write_text(content)
+    (tmp_path / "link").symlink_to(name)
+    found = survey(deployment.applications[0], deployment)
+    assert (name in dict(found.files)) is not bool(why)
+    assert all(one.endswith(why) for one in found.skipped)
+    assert len(found.skipped) == (2 if why else 0)

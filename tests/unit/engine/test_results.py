@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gcm.documents import Location
-from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
+from runtime.deployment.model import DeployedCluster, Deployment, FrontEnd, Mpi
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.launchers.errors import ConnectionLost, FetchFailed
@@ -135,7 +135,8 @@ def test_a_folder_that_cannot_be_listed_before_the_start_does_not_end_the_engine
     step = Step("fetch:s:a", StepKind.FETCH, "s/a", files=(FileMove(".", str(home)),), folder=gone)
     place = ClusterPlace(CLUSTER, nowhere)
     place.folder = gone
-    plan = DeploymentPlan(nowhere, nowhere, (), (step,))
+    deployment = Deployment("x", str(home), (), 0, (), (), {}, None, (), (), ())
+    plan = DeploymentPlan(deployment, nowhere, (), (step,))
     with caplog.at_level(logging.WARNING):
         Homecoming(plan, {"s:a": place}, nowhere, Crew(), nowhere).go()
     assert "s/a: [Errno 2] No such file or directory" in caplog.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.deployment.patterns import picking
-from runtime.deployment.planning.steps import FileMove
+from runtime.deployment.planning.steps import REST, FileMove
 from runtime.launchers.contents import FILE, FOLDER, LINK, OTHER
 from runtime.results.selection import ArrivingFile, select
 
@@ -68,6 +68,18 @@ def test_what_nobody_asked_for_is_counted() -> None:
     chosen = select(found, ({}, NO_RULES), [FileMove("*.npy", "/r")], HOME)
     assert [one.target for one in chosen.files] == ["/r/a.npy"]
     assert chosen.others == 2
+
+
+def test_the_rest_is_what_no_move_before_it_brings() -> None:
+    found = {"ck": (FOLDER, 0, 0, 0, ""), "ck/a": file(), "b": file(), "pyc": file()}
+    moves = [FileMove("ck/*", "/r", 2.0), FileMove("b", "/r"), FileMove(REST, HOME)]
+    rules = [(True, "^pyc$")]
+    chosen = select(found, ({}, rules), moves, HOME)
+    told = [(one.target, one.is_named) for one in chosen.files]
+    assert told == [("/r/ck/a", False), ("/r/b", True)]
+    assert (chosen.folders, chosen.others) == ((), 0)
+    chosen = select(found, ({}, rules), moves[::2], HOME)
+    assert [one.target for one in chosen.files] == ["/r/ck/a", "/home/b"]
 
 
 def test_ignored_files_come_only_when_they_are_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,18 @@ def test_what_has_another_digest_than_it_was_said_to_have_is_not_kept(cache: Con
         cache.append(digest, 5, 0, b"jello")
     assert cache.held(digest) == 0
     assert [one for one in cache.folder.rglob("*") if one.is_file()] == []
+
+
+@pytest.mark.parametrize(("size", "data"), [(5000, b""), (500, b"x"), (5, b"jell"), (4, b"hell")])
+def test_nobody_spoils_what_another_brings(cache: ContentCache, size: int, data: bytes) -> None:
+    digest = digest_of(b"hello")
+    assert cache.append(digest, 5, 0, b"h", who="user:alice") == 1
+    with suppress(Refused):
+        cache.append(digest, size, 0, data, who="user:mallory")
+    assert cache.held(digest, "user:alice") == 1
+    assert cache.append(digest, 5, 1, b"ello", who="user:alice") == 5
+    assert [cache.held(digest, who) for who in ("", "user:alice", "user:mallory")] == [5, 5, 5]
+    assert [one.name for one in cache.folder.rglob("*") if one.is_file()] == [digest]
 
 
 def test_what_is_longer_than_it_was_said_to_be_is_refused(cache: ContentCache) -> None:

@@ -74,7 +74,7 @@ class Lab:
         )
 
     def _append(self, name: str, append: Callable[..., int], digest: str, *rest: Any) -> int:
-        if self.services[name].cache.held(digest) >= self.dies_at[name]:
+        if self.services[name].cache.held(digest, CALLER) >= self.dies_at[name]:
             self.dies_at[name] = 0
             raise Died
         return append(digest, *rest)

@@ -1,0 +1,153 @@
+"""Tells which arriving files a later run, or a tool, would execute, import or read as instructions.
+
+What a cluster wrote is data. The account there may be in other hands, so nothing of it becomes a
+program here: such files get the name of their cluster, under which nothing loads them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+
+from gcm.records import dataclass
+from runtime.deployment.model import DeployedCluster, Deployment, SshHop
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_PROGRAMS = _words("""
+    py pyw pyc pyo pyd pyi pyz pth egg egg-link whl so dylib dll exe com elf run jar class wasm
+    sh bash zsh csh tcsh ksh fish bat cmd ps1 xml fractal xsd dtd
+""")
+_SOURCES = _words("""
+    pyx pxd pxi c h cc cpp cxx hpp hh cu cuh cl ptx cubin ll f f03 f08 f77 f90 f95
+    r jl pl pm rb lua js mjs tcl mk cmake ninja service desktop
+""")
+_NAMES = _words("""
+    makefile gnumakefile cmakelists.txt dockerfile snakefile pyproject.toml setup.cfg tox.ini
+    pytest.ini pyvenv.cfg matplotlibrc
+""")
+_FOLDERS = (".dist-info", ".egg-info", ".egg")
+_LIBRARY = re.compile(r".*\.so(\.\d+)+")
+_MAGIC = (b"#!", b"\x7fELF")
+
+
+def own_name(target: str, owner: DeployedCluster) -> str:
+    """Return the name under which a file of a cluster is kept beside one that has its name.
+
+    A cluster may be called `py`: then the name goes on, for nothing must load it.
+    """
+    name = f"{target}.{owner.path.replace('/', '.')}"
+    return f"{name}.kept" if _plain(name).rpartition(".")[2] in _PROGRAMS else name
+
+
+@dataclass(frozen=True, slots=True)
+class Instructions:
+    """Judges files by name, rights and first bytes; `named` are paths that the descriptor uses."""
+
+    named: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> Instructions:
+        """Return the rules for the program folders of a deployment."""
+        folders = {deployment.folder, *(one.folder for one in deployment.applications)}
+        paths = (
+            os.path.join(os.path.expanduser(folder), os.path.expanduser(path))
+            for path in filter(None, _used(deployment))
+            for folder in folders
+        )
+        return cls(frozenset(_plain(os.path.realpath(one)) for one in paths))
+
+    def place(self, target: str, path: str, owner: DeployedCluster, part: str = "") -> str:
+        """Return where a file or link is put: `target`, or a name under which nothing loads it.
+
+        `path` is the end of `target` that its cluster chose; `part` is the file until it is put.
+        """
+        parts = path.split("/")
+        names = [own_name(one, owner) if _is_loaded_as_folder(one) else one for one in parts[:-1]]
+        last = parts[-1]
+        if self._is_named(target) or _is_loaded_as_file(last) or (part and _can_run(part)):
+            last = own_name(last, owner)
+        return target.removesuffix(path) + "/".join((*names, last))
+
+    def folder(self, target: str, path: str, owner: DeployedCluster) -> str:
+        """Return where a folder is made; see `place`."""
+        return self.place(f"{target}/x", f"{path}/x", owner).removesuffix("/x")
+
+    def link(self, target: str, path: str, owner: DeployedCluster, leads_to: str) -> str:
+        """Return where a link is made: one to a package would be imported under its name."""
+        above, name = os.path.split(self.place(target, path, owner))
+        there = os.path.join(os.path.dirname(target), leads_to)
+        is_folder = name == os.path.basename(target) and os.path.isdir(there)
+        if is_folder and (_is_loaded_as_folder(name) or _is_package(there)):
+            name = own_name(name, owner)
+        return os.path.join(above, name)
+
+    def _is_named(self, target: str) -> bool:
+        above, name = os.path.split(target)
+        return _plain(os.path.join(os.path.realpath(above), name)) in self.named
+
+
+def _used(deployment: Deployment) -> Iterator[str]:
+    """Yield the files that a descriptor names for the launcher, beside the modules of a program."""
+    for code in deployment.applications:
+        yield code.location.file
+        yield code.path if code.is_file else ""
+    for cluster in deployment.clusters():
+        yield from (cluster.location.file, cluster.mpi.command_path, cluster.front_end.python)
+        yield from _used_by(cluster.hops)
+    for process in deployment.processes:
+        yield from (process.program, process.command_path)
+        yield from _used_by(process.hops)
+    if deployment.assembly is not None:
+        yield deployment.assembly.file
+    if deployment.peers is not None:
+        yield deployment.peers.credential
+
+
+def _used_by(hops: tuple[SshHop, ...]) -> Iterator[str]:
+    for hop in hops:
+        yield from (hop.command_path, hop.key, hop.known_hosts)
+
+
+def _plain(name: str) -> str:
+    """Return a name as the most forgiving file system compares it.
+
+    >>> _plain("TWO.PY "), _plain("two.p\\u200dy")
+    ('two.py', 'two.py')
+    """
+    text = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(one for one in text if unicodedata.category(one) != "Cf").rstrip(". ")
+
+
+def _is_loaded_as_file(name: str) -> bool:
+    """Tell whether a name alone makes something load a file: `libm.so.6`, `two.py`, `.bashrc`."""
+    plain = _plain(name)
+    _, dot, ending = plain.rpartition(".")
+    is_program = bool(dot) and (ending in _PROGRAMS or ending in _SOURCES)
+    is_other = plain in _NAMES or _LIBRARY.fullmatch(plain) is not None
+    return is_program or is_other or _is_loaded_as_folder(name)
+
+
+def _is_loaded_as_folder(name: str) -> bool:
+    """Tell whether a folder is looked into because of its name: hidden ones have settings."""
+    return name.startswith(".") or _plain(name).startswith(".") or _plain(name).endswith(_FOLDERS)
+
+
+def _can_run(part: str) -> bool:
+    """Tell whether a file that has come would run: it has the right to, or begins as one does."""
+    if os.path.islink(part):
+        return False
+    with open(part, "rb") as file:
+        return bool(os.fstat(file.fileno()).st_mode & 0o111) or file.read(4).startswith(_MAGIC)
+
+
+def _is_package(folder: str) -> bool:
+    with suppress(OSError):
+        return any(name.casefold().startswith("__init__.") for name in os.listdir(folder))
+    return False

@@ -1,0 +1,104 @@
+"""What a cluster made is put where nothing executes, imports or reads it as instructions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gcm.documents import Location
+from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
+from runtime.results.instructions import Instructions, own_name
+from runtime.topology import Reachability
+
+CLUSTER = DeployedCluster(
+    name="b",
+    position=(0, 1),
+    path="s/b",
+    hops=(),
+    mpi=Mpi(),
+    front_end=FrontEnd("h"),
+    nodes=(),
+    reachability=Reachability.DIRECT,
+    location=Location("x", 1),
+)
+RULES = Instructions()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("a.py", "A.Py", "a.py.", "a.py ", "a.p\u200dy", "a.\uff50\uff59", "x.pyc", "x.pth"),
+        *("x.so", "x.cpython-311-x86_64-linux-gnu.so", "libm.so.6.1", "d.xml", "Makefile", "k.c"),
+        *(".gcmignore", ".bashrc", "\u200d.env", "pytest.ini", "pkg/__init__.py"),
+    ],
+)
+def test_what_is_loaded_because_of_its_name_gets_that_of_its_cluster(path: str) -> None:
+    assert RULES.place(f"/home/{path}", path, CLUSTER) == f"/home/{path}.s.b"
+
+
+@pytest.mark.parametrize(
+    "path", ["a", "out/x.npy", "x.h5", "run.1", "a.json", "py", "so", "x.py/a.txt", "a.pyx.txt"]
+)
+def test_data_keeps_its_name(path: str) -> None:
+    assert RULES.place(f"/home/{path}", path, CLUSTER) == f"/home/{path}"
+    assert RULES.folder(f"/home/{path}", path, CLUSTER) == f"/home/{path}"
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (".ssh/config.d/x", ".ssh.s.b/config.d/x"),
+        ("a/.config/x.py", "a/.config.s.b/x.py.s.b"),
+        ("numpy-1.dist-info/RECORD", "numpy-1.dist-info.s.b/RECORD"),
+    ],
+)
+def test_folders_that_are_looked_into_get_the_name_of_the_cluster(path: str, place: str) -> None:
+    assert RULES.place(f"/home/.x/{path}", path, CLUSTER) == f"/home/.x/{place}"
+    above, below = path.rsplit("/", 1)
+    assert RULES.folder(f"/home/{above}", above, CLUSTER) == f"/home/{place.rpartition('/')[0]}"
+    assert below in place
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "runs"),
+    [
+        (b"1", 0o644, False),
+        (b"1", 0o654, True),
+        (b"#!/bin/sh\n", 0o644, True),
+        (b"\x7fELF\x02", 0o644, True),
+        (b"", 0o600, False),
+    ],
+)
+def test_what_would_run_gets_the_name_of_its_cluster(
+    tmp_path: Path, content: bytes, mode: int, *, runs: bool
+) -> None:
+    part = tmp_path / "part"
+    part.write_bytes(content)
+    part.chmod(mode)
+    place = RULES.place("/home/x", "x", CLUSTER, str(part))
+    assert place == ("/home/x.s.b" if runs else "/home/x")
+
+
+def test_what_the_descriptor_names_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "folder").symlink_to("real")
+    rules = Instructions(frozenset([str(tmp_path / "real/program")]))
+    target = str(tmp_path / "folder/Program")
+    assert rules.place(target, "Program", CLUSTER) == f"{target}.s.b"
+
+
+def test_a_link_to_a_package_is_not_imported_under_its_name(tmp_path: Path) -> None:
+    for name in ("pkg", "data"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "pkg/__init__.py").touch()
+    target = str(tmp_path / "numpy")
+    assert RULES.link(target, "numpy", CLUSTER, "pkg") == f"{target}.s.b"
+    assert RULES.link(target, "numpy", CLUSTER, "data") == target
+    assert RULES.link(f"{target}.py", "numpy.py", CLUSTER, "data") == f"{target}.py.s.b"
+
+
+def test_no_cluster_is_called_so_that_its_files_are_loaded() -> None:
+    assert own_name("/a.py", replace(CLUSTER, path="s/py")) == "/a.py.s.py.kept"
+    assert own_name("/a.py", replace(CLUSTER, path="lyon/rhone")) == "/a.py.lyon.rhone"
