@@ -42,6 +42,8 @@ class Examination:
     findings: tuple[Finding, ...]
     records: tuple[Record, ...]
     dials: tuple[Dial, ...]
+    lab: str = ""
+    """What was seen of the lab in which the machine will be booked, if it will."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
