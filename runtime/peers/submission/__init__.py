@@ -7,7 +7,7 @@ from runtime.peers.submission.launching import launcher_on
 from runtime.peers.submission.programs import StagedPrograms
 from runtime.peers.submission.sites import sites_of
 from runtime.peers.submission.steps import StepNews, Steps, StepState, SubmissionStep
-from runtime.peers.submission.ways import Ways, ways_between
+from runtime.peers.submission.ways import PeerWays, ways_between
 from runtime.peers.submission.web_contents import WebContents, web_addresses
 
 __all__ = [
@@ -16,12 +16,12 @@ __all__ = [
     "Lab",
     "LabExamination",
     "NotEnoughPlaces",
+    "PeerWays",
     "StagedPrograms",
     "StepNews",
     "StepState",
     "Steps",
     "SubmissionStep",
-    "Ways",
     "WebContents",
     "examine_lab",
     "launcher_on",

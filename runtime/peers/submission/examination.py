@@ -13,7 +13,7 @@ from runtime.peers.booking import Demand
 from runtime.peers.contracts import Reservation
 from runtime.peers.errors import PeerError
 from runtime.peers.submission.lab import FAR, Lab
-from runtime.peers.submission.ways import Ways, opened, ways_between
+from runtime.peers.submission.ways import PeerWays, opened, ways_between
 
 MOST_PEERS = 100
 """Between the nearest so many all ways are tried."""
@@ -96,7 +96,7 @@ def _silent(
         )  # fmt: skip
 
 
-def _closed(ways: Ways, location: Location | None, *, is_enough: bool) -> Iterator[Finding]:
+def _closed(ways: PeerWays, location: Location | None, *, is_enough: bool) -> Iterator[Finding]:
     for pair in ways.apart:
         yield Finding(
             "peers-apart", _severity(is_enough=is_enough), "; ".join(map(str, pair)),

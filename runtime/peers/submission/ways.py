@@ -37,7 +37,7 @@ class ClosedWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class PeerWays:
     """What peers have found; `silent` says of those that have not tried why."""
 
     closed: tuple[ClosedWay, ...]
@@ -66,7 +66,7 @@ class Ways:
 
         >>> at = Address("x", 7701)
         >>> ways = [ClosedWay(a, b, at, "no") for a, b in ("ab", "ba", "bc", "cb")]
-        >>> list(Ways(tuple(ways), {}).given_up("abc"))
+        >>> list(PeerWays(tuple(ways), {}).given_up("abc"))
         ['b']
         """
         gone = {peer: f"it cannot try to reach the others: {why}" for peer, why in
@@ -86,7 +86,7 @@ def opened(pair: Iterable[ClosedWay]) -> str:
     return " or ".join(f"TCP to {one.address} from {one.source}" for one in pair)
 
 
-def ways_between(lab: Lab, peers: Sequence[str]) -> Ways:
+def ways_between(lab: Lab, peers: Sequence[str]) -> PeerWays:
     """Let each of these peers try to reach all others."""
     silent: dict[str, str] = {}
 
@@ -105,7 +105,7 @@ def ways_between(lab: Lab, peers: Sequence[str]) -> Ways:
         ]
 
     if len(peers) < 2:
-        return Ways((), {})
+        return PeerWays((), {})
     with ThreadPoolExecutor(min(AT_A_TIME, len(peers)), "ways") as threads:
         found = [one for ways in threads.map(closed_from, peers) for one in ways]
-    return Ways(tuple(found), silent)
+    return PeerWays(tuple(found), silent)
