@@ -75,13 +75,23 @@ def _with_lab(
 ) -> Examination:
     """Return an examination with what is found in the lab that lends the machine."""
     from runtime.cli.on_peers import demand_of, lab_of
-    from runtime.peers.submission import examine_lab
+    from runtime.doctor.records import Finding
+    from runtime.peers.errors import PeerError
+    from runtime.peers.submission import LabExamination, examine_lab
 
-    lab = lab_of(request)
     try:
-        found = examine_lab(lab, demand_of(deployment, request), request.location, say)
-    finally:
-        lab.close()
+        lab = lab_of(request)
+    except PeerError as fault:
+        finding = Finding(
+            "no-credential", Severity.ERROR, f"{fault.what}: {fault.cause}", fault.place,
+            "a lab lends its machines to members only", fault.cure, request.location,
+        )  # fmt: skip
+        found = LabExamination((finding,), "no lab")
+    else:
+        try:
+            found = examine_lab(lab, demand_of(deployment, request), request.location, say)
+        finally:
+            lab.close()
     findings = sorted(
         (*found.findings, *examined.findings), key=lambda one: one.severity is not Severity.ERROR
     )
