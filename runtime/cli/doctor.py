@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gcm.cli.common_options import CommandParser, setting
 from gcm.cli.output import write_json
+from gcm.documents import Severity
 from runtime.cli.line.options import Format, command_parser, read_options, seconds
 from runtime.exit_codes import FAULTS, UNHEALTHY
+
+if TYPE_CHECKING:
+    from runtime.deployment import Deployment
+    from runtime.deployment.model import PeersRequest
+    from runtime.doctor.examination import Examination, Say
 
 _DESCRIPTION = """\
 Examine this machine, or all hosts of a descriptor, and report what will not work, why it matters
@@ -18,6 +26,7 @@ _EPILOG = """\
 examples:
   gcm-deploy doctor                       can MPI programs run on this machine?
   gcm-deploy doctor grid.xml              can this deployment run?
+  gcm-deploy doctor peers.xml             who in the lab answers, and which ways are closed?
   gcm-deploy doctor --format json grid.xml
 
 exit codes:
@@ -48,6 +57,8 @@ def run_doctor(words: Sequence[str]) -> int:
             print(f"gcm-deploy: {text}", file=sys.stderr, flush=True)
 
     examined = examine(deployment, sys.executable or "python3", timeout=found.timeout, say=say)
+    if deployment is not None and deployment.peers is not None:
+        examined = _with_lab(examined, deployment, deployment.peers, say)
     if style is Format.JSON:
         from runtime.cli.doctor_report import as_dict
 
@@ -57,6 +68,34 @@ def run_doctor(words: Sequence[str]) -> int:
 
         print_report(examined)
     return UNHEALTHY if examined.errors else 0
+
+
+def _with_lab(
+    examined: Examination, deployment: Deployment, request: PeersRequest, say: Say
+) -> Examination:
+    """Return an examination with what is found in the lab that lends the machine."""
+    from runtime.cli.on_peers import demand_of, lab_of
+    from runtime.doctor.records import Finding
+    from runtime.peers.errors import PeerError
+    from runtime.peers.submission import LabExamination, examine_lab
+
+    try:
+        lab = lab_of(request)
+    except PeerError as fault:
+        finding = Finding(
+            "no-credential", Severity.ERROR, f"{fault.what}: {fault.cause}", fault.place,
+            "a lab lends its machines to members only", fault.cure, request.location,
+        )  # fmt: skip
+        found = LabExamination((finding,), "no lab")
+    else:
+        try:
+            found = examine_lab(lab, demand_of(deployment, request), request.location, say)
+        finally:
+            lab.close()
+    findings = sorted(
+        (*found.findings, *examined.findings), key=lambda one: one.severity is not Severity.ERROR
+    )
+    return replace(examined, findings=tuple(findings), lab=found.headline)
 
 
 def _parser() -> CommandParser:

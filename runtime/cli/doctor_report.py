@@ -26,6 +26,7 @@ def as_dict(examined: Examination) -> dict[str, object]:
     return {
         "errors": len(examined.errors),
         "warnings": len(examined.findings) - len(examined.errors),
+        "lab": examined.lab,
         "findings": [one.as_dict() for one in examined.findings],
         "hosts": [_host(record) for record in examined.records],
         "connections": [
@@ -108,6 +109,7 @@ def _told(finding: Finding, paint: Paint) -> str:
 def _headline(examined: Examination) -> str:
     errors, total = len(examined.errors), len(examined.findings)
     hosts = counted(len(examined.records), "host")
+    hosts += f"; {examined.lab}" if examined.lab else ""
     if not total:
         return f"{hosts}, nothing wrong"
     found = [counted(errors, "error")] if errors else []

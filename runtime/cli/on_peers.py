@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from runtime.cli.line.options import Options
@@ -38,6 +38,7 @@ from runtime.peers.submission import (
     WebContents,
     launcher_on,
     sites_of,
+    ways_between,
     web_addresses,
 )
 from runtime.processes.launcher.listener import RunListener
@@ -73,9 +74,16 @@ def run_on_peers(
         screen.close()
 
 
-def _lab(request: PeersRequest) -> Lab:
+def lab_of(request: PeersRequest) -> Lab:
+    """Return the lab of a request; raises PeerError without a credential."""
     file = Path(request.credential).expanduser() if request.credential else user_credential()
     return Lab(Credential.read(file, role=MemberRole.USER), user_folder() / "hosts.json")
+
+
+def demand_of(deployment: Deployment, request: PeersRequest) -> Demand:
+    """Return how many places are needed."""
+    replicas = max((one.replicas for one in deployment.applications), default=1)
+    return Demand(request.ranks, replicas)
 
 
 class _Submission:
@@ -94,8 +102,7 @@ class _Submission:
         self._options = options
         self._screen = screen
         self._hears = hears
-        replicas = max((one.replicas for one in deployment.applications), default=1)
-        self._demand = Demand(request.ranks, replicas)
+        self._demand = demand_of(deployment, request)
         self._launches = 0
         self._lost: frozenset[str] = frozenset()
 
@@ -105,7 +112,7 @@ class _Submission:
         strategy = strategy_named(self._request.strategy)
         if look_at_programs(self._deployment, self._options) is None:
             return FAULTS
-        lab = _lab(self._request)
+        lab = lab_of(self._request)
         try:
             self._enter(SubmissionStep.LAB, str(lab.me))
             names = lab.find_hosts(2 * self._demand.overbooked)
@@ -147,6 +154,12 @@ class _Submission:
         note = self._screen.steps.note
         while True:
             self._enter(SubmissionStep.ASSIGN, f"{self._demand.places} ranks on {len(hosts)} peers")
+            peers = [one.allocation.offer.peer for one in hosts]
+            apart = ways_between(booking.lab, peers).given_up(peers)
+            if apart:
+                self._enter(SubmissionStep.BOOK, "so that all peers reach each other")
+                hosts = self._replaced(booking, hosts, apart, for_good=True)
+                continue
             self._enter(SubmissionStep.MACHINE)
             plan = _plan(self._options, sites_of(hosts, booking.lab))
             if plan is None:
@@ -163,12 +176,23 @@ class _Submission:
                     note("a peer has given up its places meanwhile, and others have taken theirs")
                     hosts = others
                     continue
-            gone = [peer for peer in failures if peer in booking.keys]
             self._enter(SubmissionStep.BOOK, "in the place of those that did not get it")
-            for peer in gone:
-                note(f"{peer} does not have it: {' '.join(failures[peer].split())}")
-                if peer in booking.keys:
-                    hosts = booking.replaced(peer, failures[peer])
+            hosts = self._replaced(booking, hosts, failures)
+
+    def _replaced(
+        self,
+        booking: Booking,
+        hosts: Sequence[BookedHost],
+        failures: Mapping[str, str],
+        *,
+        for_good: bool = False,
+    ) -> Sequence[BookedHost]:
+        """Give up booked hosts, and return them with others in their places."""
+        for peer in [one for one in failures if one in booking.keys]:
+            self._screen.steps.note(f"{peer} is given up: {' '.join(failures[peer].split())}")
+            if peer in booking.keys:
+                hosts = booking.replaced(peer, failures[peer], for_good=for_good)
+        return hosts
 
     def _launched(self, plan: DeploymentPlan, booking: Booking, staged: StagedPrograms) -> int:
         """Run the plan; return the exit code."""

@@ -17,7 +17,7 @@ from gcm.records import dataclass
 from runtime.deployment import Deployment, DeploymentPlan, Position, make_plan
 from runtime.doctor.asking import Conversation
 from runtime.doctor.diagnosis import findings_of
-from runtime.doctor.hosts import hosts_of, this_machine
+from runtime.doctor.hosts import hosts_of, the_launcher, this_machine
 from runtime.doctor.records import Dial, ExaminedHost, Fault, Finding, Record, facts_of
 from runtime.errors import GridError
 from runtime.launchers.base import Launcher
@@ -42,6 +42,8 @@ class Examination:
     findings: tuple[Finding, ...]
     records: tuple[Record, ...]
     dials: tuple[Dial, ...]
+    lab: str = ""
+    """What was seen of the lab in which the machine will be booked, if it will."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -52,11 +54,16 @@ class Examination:
 def examine(deployment: Deployment | None, python: str, *, timeout: float, say: Say) -> Examination:
     """Examine what a deployment needs, or this machine if none is given.
 
-    Each wait ends after `timeout` seconds, and a host that cannot be reached does not keep the
-    others from being examined. `say` is called from time to time with what is being waited for.
+    Of a machine that has to be booked, nothing is known but who books it. Each wait ends after
+    `timeout` seconds, and a host that cannot be reached does not keep the others from being
+    examined. `say` is called from time to time with what is being waited for.
     """
-    plan = None if deployment is None else make_plan(deployment)
-    hosts = [this_machine(python)] if deployment is None else hosts_of(deployment, python)
+    is_booked = deployment is not None and deployment.peers is not None
+    plan = None if deployment is None or is_booked else make_plan(deployment)
+    if deployment is None:
+        hosts = [this_machine(python)]
+    else:
+        hosts = [the_launcher(python)] if is_booked else hosts_of(deployment, python)
     with _Visit(plan, hosts, timeout, say) as visit:
         records = visit.records()
         dials = visit.dials(records)

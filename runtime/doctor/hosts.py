@@ -15,6 +15,11 @@ def this_machine(python: str) -> ExaminedHost:
     return ExaminedHost(THIS_MACHINE, python, ranks=2, needs_mpi=True, needs_mpi4py=True)
 
 
+def the_launcher(python: str) -> ExaminedHost:
+    """Return the launcher's machine where no ranks run on it."""
+    return ExaminedHost("the launcher", python)
+
+
 def hosts_of(deployment: Deployment, python: str) -> list[ExaminedHost]:
     """Return the launcher's machine, the host of each front-end, and hosts with ranks alone.
 
@@ -38,7 +43,7 @@ def hosts_of(deployment: Deployment, python: str) -> list[ExaminedHost]:
         merged[key] = host if before is None else _merged(before, host)
     hosts = [replace(one, others=total - one.ranks) for one in merged.values()]
     if not any(one.is_here and one.python == python for one in hosts):
-        hosts.insert(0, ExaminedHost("the launcher", python))
+        hosts.insert(0, the_launcher(python))
     for cluster in clusters:
         at = next(n for n, one in enumerate(hosts) if cluster.position in one.clusters)
         if nodes := _nodes(cluster, hosts[at], at):

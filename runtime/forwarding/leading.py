@@ -11,6 +11,7 @@ from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError, Unreachable
 from runtime.transport.lean import dial, socket_for
+from runtime.transport.passage import announce
 
 ANSWER_TIMEOUT = 10.0
 """Seconds for the next stop of a route to prove itself, or to begin to encrypt."""
@@ -61,6 +62,7 @@ def _to(address: str, name: str, credentials: Credentials) -> tuple[socket.socke
     try:
         made.settimeout(CONNECT_TIMEOUT)
         made.connect(where)
+        announce(made, address)
         made = secured(made, credentials, dialled=True, peer=name)
         made.settimeout(ANSWER_TIMEOUT)
         _set_up(made, address)

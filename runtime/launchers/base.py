@@ -185,6 +185,12 @@ class Launcher(Protocol):
         """What messages call it: "local", or the last host of the way."""
         ...
 
+    passage: str
+    """How others reach processes there if not by ports of their own, once it is ready.
+
+    It is a `runtime.transport.passage.Passage` as text, "" where each may listen itself.
+    """
+
     def ready(self, timeout: float | None = None) -> Facts:
         """Return what is known of the place once it answers; raises LaunchError."""
         ...

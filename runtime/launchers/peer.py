@@ -29,11 +29,11 @@ Stored = Callable[[Mapping[str, "Source"]], str]
 Here = Callable[[Mapping[str, "Source"]], Mapping[str, "Source"]]
 """Returns files as they can be sent from here, those of web servers too."""
 
-Connect = Callable[[int, tuple[str, str]], tuple[socket.socket, bytes]]
+Connect = Callable[[int, tuple[str, str]], tuple[socket.socket, str]]
 """Has a guard started whose source has so many bytes and which begins with a marker.
 
-Returns the connection that leads to its standard input and output, and what has been received of it
-already; raises LaunchError.
+Returns the connection that leads to its standard input and output, and the passage to what it will
+start; raises LaunchError.
 """
 
 LAST_PATIENCE = 2 * GRACE + 1  # seconds for the far end to end everything, once it was asked to
@@ -108,7 +108,7 @@ class PeerLauncher(GuardSession):
     def _run(self) -> None:
         marker = bootstrap.new_marker()
         try:
-            connection, received = self._connect(len(bootstrap.source()), marker)
+            connection, self.passage = self._connect(len(bootstrap.source()), marker)
         except LaunchError as fault:
             self._let_go(fault)
             return
@@ -116,7 +116,7 @@ class PeerLauncher(GuardSession):
         with connection:
             keep_alive(connection, self._lease)
             try:
-                self._pump(connection, marked, received)
+                self._pump(connection, marked)
             except OSError as fault:
                 cause = fault.strerror or str(fault)
         if marked.is_behind:
@@ -132,12 +132,11 @@ class PeerLauncher(GuardSession):
             )
         )
 
-    def _pump(self, connection: socket.socket, marked: Marked, received: bytes) -> None:
+    def _pump(self, connection: socket.socket, marked: Marked) -> None:
         """Carry bytes both ways until the far end has gone."""
         connection.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._selector.register(connection, selectors.EVENT_READ)
-        self.feed(marked.take(received))
         while self._read(connection, marked):
             wanted = selectors.EVENT_READ
             if not self._write(connection):

@@ -65,6 +65,8 @@ class GuardSession(ABC):
     def __init__(self, place: str, timeout: float) -> None:
         self._place = place
         self._timeout = timeout
+        self.passage = ""
+        """How others reach processes there, if not by ports of their own."""
         self._changed = threading.Condition()
         self._numbers = itertools.count(1)
         self._buffer = bytearray()

@@ -8,12 +8,16 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 
-from runtime.membership.room import UNIX, address_in
+from runtime.membership.room import address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
+from runtime.transport.passage import DOOR, Passage
 
 NOWHERE, ON_MACHINE, EVERYWHERE = "nowhere", "on this machine", "everywhere"
-"""From where ranks of other clusters can be expected, as front-ends are told."""
+"""From where ranks of other clusters can be expected, as front-ends are told.
+
+Behind the one port of a daemon it is a `Passage`, as text: everywhere, by that way.
+"""
 
 _BACKLOG = 512
 _MACHINE = "/proc/sys/kernel/random/boot_id"
@@ -35,12 +39,19 @@ def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], 
     doors: list[_socket.socket] = []
     addresses: list[str] = []
     wanted = [] if reach == NOWHERE else [address_in(room, name)]
-    for address in (*wanted, *(["0.0.0.0:0"] if reach == EVERYWHERE else [])):
+    passage = Passage.parse(reach) if reach.startswith(DOOR) else None
+    if passage is not None:
+        wanted.append(passage.door(name))
+    elif reach == EVERYWHERE:
+        wanted.append("0.0.0.0:0")
+    for address in wanted:
         try:
             door, found = _listen(address)
         except (OSError, TransportError):
             continue
         doors.append(door)
+        if passage is not None and address.startswith(DOOR):
+            found = passage.address(name)
         addresses.append(found)
     return doors, (this_machine() if doors else "", tuple(addresses))
 
@@ -48,7 +59,7 @@ def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], 
 def _listen(address: str) -> tuple[_socket.socket, str]:
     door, where = socket_for(address)
     try:
-        if address.startswith(UNIX):
+        if door.family == _socket.AF_UNIX:
             if os.path.exists(where):
                 os.unlink(where)  # of a rank that was here before
             os.fchmod(door.fileno(), 0o600)  # before it has a name
@@ -57,7 +68,7 @@ def _listen(address: str) -> tuple[_socket.socket, str]:
     except OSError:
         door.close()
         raise
-    if address.startswith(UNIX):
+    if door.family == _socket.AF_UNIX:
         return door, address
     host = address.rpartition(":")[0]
     return door, f"{os.uname().nodename if host == '0.0.0.0' else host}:{door.getsockname()[1]}"

@@ -83,6 +83,13 @@ class Reservation(Protocol):
         """Give back the places of a key; one that is not known is released already."""
         ...
 
+    def reach(self, caller: str, peers: list[Any]) -> list[str]:
+        """Try to connect to other peers, each a `Member`; return "" or why not, for each.
+
+        Only for users whose programs may run here, which could do the same.
+        """
+        ...
+
 
 class Staging(Protocol):
     """Files of programs, by the SHA-256 of their content. Nothing is kept that does not match."""
@@ -120,12 +127,15 @@ class Launch(Protocol):
         `ranks` are those that will run here, each with the number of its replica, for who looks.
         `guard` has the size of its program and the two halves of a marker.
 
-        The answer says `peer`, `python`, `version`, `host`, `processes`, and `cache`, the folder
-        of what was staged. After it, the
-        connection carries the guard's standard input (first those bytes) one way and its standard
-        output the other way, and nothing else: it is that of `runtime.launchers.session`, which
-        begins with the two halves of the marker. When the connection ends, the guard ends all that
-        it has started, and the reservation ends. When the guard ends, the connection does.
+        The answer says `peer`, `python`, `version`, `host`, `processes`, `cache`, the folder of
+        what was staged, and `token` and `doors`, with which processes there are reached at the port
+        of the peer: see `runtime.transport.passage`.
+
+        After it, the connection carries the guard's standard input (first those bytes) one way and
+        its standard output the other way, and nothing else: it is that of
+        `runtime.launchers.session`, which begins with the two halves of the marker. When the
+        connection ends, the guard ends all that it has started, and the reservation ends. When the
+        guard ends, the connection does.
         """
         ...
 
@@ -153,6 +163,7 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
     (Reservation, "reserve"): _USERS,
     (Reservation, "renew"): _USERS,
     (Reservation, "release"): _USERS,
+    (Reservation, "reach"): _USERS,
     (Staging, "held"): _USERS,
     (Staging, "put"): _USERS,
     (Staging, "get"): _ALL,

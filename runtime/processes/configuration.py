@@ -117,11 +117,12 @@ class Configuration:
     `machine` is the pickle of the whole machine, a `Grid`, for those who open it; `reach` says from
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
-    which they reach it. Ranks tell of waits that take `explain_waits` seconds; 0 means none.
-    `certificates` has one with its key for each audience of `keys`: the front-end, its ranks, its
-    nodes. `watch` says who watches whom, if anybody does. `named_classes` are the controllers and
-    interceptors that the descriptor names, as ranks are told of them. `wan` is the line over which
-    ranks of other sites reach those of the cluster, where it is emulated.
+    which they reach it; with a `passage`, as text, others reach both by that alone. Ranks tell of
+    waits that take `explain_waits` seconds; 0 means none. `certificates` has one with its key for
+    each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
+    anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
+    ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
+    cluster, where it is emulated.
     """
 
     cluster: str
@@ -140,6 +141,7 @@ class Configuration:
     reach: str = NOWHERE
     forwards: str = ""
     known_as: str = ""
+    passage: str = ""
     explain_waits: float = 0.0
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None

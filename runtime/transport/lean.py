@@ -33,6 +33,7 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
+from runtime.transport.passage import DOOR, announce, host_port
 
 TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
@@ -45,14 +46,18 @@ _MOST_VIEWS = 512  # within what one system call takes
 
 
 def socket_for(address: str) -> tuple[_socket.socket, Any]:
-    """Return an unconnected socket for `host:port` or `unix:path`, and what to connect it to.
+    """Return an unconnected socket for an address, and what to connect it to, or to bind it to.
+
+    Addresses are `host:port`, perhaps with who is behind it, `unix:path` and `passed:path`.
 
     Raises:
         Unreachable: the address is neither, or the name of its host is not known.
     """
     if address.startswith(UNIX):
         return _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM), address[len(UNIX) :]
-    host, _, port = address.rpartition(":")
+    if address.startswith(DOOR):
+        return _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET), address[len(DOOR) :]
+    host, _, port = host_port(address).rpartition(":")
     if not port.isdecimal():
         raise Unreachable(
             "this is not an address", place=address, cure="Write host:port, or unix:path"
@@ -84,6 +89,7 @@ def dial(
     try:
         made.settimeout(timeout)
         made.connect(where)
+        announce(made, address)
     except OSError as error:
         made.close()
         raise Unreachable(

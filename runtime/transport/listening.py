@@ -20,6 +20,7 @@ from runtime.transport.errors import (
     Unreachable,
 )
 from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
+from runtime.transport.passage import DOOR, accepted
 from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import READ, WRITE, Reactor, Timer
 
@@ -92,8 +93,8 @@ class Door:
             self._opening.cancel()
         self._reactor.watch(self._socket.fileno(), 0, self._visited)
         self._socket.close()
-        if self.address.startswith(UNIX):
-            Path(self.address[len(UNIX) :]).unlink(missing_ok=True)
+        if self.address.startswith((UNIX, DOOR)):
+            Path(self.address.partition(":")[2]).unlink(missing_ok=True)
         for visitor in list(self._visitors):
             visitor.leave()
         self._refusals.close()
@@ -102,7 +103,7 @@ class Door:
         if not self._open or not self._has_room():
             return
         try:
-            came, where = self._socket.accept()
+            came, where = accepted(self._socket)
         except (BlockingIOError, ConnectionError):  # it has hung up already
             return
         except OSError as error:  # descriptors or memory are used up

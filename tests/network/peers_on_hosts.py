@@ -22,6 +22,7 @@ from runtime.peers.model import Address, Principal
 ROOT = Path(__file__).parents[2]
 PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 RUN = "import sys; from runtime.cli import run_main; sys.exit(run_main())"
+DEPLOY = "import sys; from runtime.cli import main; sys.exit(main())"
 SETTINGS = "processes = 2\nalive_every = 1\nexchange_every = 0.3\n"
 PATIENCE = 30.0
 
@@ -54,6 +55,8 @@ class PeersOnHosts:
             self._lab.invite(Principal.parse(who), now).write(folder.credential)
             folder.configuration.write_text(settings)
         self._ana = self.credential_of("ana")
+        self.within: dict[str, tuple[str, ...]] = {}
+        """The words before a command that run it on a machine behind a host."""
 
     def credential_of(self, user: str) -> Path:
         """Invite a user, and return the file with the credential."""
@@ -84,13 +87,23 @@ class PeersOnHosts:
     def boot(self, name: str) -> None:
         """Start the daemon of a peer or of a supernode."""
         command = "supernode" if name in self.supernodes else "boot"
-        argv = [sys.executable, "-c", PEER, command, "--folder", str(self.base / name)]
+        argv = [*self.within.get(name, ()), sys.executable, "-c", PEER, command]
+        argv += ["--folder", str(self.base / name)]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         done = self.grid.run(_host(name), argv, timeout=120, env=environment)
         assert done.returncode == 0, done.stderr
 
     def run(self, *words: str, timeout: float = 240) -> tuple[int, str, str]:
         """Run `gcm-run` at the host of the user; raises TimeoutExpired, with what it printed."""
+        return self._at_user(RUN, words, timeout)
+
+    def deploy(self, *words: str, timeout: float = 60) -> tuple[int, str, str]:
+        """Run `gcm-deploy` at the host of the user."""
+        return self._at_user(DEPLOY, words, timeout)
+
+    def _at_user(
+        self, program: str, words: tuple[str, ...], timeout: float
+    ) -> tuple[int, str, str]:
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
@@ -98,7 +111,7 @@ class PeersOnHosts:
             "GCM_CREDENTIAL": str(self._ana),
         }
         done = self.grid.run(
-            self.user, [sys.executable, "-c", RUN, *words],
+            self.user, [sys.executable, "-c", program, *words],
             timeout=timeout, env=environment, cwd=str(self.work),
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr

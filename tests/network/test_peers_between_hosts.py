@@ -40,7 +40,7 @@ with alice.dial(address) as connection:
 def connect(size, marker):
     connection = alice.dial(address)
     connection.stub(Launch).launch(alice.me, key, "app", [[0, 0]], [size, *marker])
-    return connection.detach(), b""
+    return connection.detach(), ""
 
 with PeerLauncher(connect, place="c2") as launcher:
     launcher.start(Command(("sleep", "600")))

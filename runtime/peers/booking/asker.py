@@ -168,9 +168,10 @@ class Asker:
             return []
         return self.lost(key, "it has given up the reservation", now)
 
-    def lost(self, key: Key, why: str, now: float) -> list[AskerEffect]:
+    def lost(self, key: Key, why: str, now: float, *, for_good: bool = False) -> list[AskerEffect]:
         """A host that is held has died or given up; another one is asked for.
 
+        One that is lost `for_good` is of no use in this booking and not asked again.
         What has begun at others goes on: they are booked again, perhaps with other ranks.
         """
         if key not in self._held:
@@ -179,6 +180,8 @@ class Asker:
         self._drop(key)
         self._refusals[peer] = why
         self._silent.add(peer)
+        if for_good:
+            self._hopeless.add(peer)
         effects: list[AskerEffect] = [ReleasePlaces(peer, key)]
         if self.state is AskerState.HOLDING:
             self.state = AskerState.ASKING

@@ -186,15 +186,22 @@ class Gatekeeper:
 
     # --------------------------------------------------------------------------------------------
 
-    def _refusal(
-        self, principal: Principal, address: str, request: PlacesRequest
-    ) -> tuple[Reason, str] | None:
-        rules, share = self.rules, self.rules.share
+    def distrust(self, principal: Principal, address: str) -> tuple[Reason, str] | None:
+        """Return why nothing runs here of one who calls from an address, None if it may."""
+        rules = self.rules
         is_user = principal.role is MemberRole.USER
         if not is_user or (rules.users is not None and principal.name not in rules.users):
             return Reason.NOT_TRUSTED, f"its owner runs nothing of {principal}"
         if is_denied(address, rules.deny):
             return Reason.DENIED, f"{address} is on its deny list"
+        return None
+
+    def _refusal(
+        self, principal: Principal, address: str, request: PlacesRequest
+    ) -> tuple[Reason, str] | None:
+        share = self.rules.share
+        if (distrust := self.distrust(principal, address)) is not None:
+            return distrust
         if request.processes < 1 or not request.lease > 0 or not request.application:
             return Reason.BAD_REQUEST, "a request has an application, processes and a lease"
         if request.key in self._holds or request.key in self._spent:

@@ -7,6 +7,7 @@ FOLDER/hosts.json     the hosts that it knew last
 FOLDER/running.json   the process that runs, its port; locked by it as long as it lives
 FOLDER/peer.log       what it has to say
 FOLDER/cache/         staged files
+FOLDER/doors/         the sockets through which processes get connections at the peer's port
 ```
 """
 
@@ -55,6 +56,11 @@ class PeerFolder:
     def cache(self) -> Path:
         """Where staged files are."""
         return self.path / "cache"
+
+    @property
+    def doors(self) -> Path:
+        """Where the sockets are through which processes get connections at the peer's port."""
+        return self.path / "doors"
 
     def make(self) -> None:
         """Make the folder, for its owner alone; raises PeerError."""

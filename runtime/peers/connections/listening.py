@@ -20,6 +20,7 @@ from runtime.peers.connections.calls import (
     refusal_frame,
 )
 from runtime.peers.connections.connection import Frames
+from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.connections.serving import Services, TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.credentials import Credential, contexts
@@ -45,7 +46,8 @@ MOST_OF_ONE = 128
 class Listener:
     """A listening socket and the threads behind it; `close` ends all of them.
 
-    It listens from the beginning, but takes nobody in before `start`.
+    It listens from the beginning, but takes nobody in before `start`. Connections for processes
+    of this peer are `passed` on.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Listener:
         ports: Iterable[int],
         revoked: Container[Principal] = (),
         *,
+        passed: PassedConnections | None = None,
         most_of_one: int = MOST_OF_ONE,
     ) -> None:
+        self._passed = passed
         self._most_of_one = most_of_one
         self._credential = credential
         self._revoked = revoked
@@ -153,6 +157,8 @@ class Listener:
 
     def _serve(self, taken: PeerSocket, host: str) -> None:
         try:
+            if self._passed is not None and self._passed.takes(taken):
+                return
             if self._is_member(taken, host):
                 self._answer_all(taken, host)
         except ssl.SSLError as error:

@@ -16,7 +16,7 @@ from gcm import provides, requires
 from runtime.launchers import bootstrap
 from runtime.launchers.local import LAST_PATIENCE
 from runtime.launchers.peer import keep_alive
-from runtime.peers.connections import TakeOver
+from runtime.peers.connections import OpenPassage, TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import Launch
 from runtime.peers.daemon.joining import joined
@@ -61,8 +61,19 @@ class LaunchService:
         python = self._surroundings.configuration.text("python") or sys.executable
         argv = bootstrap.far_argv(python, size, marker)
         try:
+            passage = self._surroundings.passed.open()
+        except OSError as error:
+            self.places.ended(key)
+            raise Refused(
+                "this peer has no place for what leads to its programs",
+                reason=Reason.FAILED,
+                cause=str(error),
+                cure="Its owner can make room in its folder, ~/.gcm/peer",
+            ) from error
+        try:
             started = GuardProcess(f"{application[:40]} of {caller}", argv)
         except OSError as error:
+            self._surroundings.passed.close(passage)
             self.places.ended(key)
             raise Refused(
                 "the Python of this peer cannot be started",
@@ -80,10 +91,14 @@ class LaunchService:
             "host": platform.node(),
             "processes": hold.processes,
             "cache": str(self._surroundings.folder.cache),
+            "token": passage.token,
+            "doors": passage.folder,
         }
-        return TakeOver(facts, partial(self._carry, key, started))
+        return TakeOver(facts, partial(self._carry, key, passage, started))
 
-    def _carry(self, key: str, guard: GuardProcess, taken: PeerSocket) -> None:
+    def _carry(
+        self, key: str, passage: OpenPassage, guard: GuardProcess, taken: PeerSocket
+    ) -> None:
         """Join the guard to the connection until one of them has ended, then end the guard."""
         try:
             # A user's machine that loses its power says nothing; its programs end all the same.
@@ -91,6 +106,7 @@ class LaunchService:
             guard.join(taken)
             guard.finish()
         finally:
+            self._surroundings.passed.close(passage)
             with self._lock:
                 del self._running[key]
             self.places.ended(key)

@@ -13,7 +13,7 @@ from gcm import Composite, Primitive, running
 from gcm.adl import load
 from runtime.peers.booking.gatekeeper import is_denied
 from runtime.peers.configuration import PeerFolder, read
-from runtime.peers.connections import Listener, MemberDialler, Services
+from runtime.peers.connections import Listener, MemberDialler, PassedConnections, Services
 from runtime.peers.contracts import CONTRACTS
 from runtime.peers.credentials import Credential
 from runtime.peers.daemon.finding import listening_host, own_addresses
@@ -76,11 +76,14 @@ class Daemon:
                 place=credential.place,
                 cure=f"Make one with: gcm-peer lab invite {credential.principal.name} --peer",
             )
-        listener = Listener(credential, found.text("listen"), found.ports(role), found.revoked)
+        passed = PassedConnections(self.folder.doors)
+        listener = Listener(
+            credential, found.text("listen"), found.ports(role), found.revoked, passed=passed
+        )
         stack.callback(listener.close)
         dialler = MemberDialler(credential, revoked=found.revoked)
         self._surroundings = Surroundings(
-            self.folder, found, dialler, listener.port, _version(), threading.Event()
+            self.folder, found, dialler, listener.port, _version(), threading.Event(), passed
         )
         root = cast(Composite, load(DOCUMENTS[role]))
         for child in root.children:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from gcm import provides
 from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest
-from runtime.peers.connections import calling_host
+from runtime.peers.connections import MemberDialler, calling_host
 from runtime.peers.contracts import Reservation
 from runtime.peers.daemon.owner import OwnersWork
 from runtime.peers.daemon.surroundings import (
@@ -19,11 +20,17 @@ from runtime.peers.daemon.surroundings import (
     Surroundings,
     clock,
 )
-from runtime.peers.errors import Refused
-from runtime.peers.model import Principal, Reason, key_of
+from runtime.peers.errors import PeerError, Refused
+from runtime.peers.model import Member, Principal, Reason, key_of
 
 log = logging.getLogger(__name__)
 LOOK_AT_OWNER = 5.0  # seconds between two looks at the owner's work
+
+MOST_REACHED, REACHED_AT_ONCE = 1000, 64
+"""How many peers are tried for one call, and at the same time."""
+
+REACH_TIMEOUT = 2.5
+"""Seconds for a peer to answer; a first packet that got lost is sent again after one."""
 
 
 @provides("reservation", Reservation)
@@ -36,6 +43,7 @@ class ReservationService:
     _ticking: Repeated
     _rules: AdmissionRules
     _owner: OwnersWork
+    _dialler: MemberDialler
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -50,6 +58,7 @@ class ReservationService:
             found.seconds("lease"),
         )
         self._owner = OwnersWork(found)
+        self._dialler = surroundings.dialler
         self._gatekeeper = Gatekeeper(self._rules)
         self._ticking = Repeated("peer gatekeeper", self._tick, LOOK_AT_OWNER)
 
@@ -81,6 +90,28 @@ class ReservationService:
         """Give places back."""
         with self._lock:
             self._gatekeeper.release(Principal.parse(caller), key_of(key))
+
+    def reach(self, caller: str, peers: list[Any]) -> list[str]:
+        """Try to connect to other peers, many at a time."""
+        with self._lock:
+            distrust = self._gatekeeper.distrust(Principal.parse(caller), calling_host())
+        if distrust is not None:
+            raise Refused(distrust[1], reason=distrust[0])
+        if len(peers) > MOST_REACHED:
+            raise Refused(f"{len(peers)} peers are too many", reason=Reason.BAD_REQUEST)
+        try:
+            members = [Member.of(one) for one in peers]
+        except PeerError as error:
+            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        with ThreadPoolExecutor(min(REACHED_AT_ONCE, len(members)) or 1, "peer reach") as threads:
+            return list(threads.map(self._why_not, members))
+
+    def _why_not(self, peer: Member) -> str:
+        try:
+            self._dialler.reach(peer, REACH_TIMEOUT).close()
+        except PeerError as fault:
+            return " ".join(part for part in (fault.what, fault.cause) if part).replace("\n", "; ")
+        return ""
 
     # --- inside the peer ------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from gcm.records import dataclass
 from runtime.peers.booking import Hold
 from runtime.peers.configuration import PeerConfiguration, PeerFolder
-from runtime.peers.connections import MemberDialler
+from runtime.peers.connections import MemberDialler, PassedConnections
 from runtime.peers.model import Principal
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,8 @@ _HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
 class Surroundings:
     """What a component may use. `dialler` has the daemon's credential, `port` is its own.
 
+    `passed` are the connections at that port which are for processes of this peer.
+
     `ending` is set as the first thing when the daemon ends, before it waits for calls to end.
     """
 
@@ -38,6 +40,7 @@ class Surroundings:
     port: int
     version: str
     ending: threading.Event
+    passed: PassedConnections
 
     @property
     def me(self) -> Principal:

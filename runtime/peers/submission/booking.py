@@ -102,15 +102,17 @@ class Booking:
         self._post(lambda now: self._asker.begin(offers, now))
         return self._await()
 
-    def replaced(self, peer: str, why: str) -> Sequence[BookedHost]:
+    def replaced(self, peer: str, why: str, *, for_good: bool = False) -> Sequence[BookedHost]:
         """Give up a booked host that is of no use, and return the hosts with another one for it.
+
+        One that is given up `for_good` is not asked again.
 
         Raises:
             NotEnoughPlaces: there is none.
         """
         self.lab.forget(peer)
         key = self.keys[peer]
-        self._post(lambda now: self._asker.lost(key, why, now))
+        self._post(lambda now: self._asker.lost(key, why, now, for_good=for_good))
         hosts = self._await()
         while key in self.keys.values():  # that was said of another one, which was lost before
             hosts = self._await()

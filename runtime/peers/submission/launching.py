@@ -14,6 +14,7 @@ from runtime.peers.contracts import Launch
 from runtime.peers.errors import PeerError
 from runtime.peers.submission.booking import Booking
 from runtime.peers.submission.programs import StagedPrograms
+from runtime.transport.passage import Passage
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
@@ -39,7 +40,7 @@ def launcher_on(
     def stored(files: Mapping[str, Source]) -> str:
         return programs.stored(peer, caches[0], files)
 
-    def connect(size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
+    def connect(size: int, marker: tuple[str, str]) -> tuple[socket.socket, str]:
         try:
             connection = booking.lab.connect(peer)
         except PeerError as fault:
@@ -53,8 +54,10 @@ def launcher_on(
             connection.close()
             raise _not_launched(place, fault) from fault
         caches[:] = [str(answer.get("cache", ""))]
+        folder, token = (str(answer.get(name, "")) for name in ("doors", "token"))
         booking.launched(peer)
-        return connection.detach(), b""
+        passage = str(Passage(folder, f"{connection.address}/{token}")) if token else ""
+        return connection.detach(), passage
 
     return PeerLauncher(connect, place=place, stored=stored, here=programs.here, timeout=timeout)
 

@@ -14,6 +14,7 @@ from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
+from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
 
 
@@ -83,6 +84,8 @@ class Forwarding:
 
     def _addresses(self, told: Configuration) -> tuple[str, ...]:
         address = self._forwarder.address
+        if told.passage:
+            return (Passage.parse(told.passage).address(FORWARDER),)
         if address.startswith(UNIX):
             return (address,)
         port = address.rpartition(":")[2]

@@ -36,6 +36,7 @@ from runtime.results.work_folder import make_work_folder
 from runtime.run.hierarchy import node_path
 from runtime.topology import Cluster, Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
+from runtime.transport.passage import FORWARDER, Passage
 
 PYTHON = "python3"
 """What a descriptor says that does not name a Python."""
@@ -94,7 +95,8 @@ def supply(
         at_once = ranks.depends_on == (step.name,) and not idle
         job = _job(cluster, ranks, room, python, library)
         job = replace(job, goes_on=_goes_on(plan, cluster))
-    forwards = _forwards(plan, cluster, room)
+    passage = launcher.passage
+    forwards = _forwards(plan, cluster, room, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
     told = Configuration(
         cluster=cluster.identifier,
@@ -111,9 +113,10 @@ def supply(
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
-        reach=_reach(plan, cluster),
+        reach=_reach(plan, cluster, passage),
         forwards=forwards,
         known_as=cluster.front_end.address,
+        passage=passage,
         watch=watch_of(plan),
         named_classes=tuple(
             (one.role, one.name, one.scope, one.between, str(one.location))
@@ -226,7 +229,7 @@ def _nodes(
 
 def _where_to_listen(plan: DeploymentPlan, cluster: DeployedCluster, here: str) -> str:
     """Return where other nodes may dial a node; nothing where they had better not try."""
-    if cluster.reachability is not Reachability.DIRECT:
+    if cluster.reachability is not Reachability.DIRECT or cluster.peer:
         return ""
     return here if all(one.is_local for one in plan.deployment.clusters()) else "0.0.0.0:0"
 
@@ -252,7 +255,7 @@ def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | Non
     return 0 if job is not None and job.hosts else None
 
 
-def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
+def _reach(plan: DeploymentPlan, cluster: DeployedCluster, passage: str) -> str:
     """Return from where ranks of the cluster can expect connections.
 
     Ranks that others cannot reach still listen for their own front-end, which forwards to them.
@@ -260,7 +263,7 @@ def _reach(plan: DeploymentPlan, cluster: DeployedCluster) -> str:
     if not _has_others(plan, cluster) and not _goes_on(plan, cluster):
         return NOWHERE
     if cluster.reachability is Reachability.DIRECT:
-        return ON_MACHINE if is_on_this_machine(plan) else EVERYWHERE
+        return ON_MACHINE if is_on_this_machine(plan) else passage or EVERYWHERE
     return (
         ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
     )
@@ -273,10 +276,12 @@ def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
     )
 
 
-def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str) -> str:
+def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str, passage: str) -> str:
     """Return where the front-end listens for those to be forwarded, or nothing if it need not."""
     if not _has_others(plan, cluster):
         return ""
+    if passage:
+        return Passage.parse(passage).door(FORWARDER)
     if not is_on_this_machine(plan):
         return f"0.0.0.0:{cluster.front_end.port}"
     clusters = plan.deployment.clusters()

@@ -10,6 +10,7 @@ from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
+from runtime.transport.passage import announce
 from runtime.wire.dialling.directory import UNIX, RankDirectory
 from runtime.wire.dialling.exchange import Exchange
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, WRITE, end_when_silent
@@ -322,6 +323,7 @@ class Dialling:
             raise
         if connected.family != socket.AF_UNIX:
             end_when_silent(connected, self._silence)
+        announce(connected, self._address)
         self._socket = connected = secured(
             connected, self._credentials, dialled=True, peer=self._name
         )

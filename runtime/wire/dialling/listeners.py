@@ -12,6 +12,7 @@ from runtime.transport.credentials import NONCE, Credentials, ListeningEnd
 from runtime.transport.crowding import RefusalLog, next_goes, who_goes
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
+from runtime.transport.passage import accepted
 from runtime.wire.dialling.exchange import Exchange
 from runtime.wire.dialling.line import READ
 
@@ -117,7 +118,7 @@ class Listeners:
         if not self._has_room():
             return True
         try:
-            came, where = listener.accept()
+            came, where = accepted(listener)
         except (BlockingIOError, ConnectionError):
             return False
         except OSError as error:  # descriptors or memory are used up

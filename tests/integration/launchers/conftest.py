@@ -186,7 +186,7 @@ class JoinedGuard(PeerLauncher):
         self._guards: list[subprocess.Popen[bytes]] = []
         super().__init__(self._start_guard, place="peer", stored=stored, here=here)
 
-    def _start_guard(self, size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
+    def _start_guard(self, size: int, marker: tuple[str, str]) -> tuple[socket.socket, str]:
         near, far = socket.socketpair()
         argv = bootstrap.far_argv(sys.executable, size, marker)
         with far:
@@ -194,7 +194,7 @@ class JoinedGuard(PeerLauncher):
                 argv, stdin=far.fileno(), stdout=far.fileno(), start_new_session=True
             )
         self._guards.append(guard)
-        return near, b""
+        return near, ""
 
     def close(self) -> None:
         super().close()

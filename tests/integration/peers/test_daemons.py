@@ -43,7 +43,7 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
 def launcher(lab: Lab, who: str, key: str) -> PeerLauncher:
     """Return what starts commands at a peer, for a reservation."""
 
-    def connect(size: int, marker: tuple[str, str]) -> tuple[socket.socket, bytes]:
+    def connect(size: int, marker: tuple[str, str]) -> tuple[socket.socket, str]:
         connection = lab.dial(who)
         launch = connection.stub(Launch)
         try:
@@ -51,7 +51,7 @@ def launcher(lab: Lab, who: str, key: str) -> PeerLauncher:
         except PeerError as error:
             connection.close()
             raise LaunchError(error.what, place=error.place) from error
-        return connection.detach(), b""
+        return connection.detach(), ""
 
     return PeerLauncher(connect, place=who)
 

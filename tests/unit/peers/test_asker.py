@@ -283,6 +283,16 @@ def test_a_host_that_is_lost_is_replaced_and_what_has_begun_stays() -> None:
     assert story.asker.state is AskerState.OVER
 
 
+def test_a_host_that_is_lost_for_good_is_not_asked_again() -> None:
+    story = Story(3, hosts="ab", settings=AskerSettings(search=3.0))
+    story.says("ab", 2)
+    story._note(story.asker.lost(story.keys["a"], "b is not reached", 0.0, for_good=True))
+    while story.asker.state is not AskerState.OVER:
+        assert "a" not in story.of(AskPlaces)
+        story.wait()
+    assert "a: b is not reached" in str(story.shortfall)
+
+
 def test_a_peer_that_gave_up_a_reservation_is_lost() -> None:
     story = Story(2, hosts="abc")
     story.says("ab", 1)

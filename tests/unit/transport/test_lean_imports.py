@@ -40,6 +40,7 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
         "runtime.transport.keys",
         "runtime.transport.lean",
         "runtime.transport.messages",
+        "runtime.transport.passage",
         "runtime.transport.plain_data",
         "runtime.transport.pyro_messages",
     }
