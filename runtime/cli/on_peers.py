@@ -23,6 +23,7 @@ from runtime.peers.booking import (
     Offer,
     Strategy,
     in_order,
+    nearest_first,
     strategy_named,
 )
 from runtime.peers.configuration import user_credential, user_folder
@@ -211,9 +212,13 @@ def asked_first(offers: Sequence[Offer], demand: Demand) -> str:
     """Return the table of the peers in the order in which they are asked."""
     asked = min(demand.overbooked, len(offers))
     lines = [f"{demand.places} places are needed; {asked} of {len(offers)} peers are asked first"]
+    sites = list(dict.fromkeys(one.site for one in nearest_first(list(offers)) if one.site))
     width = max((len(one.peer) for one in offers), default=0)
     for number, one in enumerate(offers, 1):
         away = "no answer" if one.rtt >= FAR else f"{one.rtt * 1000:.1f} ms"
         when = "first" if number <= asked else "if others refuse"
-        lines.append(f"{number:>4}  {one.peer:<{width}}  {away:>9}  {one.places} places  {when}")
+        site = f"site{sites.index(one.site)}" if one.site else ""
+        lines.append(
+            f"{number:>4}  {one.peer:<{width}}  {away:>9}  {site:<6}  {one.places} places  {when}"
+        )
     return "\n".join(lines) + "\n"

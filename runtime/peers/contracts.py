@@ -43,6 +43,14 @@ class LabMembership(Protocol):
         """Tell another supernode what has changed since it last took something; it answers so."""
         ...
 
+    def round_trips(self, caller: str, peers: list[Any]) -> Plain:
+        """Return the seconds to peers and back by name, of those that answer.
+
+        `peers` are `Member`s, at most `runtime.peers.model.MOST_MEASURED`. To those of which
+        nothing is known the peer measures the way now.
+        """
+        ...
+
     def hosts(self, caller: str, most: int) -> Plain:
         """Return `rows` of peers that are known to be there, at most so many, by chance which.
 
@@ -147,6 +155,7 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
     (LabMembership, "ping"): _ALL,
     (LabMembership, "alive"): _PEERS,
     (LabMembership, "exchange"): frozenset({MemberRole.SUPERNODE}),
+    (LabMembership, "round_trips"): _USERS,
     (LabMembership, "hosts"): _ALL,
     (LabMembership, "leave"): _PEERS,
     (StatusService, "status"): _ALL,

@@ -25,6 +25,9 @@ _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 MOST_PROCESSES = 1 << 20
 MOST_ADDRESSES = 8
+MOST_MEASURED = 64
+"""Peers to which another one measures the way in one call."""
+
 SHORTEST_LEASE = 1.0
 """The seconds of a shorter one would go by with renewals."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.peers.latency import grouped_by_distance
+from runtime.peers.latency import Distances, sites_as_far_as_known
 from runtime.peers.model import are_ranks
 
 
@@ -63,7 +63,7 @@ def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabV
     }
     site_of = {
         name: number
-        for number, site in enumerate(grouped_by_distance(distances), start=1)
+        for number, site in enumerate(sites_as_far_as_known(distances, _between(statuses)), start=1)
         for name in site
     }
     lines = [_line(name, one, site_of, statuses) for name, one in known.items()]
@@ -77,6 +77,17 @@ def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabV
         _runs(statuses),
         sum("reservation" in one for one in statuses.values()),
     )
+
+
+def _between(statuses: Mapping[str, Mapping[str, Any]]) -> Distances:
+    """Return what the peers that were asked have measured."""
+    found = Distances()
+    for name, status in statuses.items():
+        for host in status.get("membership", {}).get("hosts", ()):
+            match host:
+                case {"name": str(other), "milliseconds": int() | float() as rtt}:
+                    found.learn(name, other, rtt / 1000)
+    return found
 
 
 def is_status_of(name: str, told: Any) -> bool:

@@ -52,6 +52,9 @@ class Answering:
     def exchange(self, caller: str, news: dict[str, object]) -> dict[str, object]:
         return news
 
+    def round_trips(self, caller: str, peers: list[object]) -> dict[str, object]:
+        return {}
+
     def hosts(self, caller: str, most: int) -> dict[str, object]:
         return {"rows": [caller, most]}
 

@@ -84,6 +84,9 @@ class _Membership:
     def exchange(self, caller: str, news: dict[str, Any]) -> dict[str, Any]:
         return news
 
+    def round_trips(self, caller: str, peers: list[Any]) -> dict[str, Any]:
+        return {}
+
     def hosts(self, caller: str, most: int) -> dict[str, Any]:
         return {"most": most}
 
