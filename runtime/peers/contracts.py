@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from gcm.records import dataclass
 from runtime.peers.model import MemberRole
 
 Plain = dict[str, Any]
@@ -169,6 +170,32 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
     (Launch, "launch"): _USERS,
 }
 """For whom each operation is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many bytes a call or an answer may have: of `text`, and of `data` behind it.
+
+    Text takes up to thirty times as much memory when it is read: `[],[],...` is a list each.
+    """
+
+    text: int = 64 << 10
+    data: int = 0
+
+
+CALL_SIZES: dict[tuple[type, str], Size] = {
+    (LabMembership, "exchange"): Size(text=2 << 20),
+    (Staging, "put"): Size(data=2 << 20),
+}
+"""How large calls may be that are larger than most; they are read after it is known whose."""
+
+ANSWER_SIZES: dict[tuple[type, str], Size] = {
+    (LabMembership, "exchange"): Size(text=2 << 20),
+    (LabMembership, "hosts"): Size(text=4 << 20),
+    (StatusService, "status"): Size(text=4 << 20),
+    (Staging, "get"): Size(data=2 << 20),
+}
+"""How large answers may be that are larger than most."""
 
 GUARDED = frozenset({Staging, Launch})
 """The contracts that serve nobody whose address is on the deny list; `Reservation` says so."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Container, Iterable
 from functools import cached_property
 
-from runtime.peers.connections.calls import MOST_BYTES, PROTOCOL, opened
+from runtime.peers.connections.calls import PROTOCOL, opened
 from runtime.peers.connections.connection import Frames, MemberConnection
 from runtime.peers.connections.sockets import addresses, shaken, why_refused
 from runtime.peers.credentials import Credential, contexts
@@ -102,7 +102,7 @@ class MemberDialler:
         joined = _connected(found, deadline)
         encrypted = shaken(joined, self._context, _left(deadline), knock)
         try:
-            frames = Frames(encrypted, MOST_BYTES)
+            frames = Frames(encrypted)
             frame = frames.receive(deadline)
             if frame is None:
                 raise ConnectionError("it closed the connection before it identified itself")

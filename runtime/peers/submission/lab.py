@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from runtime.peers.booking import Offer, nearest_first
 from runtime.peers.connections import MemberConnection, MemberDialler, round_trip
@@ -151,12 +151,12 @@ class Lab:
         """Learn how far a peer is from others; of one that does not tell, nothing is learnt."""
         wanted = {str(self.peers[one].principal): one for one in others}
         try:
-            told = self.service(peer, LabMembership, SITES_TIMEOUT).round_trips(
+            told: Any = self.service(peer, LabMembership, SITES_TIMEOUT).round_trips(
                 self.me, [self.peers[one].plain() for one in others]
             )
         except PeerError:
             return
-        for who, name in wanted.items():
+        for who, name in wanted.items() if isinstance(told, dict) else ():
             match told.get(who):
                 case int() | float() as rtt if rtt >= 0:
                     self._distances.learn(peer, name, float(rtt))

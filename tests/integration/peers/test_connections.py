@@ -183,6 +183,17 @@ def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
         other.stub(LabMembership).ping(alice.me)
 
 
+def test_a_member_that_drips_is_hung_up_on(listening: Listening, alice: MemberDialler) -> None:
+    with alice.dial(listening("peer:host7", whole=0.5), HOST7) as connection:
+        stream, began = connection.detach(), time.monotonic()
+        frame = Frame(2, 1, [b'["membership","ping"]', b"[" * 1000])
+        with suppress(OSError):
+            for byte in frame.head() + b'["membership","ping"]' + b"[" * 1000:
+                stream.sendall(bytes([byte]))
+                time.sleep(0.02)
+        assert 0.4 < time.monotonic() - began < 5
+
+
 def test_a_name_of_which_nobody_tells_the_address_is_not_waited_for(
     alice: MemberDialler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
