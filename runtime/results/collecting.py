@@ -23,6 +23,7 @@ from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
 from runtime.run.outcome import Results
+from runtime.shown_text import shown_lines
 
 if TYPE_CHECKING:
     from runtime.launchers.contents import Entry
@@ -283,6 +284,7 @@ class Fetcher:
         )
 
     def _warn(self, words: str) -> None:
+        words = shown_lines(words)
         if words not in self._warnings:
             self._warnings[words] = None
             _log.warning("%s: %s", self.folder.cluster.path, words)
@@ -290,7 +292,7 @@ class Fetcher:
 
 def warn(words: str) -> None:
     """Warn the user while the run goes on."""
-    _log.warning("%s", words)
+    _log.warning("%s", shown_lines(words))
 
 
 def _listed(failed: Mapping[str, str]) -> str:

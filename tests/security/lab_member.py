@@ -1,11 +1,12 @@
 """A member of a lab who keeps to nothing: speaks TLS with a credential, and none of our code.
 
-python lab_member.py CREDENTIAL PORT lists|announces
+python lab_member.py CREDENTIAL PORT lists|announces|words
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import socket
 import ssl
@@ -35,6 +36,13 @@ def connection(file: str, port: int) -> ssl.SSLSocket:
     made.settimeout(60)
     assert made.recv(1 << 16).startswith(b"GF\x01")
     return made
+
+
+def call(made: ssl.SSLSocket, service: str, operation: str, *arguments: object) -> None:
+    """Call something, and take the answer."""
+    parts = json.dumps([service, operation]).encode(), json.dumps(arguments).encode()
+    made.sendall(head(*map(len, parts)) + b"".join(parts))
+    made.recv(1 << 16)
 
 
 def head(*lengths: int) -> bytes:
@@ -68,5 +76,22 @@ def announce(file: str, port: int) -> None:
     input()
 
 
+EVIL = "\x1b[2J\x1b]0;mine\x07\u202e\n2026-01-01 00:00:00,000 INFO forged"
+
+
+def say(file: str, port: int) -> None:
+    """Say what moves cursors and adds lines, wherever somebody listens."""
+    with connection(file, port) as made:
+        call(made, "reservation", "reserve", "user:alice", "ab" * 16, EVIL, 1, 60.0)
+    with connection(file, port) as made:
+        call(made, EVIL, EVIL, "user:alice")
+    peer = file.replace("alice", "mallory")
+    for address in (f"{EVIL}:7700".replace(" ", ""), "\x1b[31mred:7700"):
+        with connection(peer, port) as made, suppress(OSError):
+            row = [["peer:mallory", [address], [1, 1]], 1, 1, "alive", 0]
+            call(made, "membership", "alive", "peer:mallory", row)
+
+
 if __name__ == "__main__":
-    {"lists": send_lists, "announces": announce}[sys.argv[3]](sys.argv[1], int(sys.argv[2]))
+    attacks = {"lists": send_lists, "announces": announce, "words": say}
+    attacks[sys.argv[3]](sys.argv[1], int(sys.argv[2]))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from runtime.peers.configuration import PeerFolder
 from runtime.peers.daemon import find_running
 
 MEMBER = Path(__file__).with_name("lab_member.py")
+PATH = "/usr/bin:/bin"
 PEER = "import sys; from runtime.peers.commands.peer_command import main; sys.exit(main())"
 SETTINGS = 'listen = "127.0.0.1"\nports = 0\nping_every = 3600\n'
 
@@ -43,20 +46,17 @@ class Lab:
         """Return what `gcm-peer` prints."""
         argv = [sys.executable, "-c", PEER, *words]
         done = subprocess.run(
-            argv, cwd=self.base, env=self.environment, capture_output=True, text=True, timeout=60
-        )
+            argv, cwd=self.base, env=self.environment, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def member(self, attack: str) -> subprocess.Popen[str]:
-        """Start a member that is not ours, with the credential of a mere peer."""
-        argv = [sys.executable, str(MEMBER), str(self.base / "mallory.credential")]
-        return subprocess.Popen(
-            [*argv, str(self.port), attack],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+    def member(self, attack: str, who: str = "mallory") -> subprocess.Popen[str]:
+        """Start a member that is not ours; mallory has the credential of a mere peer."""
+        argv = [sys.executable, str(MEMBER), str(self.base / f"{who}.credential")]
+        argv += [str(self.port), attack]
+        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def most_memory(self, *, begin: bool = False) -> int:
         """Return the KiB of memory that the daemon has had at most, since somebody began to ask."""
@@ -97,3 +97,41 @@ def test_what_is_announced_and_never_sent_takes_no_memory(lab: Lab) -> None:
     finally:
         attack.communicate("\n", timeout=60)
     assert attack.returncode == 0
+
+
+def test_what_members_say_moves_no_cursor_and_adds_no_line_to_a_log(lab: Lab) -> None:
+    attack = lab.member("words", "alice")
+    attack.communicate(timeout=60)
+    assert attack.returncode == 0
+    folder = lab.base / "desk7"
+    for words in (("status",), ("top", "--once"), ("hosts",)):
+        told = lab.peer(*words, "--folder", str(folder))
+        assert all(line.isprintable() for line in told.split("\n")), repr(told)
+    assert "forged" in lab.peer("status", "--folder", str(folder))
+    log = (folder / "peer.log").read_text()
+    assert all(line.isprintable() for line in log.split("\n"))
+    assert not [line for line in log.splitlines() if line.startswith("2026-01-01")]
+
+
+PLANT = """\
+import os, pathlib, sys
+last = int(pathlib.Path("/proc/loadavg").read_text().split()[-1])
+for pid in range(last, last + 3000):
+    file = os.open(f".bob.credential.{pid}", os.O_CREAT | os.O_WRONLY, 0o666)
+    os.fchmod(file, 0o666)
+    os.close(file)
+"""
+
+
+@pytest.mark.needs_root
+def test_a_new_credential_goes_into_no_file_that_another_account_has_planted(lab: Lab) -> None:
+    shared = Path(tempfile.mkdtemp(dir="/tmp"))  # the account may enter no folder of pytest
+    try:
+        shared.chmod(0o777)
+        plant = ["/usr/bin/env", "python3", "-c", PLANT]
+        subprocess.run(plant, cwd=shared, user=65534, group=65534, check=True, env={"PATH": PATH})
+        lab.peer("lab", "invite", "bob", "--user", "-o", str(shared / "bob.credential"))
+        assert (shared / "bob.credential").stat().st_uid == os.getuid()
+        assert len(list(shared.glob(".bob.*"))) == 3000
+    finally:
+        shutil.rmtree(shared)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from runtime.peers.commands.columns import columns
+from runtime.peers.commands.columns import MOST, columns
 from runtime.peers.commands.lab_actions import install
 from runtime.peers.configuration import (
     SETTINGS,
@@ -26,6 +26,7 @@ from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError
 from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
+from runtime.shown_text import shown
 
 FEW_DAYS = 30
 """A credential that is good for less than that is shown as something to fix."""
@@ -124,7 +125,7 @@ def _status_text(told: dict[str, Any]) -> str:
     if told["days_left"] < FEW_DAYS:
         left = f"{told['days_left']:.0f} days"
         lines += [f"wrong: its credential is good for {left} only; ask the keeper of the lab"]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{shown(line, MOST)}\n" for line in lines)
 
 
 def hosts(options: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason, text
+from runtime.shown_text import shown_lines
 from runtime.transport.frames import Frame, Part
 
 GREETING, CALL, ANSWER, REFUSAL = 1, 2, 3, 4
@@ -105,7 +106,7 @@ def opened(frame: Frame) -> Any:
         case (int(kind), {"what": _, "reason": _, "place": _, "cause": _, "cure": _}) if (
             kind == REFUSAL
         ):
-            said = {name: text(one) for name, one in value.items()}
+            said = {name: shown_lines(text(one)[:MOST_SAID]) for name, one in value.items()}
             reason = said["reason"] if said["reason"] in set(Reason) else ""
             return Refused(
                 said["what"],

@@ -14,6 +14,7 @@ from runtime.peers.connections.sockets import addresses, shaken, why_refused
 from runtime.peers.credentials import Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
 from runtime.peers.model import Address, Member, Principal
+from runtime.shown_text import shown
 from runtime.transport.errors import FrameError
 
 DIAL_TIMEOUT = 5.0
@@ -110,7 +111,7 @@ class MemberDialler:
             if not isinstance(greeting, dict) or greeting.get("protocol") != PROTOCOL:
                 raise NotAuthentic(
                     f"it speaks another version of the protocol than this end ({PROTOCOL})",
-                    cause=str(greeting),
+                    cause=shown(str(greeting)),
                     cure="Install the same version of gcm-grid at both ends",
                 )
         except BaseException:
