@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -76,7 +78,20 @@ def run_on_peers(
 
 def _lab(request: PeersRequest) -> Lab:
     file = Path(request.credential).expanduser() if request.credential else user_credential()
-    return Lab(Credential.read(file, role=MemberRole.USER), user_folder() / "hosts.json")
+    credential = Credential.read(file, role=MemberRole.USER)
+    return Lab(credential, user_folder() / f"hosts-{credential.lab_digest}.json")
+
+
+def _strategy(name: str, deployment: Deployment) -> Strategy:
+    """Return the strategy of that name, which may be a class in a folder of a program."""
+    beside = [os.path.dirname(one.path) for one in deployment.applications if one.is_file]
+    folders = [*beside, *(one.folder for one in deployment.applications), os.getcwd()]
+    before = list(sys.path)
+    sys.path[:0] = dict.fromkeys(folders)
+    try:
+        return strategy_named(name)
+    finally:
+        sys.path[:] = before
 
 
 class _Submission:
@@ -103,7 +118,7 @@ class _Submission:
     def run(self) -> int:
         """Do all steps; return the exit code. Raises GridError."""
         self._enter(SubmissionStep.REQUEST)
-        strategy = strategy_named(self._request.strategy)
+        strategy = _strategy(self._request.strategy, self._deployment)
         if look_at_programs(self._deployment, self._options) is None:
             return FAULTS
         lab = _lab(self._request)
@@ -134,8 +149,9 @@ class _Submission:
         settings = AskerSettings(search=self._request.wait)
         note = self._screen.steps.note
         self._lost = frozenset()
+        program = os.path.basename(self._deployment.applications[0].path)
         with (
-            Booking(lab, self._demand, strategy, settings, note) as booking,
+            Booking(lab, self._demand, strategy, settings, note, program=program) as booking,
             StagedPrograms(booking, Shape(self._request.staging), web) as staged,
         ):
             plan = self._booked(booking, staged, booking.book(offers))

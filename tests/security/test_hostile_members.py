@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.exit_codes import READER_LEFT
 from runtime.peers.configuration import PeerFolder
 from runtime.peers.daemon import find_running
 
@@ -135,3 +137,13 @@ def test_a_new_credential_goes_into_no_file_that_another_account_has_planted(lab
         assert len(list(shared.glob(".bob.*"))) == 3000
     finally:
         shutil.rmtree(shared)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(lab: Lab) -> None:
+    words = [sys.executable, "-c", PEER, "hosts", "--json", "--folder", str(lab.base / "desk7")]
+    ends = "exec 3>&1; { PYTHON; echo $? >&3; } | true"
+    line = ends.replace("PYTHON", "sleep 0.3; " + shlex.join(words))
+    done = subprocess.run(
+        ["sh", "-c", line], env=lab.environment, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (f"{READER_LEFT}\n", "")

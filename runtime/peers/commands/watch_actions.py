@@ -105,8 +105,7 @@ def _peer_rows(view: LabView) -> list[tuple[object, ...]]:
 
 def _run_rows(view: LabView) -> list[tuple[object, ...]]:
     return [
-        (one.application[:12], one.user, one.phase, one.processes, ", ".join(one.peers))
-        for one in view.runs
+        (one.program, one.user, one.phase, one.processes, ", ".join(one.peers)) for one in view.runs
     ]
 
 

@@ -14,7 +14,7 @@ from runtime.peers.booking import Offer, nearest_first
 from runtime.peers.connections import MemberConnection, MemberDialler, round_trip
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Credential
-from runtime.peers.errors import PeerError, PeerUnreachable
+from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
 from runtime.peers.latency import ASKER, Distances, Sites
 from runtime.peers.membership import HostList, Row, read_text, text_of
 from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole
@@ -76,12 +76,12 @@ class Lab:
         addresses = dict.fromkeys(self._credential.header.supernodes)
         supernodes = [one.peer for one in known if one.peer.role is MemberRole.SUPERNODE]
         addresses |= dict.fromkeys(at for one in supernodes for at in one.addresses)
-        faults: list[str] = []
+        faults: list[PeerError] = []
         for address in addresses:
             try:
                 rows, is_complete = self._ask(address, max(most, FEWEST_HOSTS))
             except PeerError as fault:
-                faults.append(str(fault))
+                faults.append(fault)
                 continue
             told = {row.name for row in rows}
             if not is_complete:  # those of last time may be there too
@@ -95,11 +95,13 @@ class Lab:
         else:
             hosts.learn(known, is_complete=False)
             self.source = f"the list of last time ({self._cache})"
+            if others := [one for one in faults if isinstance(one, NotAuthentic)]:
+                raise others[0]
             if not known:
                 raise PeerUnreachable(
                     "no supernode of the lab answers, and no list of peers is left from last time",
                     place=f"lab {self._credential.header.lab}",
-                    cause="\n".join(faults) or "the credential names no supernode",
+                    cause="\n".join(map(str, faults)) or "the credential names no supernode",
                     cure="Start one with: gcm-peer supernode, or ask the keeper of the lab",
                 )
         self.peers |= {str(one.row.peer.name): one.row.peer for one in hosts.all

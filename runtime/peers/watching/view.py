@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gcm.records import dataclass
@@ -35,6 +35,11 @@ class RunLine:
     phase: str
     processes: int
     peers: tuple[str, ...]
+
+    @property
+    def program(self) -> str:
+        """The name of the program, or the beginning of the random one."""
+        return program_of(self.application)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,26 @@ def _between(statuses: Mapping[str, Mapping[str, Any]]) -> Distances:
                 case {"name": str(other), "milliseconds": int() | float() as rtt}:
                     found.learn(name, other, rtt / 1000)
     return found
+
+
+def program_of(application: str) -> str:
+    """Return what is to be called the program of an application.
+
+    >>> program_of("ring.py:0123456789abcdef"), program_of("0123456789abcdef")
+    ('ring.py', '0123456789ab')
+    """
+    return application.rpartition(":")[0] or application[:12]
+
+
+def ranks_text(ranks: Iterable[Sequence[int]]) -> str:
+    """Return ranks for people; with replicas, `RANK.REPLICA`.
+
+    >>> ranks_text([[2, 0], [1, 0]]), ranks_text([[1, 0], [0, 1]])
+    ('1, 2', '0.1, 1.0')
+    """
+    some = sorted((rank, replica) for rank, replica in ranks)
+    has_replicas = any(replica for _, replica in some)
+    return ", ".join(f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some)
 
 
 def is_status_of(name: str, told: Any) -> bool:

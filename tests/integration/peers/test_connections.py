@@ -95,7 +95,7 @@ def test_a_stranger_with_tls_sees_no_certificate(host7: Address, name: str | Non
 
 def test_a_member_of_another_lab_sees_no_certificate(host7: Address, other_lab: Authority) -> None:
     mallory = other_lab.invite(Principal.parse("user:alice"), NOW)
-    with pytest.raises(NotAuthentic, match="credentials of the same lab"):
+    with pytest.raises(NotAuthentic, match="another lab than that of this credential is there"):
         MemberDialler(mallory).dial(host7)
     heard = _said(host7, _strangers_context(mallory), mallory.knock, b"x")
     assert heard == "b'' TLSV1_UNRECOGNIZED_NAME"
