@@ -173,7 +173,7 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class CallSize:
     """How many bytes a call or an answer may have: of `text`, and of `data` behind it.
 
     Text takes up to thirty times as much memory when it is read: `[],[],...` is a list each.
@@ -183,17 +183,17 @@ class Size:
     data: int = 0
 
 
-CALL_SIZES: dict[tuple[type, str], Size] = {
-    (LabMembership, "exchange"): Size(text=2 << 20),
-    (Staging, "put"): Size(data=2 << 20),
+CALL_SIZES: dict[tuple[type, str], CallSize] = {
+    (LabMembership, "exchange"): CallSize(text=2 << 20),
+    (Staging, "put"): CallSize(data=2 << 20),
 }
 """How large calls may be that are larger than most; they are read after it is known whose."""
 
-ANSWER_SIZES: dict[tuple[type, str], Size] = {
-    (LabMembership, "exchange"): Size(text=2 << 20),
-    (LabMembership, "hosts"): Size(text=4 << 20),
-    (StatusService, "status"): Size(text=4 << 20),
-    (Staging, "get"): Size(data=2 << 20),
+ANSWER_SIZES: dict[tuple[type, str], CallSize] = {
+    (LabMembership, "exchange"): CallSize(text=2 << 20),
+    (LabMembership, "hosts"): CallSize(text=4 << 20),
+    (StatusService, "status"): CallSize(text=4 << 20),
+    (Staging, "get"): CallSize(data=2 << 20),
 }
 """How large answers may be that are larger than most."""
 

@@ -16,7 +16,7 @@ from gcm.interfaces.stub import stub_class
 from gcm.records import dataclass
 from runtime.peers.connections.calls import MOST_BYTES, Call, call_frame, opened
 from runtime.peers.connections.sockets import PeerSocket, why_refused
-from runtime.peers.contracts import ANSWER_SIZES, CONTRACTS, Size
+from runtime.peers.contracts import ANSWER_SIZES, CONTRACTS, CallSize
 from runtime.peers.errors import PeerError, PeerUnreachable, Refused
 from runtime.peers.model import Address, Principal
 from runtime.transport.errors import FrameError
@@ -56,7 +56,7 @@ class Frames:
             if part:
                 self.socket.sendall(part)
 
-    def receive(self, deadline: float, size: Size = Size()) -> Frame | None:  # noqa: B008 - frozen
+    def receive(self, deadline: float, size: CallSize = CallSize()) -> Frame | None:  # noqa: B008 - frozen
         """Return the next frame, None where the other end has hung up between two.
 
         All of it has to come until `deadline`, by the monotonic clock.
@@ -126,7 +126,7 @@ class ComingFrame:
             raise FrameError(f"a frame came whose next part is none of at most {most} bytes")
         return self.frames.exactly(self.lengths.pop(0), self.deadline)
 
-    def whole(self, parts: list[bytearray], size: Size) -> Frame:
+    def whole(self, parts: list[bytearray], size: CallSize) -> Frame:
         """Return the frame: parts that have come, and the others; raises OSError, FrameError."""
         if sum(self.lengths) > size.data:
             raise FrameError(f"a frame came with more than {size.data} bytes of data")
@@ -175,13 +175,13 @@ class MemberConnection:
         """
         made = stub_class(contract)(self)
         for operation in made._operations:
-            size = ANSWER_SIZES.get((contract, operation), Size())
+            size = ANSWER_SIZES.get((contract, operation), CallSize())
             called = partial(self._call, CONTRACTS[contract], operation, timeout, size)
             made._set_port(operation, called)
         return cast(C, made)
 
     def _call(
-        self, service: str, operation: str, timeout: float, size: Size, *arguments: Any
+        self, service: str, operation: str, timeout: float, size: CallSize, *arguments: Any
     ) -> Any:
         with self._lock:
             number = next(self._numbers)

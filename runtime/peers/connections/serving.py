@@ -10,7 +10,7 @@ from gcm.records import dataclass
 from runtime.peers.connections.calls import Call
 from runtime.peers.connections.connection import operations
 from runtime.peers.connections.sockets import PeerSocket
-from runtime.peers.contracts import CALL_SIZES, CALLERS, CONTRACTS, GUARDED, Size
+from runtime.peers.contracts import CALL_SIZES, CALLERS, CONTRACTS, GUARDED, CallSize
 from runtime.peers.errors import Refused
 from runtime.peers.model import MemberRole, Principal, Reason
 
@@ -30,7 +30,7 @@ class _Operation:
     types: tuple[Any, ...]
     roles: frozenset[MemberRole]
     is_guarded: bool
-    size: Size
+    size: CallSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class Services:
                 tuple(hints.values()),
                 CALLERS[contract, name],
                 contract in GUARDED,
-                CALL_SIZES.get((contract, name), Size()),
+                CALL_SIZES.get((contract, name), CallSize()),
             )
 
-    def admit(self, service: str, operation: str, caller: Principal, host: str) -> Size:
+    def admit(self, service: str, operation: str, caller: Principal, host: str) -> CallSize:
         """Return how large a call may be that somebody begins; raises Refused as `carry_out`."""
         return self._admitted(service, operation, caller, host).size
 
