@@ -15,7 +15,7 @@ from runtime.cli.line.options import (
     command_parser,
     options_of,
 )
-from runtime.cli.line.words import OneLine, cut
+from runtime.cli.line.words import OneLine, add_recovery, cut
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
 
@@ -75,6 +75,9 @@ def read_line(words: Sequence[str]) -> Options:
         options=pieces.options,
         replicas=found.replicas,
         restart=found.restart,
+        failures=found.failures,
+        recovery=found.recovery,
+        recovery_messages=found.recovery_messages,
     )
     return options_of(found, one_line, pieces.arguments)
 
@@ -100,6 +103,7 @@ def build_parser() -> CommandParser:
         help="start replicas again that have died while their peer has not: they join the others"
         " when the program calls MPI.Checkpoint",
     )  # fmt: skip
+    add_recovery(parser)
     parser.add_argument(
         "-a", dest="strategy", metavar="STRATEGY", default="",
         help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "

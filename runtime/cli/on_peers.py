@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from runtime.peers.booking import (
     Offer,
     Strategy,
     in_order,
+    nearest_first,
     strategy_named,
 )
 from runtime.peers.configuration import user_credential, user_folder
@@ -77,7 +80,20 @@ def run_on_peers(
 def lab_of(request: PeersRequest) -> Lab:
     """Return the lab of a request; raises PeerError without a credential."""
     file = Path(request.credential).expanduser() if request.credential else user_credential()
-    return Lab(Credential.read(file, role=MemberRole.USER), user_folder() / "hosts.json")
+    credential = Credential.read(file, role=MemberRole.USER)
+    return Lab(credential, user_folder() / f"hosts-{credential.lab_digest}.json")
+
+
+def _strategy(name: str, deployment: Deployment) -> Strategy:
+    """Return the strategy of that name, which may be a class in a folder of a program."""
+    beside = [os.path.dirname(one.path) for one in deployment.applications if one.is_file]
+    folders = [*beside, *(one.folder for one in deployment.applications), os.getcwd()]
+    before = list(sys.path)
+    sys.path[:0] = dict.fromkeys(folders)
+    try:
+        return strategy_named(name)
+    finally:
+        sys.path[:] = before
 
 
 def demand_of(deployment: Deployment, request: PeersRequest) -> Demand:
@@ -109,7 +125,7 @@ class _Submission:
     def run(self) -> int:
         """Do all steps; return the exit code. Raises GridError."""
         self._enter(SubmissionStep.REQUEST)
-        strategy = strategy_named(self._request.strategy)
+        strategy = _strategy(self._request.strategy, self._deployment)
         if look_at_programs(self._deployment, self._options) is None:
             return FAULTS
         lab = lab_of(self._request)
@@ -140,8 +156,9 @@ class _Submission:
         settings = AskerSettings(search=self._request.wait)
         note = self._screen.steps.note
         self._lost = frozenset()
+        program = os.path.basename(self._deployment.applications[0].path)
         with (
-            Booking(lab, self._demand, strategy, settings, note) as booking,
+            Booking(lab, self._demand, strategy, settings, note, program=program) as booking,
             StagedPrograms(booking, Shape(self._request.staging), web) as staged,
         ):
             plan = self._booked(booking, staged, booking.book(offers))
@@ -235,9 +252,13 @@ def asked_first(offers: Sequence[Offer], demand: Demand) -> str:
     """Return the table of the peers in the order in which they are asked."""
     asked = min(demand.overbooked, len(offers))
     lines = [f"{demand.places} places are needed; {asked} of {len(offers)} peers are asked first"]
+    sites = list(dict.fromkeys(one.site for one in nearest_first(list(offers)) if one.site))
     width = max((len(one.peer) for one in offers), default=0)
     for number, one in enumerate(offers, 1):
         away = "no answer" if one.rtt >= FAR else f"{one.rtt * 1000:.1f} ms"
         when = "first" if number <= asked else "if others refuse"
-        lines.append(f"{number:>4}  {one.peer:<{width}}  {away:>9}  {one.places} places  {when}")
+        site = f"site{sites.index(one.site)}" if one.site else ""
+        lines.append(
+            f"{number:>4}  {one.peer:<{width}}  {away:>9}  {site:<6}  {one.places} places  {when}"
+        )
     return "\n".join(lines) + "\n"

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from gcm.records import dataclass
 from runtime.peers.model import MemberRole
 
 Plain = dict[str, Any]
@@ -41,6 +42,14 @@ class LabMembership(Protocol):
 
     def exchange(self, caller: str, news: Plain) -> Plain:
         """Tell another supernode what has changed since it last took something; it answers so."""
+        ...
+
+    def round_trips(self, caller: str, peers: list[Any]) -> Plain:
+        """Return the seconds to peers and back by name, of those that answer.
+
+        `peers` are `Member`s, at most `runtime.peers.model.MOST_MEASURED`. To those of which
+        nothing is known the peer measures the way now.
+        """
         ...
 
     def hosts(self, caller: str, most: int) -> Plain:
@@ -157,6 +166,7 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
     (LabMembership, "ping"): _ALL,
     (LabMembership, "alive"): _PEERS,
     (LabMembership, "exchange"): frozenset({MemberRole.SUPERNODE}),
+    (LabMembership, "round_trips"): _USERS,
     (LabMembership, "hosts"): _ALL,
     (LabMembership, "leave"): _PEERS,
     (StatusService, "status"): _ALL,
@@ -171,6 +181,32 @@ CALLERS: dict[tuple[type, str], frozenset[MemberRole]] = {
     (Launch, "launch"): _USERS,
 }
 """For whom each operation is."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSize:
+    """How many bytes a call or an answer may have: of `text`, and of `data` behind it.
+
+    Text takes up to thirty times as much memory when it is read: `[],[],...` is a list each.
+    """
+
+    text: int = 64 << 10
+    data: int = 0
+
+
+CALL_SIZES: dict[tuple[type, str], CallSize] = {
+    (LabMembership, "exchange"): CallSize(text=2 << 20),
+    (Staging, "put"): CallSize(data=2 << 20),
+}
+"""How large calls may be that are larger than most; they are read after it is known whose."""
+
+ANSWER_SIZES: dict[tuple[type, str], CallSize] = {
+    (LabMembership, "exchange"): CallSize(text=2 << 20),
+    (LabMembership, "hosts"): CallSize(text=4 << 20),
+    (StatusService, "status"): CallSize(text=4 << 20),
+    (Staging, "get"): CallSize(data=2 << 20),
+}
+"""How large answers may be that are larger than most."""
 
 GUARDED = frozenset({Staging, Launch})
 """The contracts that serve nobody whose address is on the deny list; `Reservation` says so."""

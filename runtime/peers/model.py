@@ -13,6 +13,7 @@ from typing import Any, NewType
 
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
+from runtime.shown_text import shown
 
 PeerName = NewType("PeerName", str)
 """The name of a peer in its lab, as its certificate says."""
@@ -25,6 +26,13 @@ _KEY = re.compile(r"[0-9a-f]{32}", re.ASCII)
 
 MOST_PROCESSES = 1 << 20
 MOST_ADDRESSES = 8
+LONGEST_HOST = 255
+MOST_MEASURED = 64
+"""Peers to which another one measures the way in one call."""
+
+MOST_DETAIL = 400
+"""Characters in which a peer says why it has no places."""
+
 SHORTEST_LEASE = 1.0
 """The seconds of a shorter one would go by with renewals."""
 
@@ -77,7 +85,7 @@ class Principal:
         role, _, name = written.partition(":")
         if role not in set(MemberRole) or not _NAME.fullmatch(name):
             raise PeerError(
-                f"{written!r} does not name a member",
+                f"{shown(written)!r} does not name a member",
                 cure="Write user:NAME, peer:NAME or supernode:NAME; a name has letters, digits, "
                 "'.', '_' and '-' within",
             )
@@ -107,12 +115,13 @@ class Address:
             host, number = written, "" if port is None else str(port)
         host = host[1:-1] if host[:1] == "[" and host[-1:] == "]" else host
         is_number = number.isascii() and number.isdecimal() and len(number) <= len("65535")
-        if not host or any(c in host for c in " /[]@") or not is_number:
+        is_host = host.isprintable() and not any(c in host for c in " /[]@")
+        if not 0 < len(host) <= LONGEST_HOST or not is_host or not is_number:
             raise PeerError(
-                f"{written!r} is not an address", cure="Write HOST:PORT, such as lab7:7700"
+                f"{shown(written)!r} is not an address", cure="Write HOST:PORT, such as lab7:7700"
             )
         if not 0 < int(number) < 1 << 16:
-            raise PeerError(f"{written!r} has no such port", cure="Ports are 1 to 65535")
+            raise PeerError(f"{shown(written)!r} has no such port", cure="Ports are 1 to 65535")
         return cls(host, int(number))
 
     def __str__(self) -> str:
@@ -210,9 +219,9 @@ class PlacesAnswer:
             case [int(processes), int() | float() as lease, None, str(detail)] if (
                 processes > 0 and lease >= SHORTEST_LEASE
             ):
-                return cls(processes, float(lease), None, detail)
+                return cls(processes, float(lease), None, shown(detail, MOST_DETAIL))
             case [0, int() | float(), str(reason), str(detail)] if reason in set(Reason):
-                return cls(0, 0.0, Reason(reason), detail)
+                return cls(0, 0.0, Reason(reason), shown(detail, MOST_DETAIL))
         raise PeerError(f"{plain!r:.200} is not an answer to a request for places")
 
 

@@ -25,6 +25,7 @@ from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
 from runtime.run.outcome import KeptFolder, Results
+from runtime.shown_text import shown_lines
 
 if TYPE_CHECKING:
     from runtime.launchers.contents import Entry
@@ -321,6 +322,7 @@ class Fetcher:
         )
 
     def _warn(self, words: str) -> None:
+        words = shown_lines(words)
         if words not in self._warnings:
             self._warnings[words] = None
             _log.warning("%s: %s", self.folder.cluster.path, words)
@@ -328,7 +330,7 @@ class Fetcher:
 
 def warn(words: str) -> None:
     """Warn the user while the run goes on."""
-    _log.warning("%s", words)
+    _log.warning("%s", shown_lines(words))
 
 
 def _told_of_held(held: Mapping[str, str], home: str) -> str:

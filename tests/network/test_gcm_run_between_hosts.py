@@ -30,6 +30,12 @@ if world.rank == 0:
     print(world.size, total, flush=True)
 """
 
+WHERE = """\
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 0:
+    print(MPI.COMM_WORLD.size, "ranks")
+"""
+
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[PeersOnHosts]:
@@ -64,6 +70,28 @@ def test_near_peers_are_a_site_and_a_run_needs_only_one_of_the_supernodes(
     lab.kill(lab.supernodes[0])
     again = lab.run("-n", str(ranks), "-r", "2", "-w", "60", "--quiet", "pi.py")
     assert again == (0, output, "")
+
+
+@pytest.mark.timeout(300)
+def test_mixed_puts_a_whole_copy_at_each_of_two_sites_that_are_equally_far_away(
+    tmp_path: Path,
+) -> None:
+    if lacking := missing():
+        pytest.skip(lacking)
+    with EmulatedGrid(Layout((1, 2, 2), wan=WAN)) as grid:
+        user, *peers = grid.clusters
+        lab = PeersOnHosts(grid, tmp_path, [user], user, peers)
+        (lab.work / "where.py").write_text(WHERE)
+        try:
+            lab.start()
+            code, output, errors = lab.run("-n", "2", "-r", "2", "-a", "mixed", "where.py")
+        finally:
+            lab.stop()
+    assert code == 0, errors
+    sites = {host: site for site, host in re.findall(r"(site\d+)/(c\d+): reached", errors)}
+    assert sorted(sites.values()) == ["site0", "site1"], errors
+    assert len({grid.clusters[host].site for host in sites}) == 2
+    assert output == "2 ranks\n"
 
 
 @pytest.mark.timeout(300)

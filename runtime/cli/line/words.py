@@ -110,11 +110,6 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         "--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"
     )
     group.add_argument(
-        "--failures", choices=("abort", "return"), default="",
-        help="what happens when a rank is lost: abort ends the run (the default); with return, "
-        "calls that need the lost rank raise an MPI error, and the other ranks continue",
-    )  # fmt: skip
-    group.add_argument(
         "--replicas", metavar="R", type=_told(_replicas), default=0,
         help="each rank is R processes on different hosts or clusters, and survives while one of "
         "them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
@@ -124,10 +119,16 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         help="restart replicas that have died: they join the others when the program calls"
         " MPI.Checkpoint",
     )  # fmt: skip
-    _add_recovery(group)
+    add_recovery(group)
 
 
-def _add_recovery(group: argparse._ArgumentGroup) -> None:
+def add_recovery(group: argparse._ActionsContainer) -> None:
+    """Add the options that say what the loss of a rank means."""
+    group.add_argument(
+        "--failures", choices=("abort", "return"), default="",
+        help="what happens when a rank is lost: abort ends the run (the default); with return, "
+        "calls that need the lost rank raise an MPI error, and the other ranks continue",
+    )  # fmt: skip
     group.add_argument(
         "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
         help="what Dup, Split and Create make of a communicator that has lost ranks: one of the "

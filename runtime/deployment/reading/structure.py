@@ -10,8 +10,9 @@ from gcm.records import dataclass
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.hosts import expand_hosts, expand_names
 from runtime.deployment.language.grammar import Attribute, ElementType, Grammar, ValueKind
-from runtime.deployment.reading.values import list_size, shown, split_words, value_fault
+from runtime.deployment.reading.values import list_size, split_words, value_fault
 from runtime.deployment.variables import Variables
+from runtime.shown_text import shown
 
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 

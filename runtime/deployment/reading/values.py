@@ -19,6 +19,7 @@ from runtime.deployment.language.grammar import (
     ValueKind,
 )
 from runtime.machine_words import is_command, is_host, is_user
+from runtime.shown_text import shown
 
 _NAME = re.compile(NAME_PATTERN)
 _QUOTES = re.compile(r"""["'\\]""")
@@ -60,21 +61,6 @@ _WORDS: Mapping[ValueKind, tuple[Callable[[str], bool], ValueFault]] = {
     ),
 }
 """The kinds that are one word, each with its test."""
-
-
-_LONGEST_SHOWN = 80
-
-
-def shown(text: str) -> str:
-    """Return a text for a message: on one line, and shortened.
-
-    >>> shown("gate\\nUser x")
-    'gate\\\\nUser x'
-    """
-    text = "".join(
-        one if one.isprintable() else repr(one)[1:-1] for one in text[: _LONGEST_SHOWN + 1]
-    )
-    return f"{text[:_LONGEST_SHOWN]}..." if len(text) > _LONGEST_SHOWN else text
 
 
 def split_words(text: str) -> tuple[str, ...]:

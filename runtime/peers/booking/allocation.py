@@ -9,7 +9,14 @@ from math import log2
 from typing import TypeVar
 
 from gcm.records import dataclass
-from runtime.peers.booking.offers import Allocation, BookingError, Copy, Offer, nearest_first
+from runtime.peers.booking.offers import (
+    Allocation,
+    BookingError,
+    Copy,
+    Offer,
+    by_site,
+    nearest_first,
+)
 from runtime.peers.booking.strategies import Strategy
 
 T = TypeVar("T")
@@ -60,10 +67,10 @@ def missing(offers: Sequence[Offer], demand: Demand) -> int:
 
 
 def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> list[Allocation]:
-    """Return the hosts that are needed with their ranks, the nearest host first.
+    """Return the hosts that are needed with their ranks: the nearest first, site by site.
 
     Ranks are handed out along the hosts, 0 to N-1 and again for each replica. As no host gets more
-    than N processes, none gets two copies of a rank.
+    than N processes, none gets two copies of a rank; nor does a site, if it has at most N.
 
     >>> from runtime.peers.booking.strategies import ConcentrateStrategy
     >>> for one in allocate([Offer("a", 2), Offer("b", 9)], Demand(2, 2), ConcentrateStrategy()):
@@ -87,7 +94,8 @@ def allocate(offers: Sequence[Offer], demand: Demand, strategy: Strategy) -> lis
     placed = _asked(strategy, "place", lambda: strategy.place(chosen, demand.places))
     counts = _checked(placed, chosen, demand, strategy)
     found, at = [], 0
-    for offer, count in zip(chosen, counts, strict=True):
+    hosts = zip(chosen, counts, strict=True)
+    for offer, count in by_site(hosts, lambda host: host[0]):
         copies = tuple(
             Copy(number % demand.ranks, number // demand.ranks)
             for number in range(at, at + count)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
 from gcm.records import dataclass
 from runtime.peers.errors import PeerError
+
+T = TypeVar("T")
 
 
 class BookingError(PeerError):
@@ -37,6 +42,19 @@ class Allocation:
 
     offer: Offer
     copies: tuple[Copy, ...]
+
+
+def by_site(offers: Iterable[T], offer: Callable[[T], Offer]) -> list[T]:
+    """Return things with offers so that those of one site follow each other, else as they come.
+
+    >>> mixed = [Offer("a", 1, 0.1, "near"), Offer("x", 1, 0.2, "far"), Offer("b", 1, 0.3, "near")]
+    >>> [one.peer for one in by_site(mixed, lambda one: one)]
+    ['a', 'b', 'x']
+    """
+    sites: dict[str, list[T]] = {}
+    for one in offers:
+        sites.setdefault(offer(one).site, []).append(one)
+    return [one for site in sites.values() for one in site]
 
 
 def nearest_first(offers: list[Offer]) -> list[Offer]:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from runtime.peers.commands.columns import columns
+from runtime.peers.commands.columns import MOST, columns
 from runtime.peers.commands.lab_actions import install
 from runtime.peers.configuration import (
     SETTINGS,
@@ -26,6 +26,7 @@ from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError
 from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
+from runtime.shown_text import shown
 
 FEW_DAYS = 30
 """A credential that is good for less than that is shown as something to fix."""
@@ -116,15 +117,22 @@ def _status_text(told: dict[str, Any]) -> str:
         at_once = share["applications"] or "any number of"
         lines += [f"share: {at_once} applications of {share['processes']} processes"]
         lines += [share["owner"]] if share["owner"] else []
-        lines += [
-            f"{run['phase']}: {run['application']} of {run['user']}, {run['processes']} processes"
-            for run in share["runs"]
-        ]
+        lines += [_run_text(run, told.get("launch", {}).get("ranks", {})) for run in share["runs"]]
     lines += [f"wrong: {fault}" for fault in known.get("faults", ())]
     if told["days_left"] < FEW_DAYS:
         left = f"{told['days_left']:.0f} days"
         lines += [f"wrong: its credential is good for {left} only; ask the keeper of the lab"]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{shown(line, MOST)}\n" for line in lines)
+
+
+def _run_text(run: dict[str, Any], ranks: dict[str, Any]) -> str:
+    from runtime.peers.watching.view import program_of, ranks_text
+
+    application = run["application"]
+    words = f"{run['phase']}: {program_of(application)} of {run['user']}"
+    if application in ranks:
+        return f"{words}, ranks {ranks_text(ranks[application])}"
+    return f"{words}, {run['processes']} processes"
 
 
 def hosts(options: argparse.Namespace) -> int:

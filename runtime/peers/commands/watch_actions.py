@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runtime.peers.commands.columns import columns
+from runtime.peers.commands.columns import MOST, columns
 from runtime.peers.configuration import PeerFolder, user_credential
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.connections import MemberDialler
@@ -20,6 +20,7 @@ from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole
 from runtime.peers.watching import LabView, LabWatcher, PageServer, page
 from runtime.peers.watching.page import shown_rtt
+from runtime.shown_text import shown
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -104,13 +105,12 @@ def _peer_rows(view: LabView) -> list[tuple[object, ...]]:
 
 def _run_rows(view: LabView) -> list[tuple[object, ...]]:
     return [
-        (one.application[:12], one.user, one.phase, one.processes, ", ".join(one.peers))
-        for one in view.runs
+        (one.program, one.user, one.phase, one.processes, ", ".join(one.peers)) for one in view.runs
     ]
 
 
 def _text(view: LabView) -> str:
-    lines = [f"{view.lab}, seen by {view.name}: {view.state}\n"]
+    lines = [f"{view.lab}, seen by {view.name}: {shown(view.state, MOST)}\n"]
     lines.append(columns(list(_PEERS), _peer_rows(view)))
     if view.runs:
         lines.append("\n" + columns(list(_RUNS), _run_rows(view)))
@@ -142,13 +142,13 @@ def _picture(view: LabView) -> Group:
     from rich.text import Text
 
     parts: list[Text | Table] = [Text(f"{view.lab}, seen by {view.name}", style="bold")]
-    parts.append(Text(view.state, style="dim"))
+    parts.append(Text(shown(view.state, MOST), style="dim"))
     for head, rows in ((_PEERS, _peer_rows(view)), (_RUNS, _run_rows(view))):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for name in head:
             table.add_column(name, no_wrap=True)
         for row in rows:
-            table.add_row(*(Text(str(cell)) for cell in row))
+            table.add_row(*(Text(shown(str(cell), MOST)) for cell in row))
         parts += [Text(""), table]
     parts.append(Text(f"{view.told} of {len(view.peers)} peers tell of their runs", style="dim"))
     return Group(*parts)

@@ -1,7 +1,8 @@
-"""Calls, answers and refusals as frames: JSON in the first part, bytes in the others. Pure.
+"""Calls, answers and refusals as frames: JSON first, bytes in the other parts. Pure.
 
-What comes from the other end is data and nothing else, whatever it claims to be, and no larger
-than `MOST_BYTES`.
+The JSON of a call are two parts, what is called and with what, so that a listener knows whether it
+is for this caller before it reads more. What comes from the other end is data and nothing else,
+whatever it claims to be.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Reason, text
+from runtime.shown_text import shown_lines
 from runtime.transport.frames import Frame, Part
 
 GREETING, CALL, ANSWER, REFUSAL = 1, 2, 3, 4
-PROTOCOL = 1
+PROTOCOL = 2
 """What both ends have to speak; told in the greeting."""
 
 MOST_BYTES = 32 << 20
+MOST_SAID = 4 << 10
+"""Characters of each part of a refusal."""
+
 _BYTES = "$bytes"  # {"$bytes": 1} stands for the first part behind the JSON
 
 
@@ -48,7 +53,9 @@ def call_frame(number: int, call: Call) -> Frame:
     >>> opened(call_frame(1, Call("staging", "get", ("user:ana", b"raw"))))
     Call(service='staging', operation='get', arguments=('user:ana', b'raw'))
     """
-    return _frame(CALL, number, [call.service, call.operation, list(call.arguments)])
+    frame = _frame(CALL, number, list(call.arguments))
+    heading = json.dumps([call.service, call.operation], separators=(",", ":")).encode()
+    return Frame(CALL, number, [heading, *frame.parts])
 
 
 def answer_frame(number: int, value: Any) -> Frame:
@@ -66,7 +73,19 @@ def refusal_frame(number: int, error: GridError) -> Frame:
         "cause": error.cause,
         "cure": error.cure,
     }
-    return _frame(REFUSAL, number, told)
+    return _frame(REFUSAL, number, {name: said[:MOST_SAID] for name, said in told.items()})
+
+
+def heading_of(part: Part) -> tuple[str, str]:
+    """Return the service and the operation that the first part of a call names.
+
+    Raises:
+        PeerError: it names none.
+    """
+    match _value([part]):
+        case [str(service), str(operation)]:
+            return service, operation
+    raise PeerError("a frame came that is neither a call nor an answer")
 
 
 def opened(frame: Frame) -> Any:
@@ -75,18 +94,19 @@ def opened(frame: Frame) -> Any:
     Raises:
         PeerError: it is not what a member of a lab would send.
     """
-    value = _value(frame.parts)
+    heading = heading_of(frame.parts[0]) if frame.kind == CALL and frame.parts else ()
+    value = _value(frame.parts[1:] if heading else frame.parts)
     match frame.kind, value:
         case (int(kind), _) if kind == ANSWER:
             return value
         case (int(kind), {"protocol": int(), "principal": str()}) if kind == GREETING:
             return value
-        case (int(kind), [str(service), str(operation), [*arguments]]) if kind == CALL:
-            return Call(service, operation, tuple(arguments))
+        case (int(kind), [*arguments]) if kind == CALL and heading:
+            return Call(*heading, tuple(arguments))
         case (int(kind), {"what": _, "reason": _, "place": _, "cause": _, "cure": _}) if (
             kind == REFUSAL
         ):
-            said = {name: text(one) for name, one in value.items()}
+            said = {name: shown_lines(text(one)[:MOST_SAID]) for name, one in value.items()}
             reason = said["reason"] if said["reason"] in set(Reason) else ""
             return Refused(
                 said["what"],

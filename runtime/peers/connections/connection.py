@@ -9,39 +9,45 @@ import threading
 import time
 from contextlib import suppress
 from functools import partial
+from struct import Struct
 from typing import Any, Self, TypeVar, cast
 
 from gcm.interfaces.stub import stub_class
-from runtime.peers.connections.calls import Call, call_frame, opened
+from gcm.records import dataclass
+from runtime.peers.connections.calls import MOST_BYTES, Call, call_frame, opened
 from runtime.peers.connections.sockets import PeerSocket, why_refused
-from runtime.peers.contracts import CONTRACTS
+from runtime.peers.contracts import ANSWER_SIZES, CONTRACTS, CallSize
 from runtime.peers.errors import PeerError, PeerUnreachable, Refused
 from runtime.peers.model import Address, Principal
 from runtime.transport.errors import FrameError
-from runtime.transport.frames import Frame, FrameReader
+from runtime.transport.frames import HEAD, LENGTH, MARK, Frame
 
 C = TypeVar("C")
 CALL_TIMEOUT = 10.0
 """How many seconds an answer may take if nobody says otherwise."""
 
 
-AT_ONCE = 64 << 10
-"""Bytes of memory taken ahead for what is announced: somebody may announce much, and send nothing.
-"""
+WHOLE_TIMEOUT = 30.0
+"""How many seconds a frame may take from its first byte to its last one."""
+
+MOST_PARTS = 8
+_PIECE = 16 << 10
 
 
 class Frames:
-    """Frames over a socket; reading and writing may be done by two threads."""
+    """Frames over a socket; reading and writing may be done by two threads.
 
-    def __init__(self, opened_socket: PeerSocket, most_bytes: int) -> None:
+    Memory is taken for what has come, never for what is announced.
+    """
+
+    def __init__(self, opened_socket: PeerSocket) -> None:
         self.socket = opened_socket
-        self._reader = FrameReader(most_bytes, AT_ONCE)
-        self._come: list[Frame] = []
+        self._room = memoryview(bytearray(_PIECE))
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that has come was read."""
-        return not self._come and self._reader.is_between_frames
+        return not self.socket.pending()
 
     def send(self, frame: Frame) -> None:
         """Send a frame; raises OSError."""
@@ -50,29 +56,87 @@ class Frames:
             if part:
                 self.socket.sendall(part)
 
-    def receive(self, deadline: float | None = None) -> Frame | None:
+    def receive(self, deadline: float, size: CallSize = CallSize()) -> Frame | None:  # noqa: B008 - frozen
         """Return the next frame, None where the other end has hung up between two.
 
         All of it has to come until `deadline`, by the monotonic clock.
 
         Raises:
-            OSError: nothing came for too long, or the connection broke.
-            FrameError: what was received is not a frame.
+            OSError: it did not come in time, or the connection broke.
+            FrameError: what was received is not a frame, or a larger one.
         """
-        while not self._come:
-            if deadline is not None:
-                self.socket.settimeout(max(0.001, deadline - time.monotonic()))
-            space = self._reader.space()
-            count = self.socket.recv_into(space)
-            if not count:
-                if self._reader.is_between_frames:
-                    return None
+        coming = self.coming(deadline - time.monotonic(), deadline)
+        if coming is None:
+            return None
+        return coming.whole([coming.take(size.text)], size)
+
+    def coming(
+        self, patience: float, deadline: float | None = None, whole: float = WHOLE_TIMEOUT
+    ) -> ComingFrame | None:
+        """Return the next frame as soon as its head is there; None where the other end hung up.
+
+        `patience` is how many seconds its first byte may take, `deadline` when the last one has to
+        be there: `whole` seconds after the first one, if none is given. Raises as `receive` does.
+        """
+        first = self._some(1, time.monotonic() + patience)
+        if not first:
+            return None
+        deadline = time.monotonic() + whole if deadline is None else deadline
+        head = bytes(first) + self.exactly(HEAD.size - 1, deadline)
+        mark, kind, count, number = HEAD.unpack(head)
+        if mark != MARK or count > MOST_PARTS:
+            raise FrameError("what was received is not a frame of a member")
+        lengths = Struct(f"!{count}Q").unpack(self.exactly(count * LENGTH, deadline))
+        if sum(lengths) > MOST_BYTES:
+            raise FrameError(f"a frame says it has {sum(lengths)} bytes")
+        return ComingFrame(self, kind, number, list(lengths), deadline)
+
+    def exactly(self, count: int, deadline: float, *, is_kept: bool = True) -> bytearray:
+        """Return so many bytes, or forget them; raises OSError."""
+        found, left = bytearray(), count
+        while left:
+            some = self._some(left, deadline)
+            if not some:
                 raise ConnectionError("the connection ended in the middle of a frame")
-            del space
-            self._come = self._reader.filled(count)
-            if deadline is not None and not self._come and time.monotonic() >= deadline:
+            left -= len(some)
+            if is_kept:
+                found += some
+            if left and time.monotonic() >= deadline:
                 raise TimeoutError("what came was no whole frame in time")
-        return self._come.pop(0)
+        return found
+
+    def _some(self, most: int, deadline: float) -> memoryview:
+        self.socket.settimeout(max(0.001, deadline - time.monotonic()))
+        return self._room[: self.socket.recv_into(self._room[:most])]
+
+
+@dataclass(slots=True)
+class ComingFrame:
+    """A frame of which the head has come: the lengths of the parts that are still to come."""
+
+    frames: Frames
+    kind: int
+    number: int
+    lengths: list[int]
+    deadline: float
+
+    def take(self, most: int) -> bytearray:
+        """Return the next part; raises OSError, or FrameError if there is none, or a larger one."""
+        if not self.lengths or self.lengths[0] > most:
+            raise FrameError(f"a frame came whose next part is none of at most {most} bytes")
+        return self.frames.exactly(self.lengths.pop(0), self.deadline)
+
+    def whole(self, parts: list[bytearray], size: CallSize) -> Frame:
+        """Return the frame: parts that have come, and the others; raises OSError, FrameError."""
+        if sum(self.lengths) > size.data:
+            raise FrameError(f"a frame came with more than {size.data} bytes of data")
+        others = [self.take(size.data) for _ in list(self.lengths)]
+        return Frame(self.kind, self.number, [*parts, *others])
+
+    def skip(self) -> None:
+        """Let go of what is still to come; raises OSError."""
+        self.frames.exactly(sum(self.lengths), self.deadline, is_kept=False)
+        self.lengths.clear()
 
 
 class MemberConnection:
@@ -111,10 +175,14 @@ class MemberConnection:
         """
         made = stub_class(contract)(self)
         for operation in made._operations:
-            made._set_port(operation, partial(self._call, CONTRACTS[contract], operation, timeout))
+            size = ANSWER_SIZES.get((contract, operation), CallSize())
+            called = partial(self._call, CONTRACTS[contract], operation, timeout, size)
+            made._set_port(operation, called)
         return cast(C, made)
 
-    def _call(self, service: str, operation: str, timeout: float, *arguments: Any) -> Any:
+    def _call(
+        self, service: str, operation: str, timeout: float, size: CallSize, *arguments: Any
+    ) -> Any:
         with self._lock:
             number = next(self._numbers)
             call = Call(service, operation, arguments)
@@ -122,7 +190,7 @@ class MemberConnection:
                 deadline = time.monotonic() + timeout
                 self._frames.socket.settimeout(timeout)
                 self._frames.send(call_frame(number, call))
-                frame = self._frames.receive(deadline)
+                frame = self._frames.receive(deadline, size)
             except ssl.SSLError as error:
                 self.close()
                 raise why_refused(error) from error

@@ -8,12 +8,13 @@ import time
 from collections.abc import Container, Iterable
 from functools import cached_property
 
-from runtime.peers.connections.calls import MOST_BYTES, PROTOCOL, opened
+from runtime.peers.connections.calls import PROTOCOL, opened
 from runtime.peers.connections.connection import Frames, MemberConnection
 from runtime.peers.connections.sockets import addresses, shaken, why_refused
 from runtime.peers.credentials import Credential, contexts
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
 from runtime.peers.model import Address, Member, Principal
+from runtime.shown_text import shown
 from runtime.transport.errors import FrameError
 
 DIAL_TIMEOUT = 5.0
@@ -102,7 +103,7 @@ class MemberDialler:
         joined = _connected(found, deadline)
         encrypted = shaken(joined, self._context, _left(deadline), knock)
         try:
-            frames = Frames(encrypted, MOST_BYTES)
+            frames = Frames(encrypted)
             frame = frames.receive(deadline)
             if frame is None:
                 raise ConnectionError("it closed the connection before it identified itself")
@@ -110,7 +111,7 @@ class MemberDialler:
             if not isinstance(greeting, dict) or greeting.get("protocol") != PROTOCOL:
                 raise NotAuthentic(
                     f"it speaks another version of the protocol than this end ({PROTOCOL})",
-                    cause=str(greeting),
+                    cause=shown(str(greeting)),
                     cure="Install the same version of gcm-grid at both ends",
                 )
         except BaseException:

@@ -12,15 +12,17 @@ from contextlib import suppress
 
 from runtime.errors import GridError
 from runtime.peers.connections.calls import (
-    MOST_BYTES,
+    CALL,
     Call,
     answer_frame,
     greeting_frame,
+    heading_of,
     opened,
     refusal_frame,
 )
 from runtime.peers.connections.connection import Frames
 from runtime.peers.connections.passing import PassedConnections
+from runtime.peers.connections.connection import WHOLE_TIMEOUT, ComingFrame, Frames
 from runtime.peers.connections.serving import Services, TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.credentials import Credential, contexts
@@ -34,6 +36,9 @@ log = logging.getLogger(__name__)
 HANDSHAKE_TIMEOUT = 10.0
 IDLE_TIMEOUT = 120.0
 """A connection on which nothing was called for so many seconds is closed."""
+
+MOST_HEADING = 1 << 10
+"""The bytes in which a call says what it is."""
 
 MOST_STRANGERS = 64
 """Connections whose other end has not proved who it is; the oldest go first."""
@@ -59,8 +64,10 @@ class Listener:
         *,
         passed: PassedConnections | None = None,
         most_of_one: int = MOST_OF_ONE,
+        whole: float = WHOLE_TIMEOUT,
     ) -> None:
         self._passed = passed
+        self._whole = whole
         self._most_of_one = most_of_one
         self._credential = credential
         self._revoked = revoked
@@ -197,24 +204,46 @@ class Listener:
         return not is_full
 
     def _answer_all(self, taken: PeerSocket, host: str) -> None:
-        frames = Frames(taken, MOST_BYTES)
+        frames = Frames(taken)
         frames.send(greeting_frame(str(self._credential.principal)))
         while not self._closing:
-            taken.settimeout(IDLE_TIMEOUT)
-            frame = frames.receive()
-            if frame is None:
+            coming = frames.coming(IDLE_TIMEOUT, whole=self._whole)
+            if coming is None:
                 return
-            call = opened(frame)
-            if not isinstance(call, Call):
-                raise PeerError("an answer came that nobody asked for")
-            answer = self._answer(call, taken, host)
+            call = self._call(coming, taken.principal, host)
+            answer = call if isinstance(call, Refused) else self._answer(call, taken, host)
+            taken.settimeout(IDLE_TIMEOUT)
             if isinstance(answer, TakeOver):
-                self._hand_over(frames, frame.number, answer)
+                self._hand_over(frames, coming.number, answer)
                 return
             if isinstance(answer, GridError):
-                frames.send(refusal_frame(frame.number, answer))
+                frames.send(refusal_frame(coming.number, answer))
             else:
-                frames.send(answer_frame(frame.number, answer))
+                frames.send(answer_frame(coming.number, answer))
+
+    def _call(self, coming: ComingFrame, caller: Principal, host: str) -> Call | Refused:
+        """Return the call that is coming, or why the rest of it was not looked at.
+
+        Raises:
+            PeerError: it is none.
+            OSError, FrameError: it does not come.
+        """
+        if coming.kind != CALL:
+            raise PeerError("an answer came that nobody asked for")
+        heading = coming.take(MOST_HEADING)
+        service, operation = heading_of(heading)
+        try:
+            size = self._services.admit(service, operation, caller, host)
+            if sum(coming.lengths) > size.text + size.data:
+                raise Refused(f"{service}.{operation} is larger than such calls may be",
+                              reason=Reason.BAD_REQUEST)  # fmt: skip
+        except Refused as refused:
+            log.info("a call of %s was refused: %s", caller, refused)
+            coming.skip()
+            return refused
+        found = opened(coming.whole([heading, coming.take(size.text)], size))
+        assert isinstance(found, Call)
+        return found
 
     def _hand_over(self, frames: Frames, number: int, answer: TakeOver) -> None:
         """Answer, and let the connection carry something else; that is told also where it broke."""

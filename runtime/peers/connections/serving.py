@@ -10,7 +10,7 @@ from gcm.records import dataclass
 from runtime.peers.connections.calls import Call
 from runtime.peers.connections.connection import operations
 from runtime.peers.connections.sockets import PeerSocket
-from runtime.peers.contracts import CALLERS, CONTRACTS, GUARDED
+from runtime.peers.contracts import CALL_SIZES, CALLERS, CONTRACTS, GUARDED, CallSize
 from runtime.peers.errors import Refused
 from runtime.peers.model import MemberRole, Principal, Reason
 
@@ -30,6 +30,7 @@ class _Operation:
     types: tuple[Any, ...]
     roles: frozenset[MemberRole]
     is_guarded: bool
+    size: CallSize
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,12 @@ class Services:
                 tuple(hints.values()),
                 CALLERS[contract, name],
                 contract in GUARDED,
+                CALL_SIZES.get((contract, name), CallSize()),
             )
+
+    def admit(self, service: str, operation: str, caller: Principal, host: str) -> CallSize:
+        """Return how large a call may be that somebody begins; raises Refused as `carry_out`."""
+        return self._admitted(service, operation, caller, host).size
 
     def carry_out(self, call: Call, caller: Principal, host: str) -> Any:
         """Return the answer to a call from a host.
@@ -69,17 +75,7 @@ class Services:
             Refused: there is no such operation, not for this caller, or not with such arguments;
                 or the operation refuses.
         """
-        operation = self._known.get((call.service, call.operation))
-        if operation is None:
-            raise Refused(
-                f"nothing here serves {call}",
-                reason=Reason.BAD_REQUEST,
-                cure="It is a peer that is asked as a supernode, or one of another version",
-            )
-        if caller.role not in operation.roles:
-            raise Refused(f"{call} is not for a {caller.role}", reason=Reason.NOT_TRUSTED)
-        if operation.is_guarded and self._denies(host):
-            raise Refused(f"the deny list has the address {host}", reason=Reason.DENIED)
+        operation = self._admitted(call.service, call.operation, caller, host)
         if len(call.arguments) != len(operation.types) or not all(
             map(_is, call.arguments, operation.types)
         ):
@@ -90,6 +86,20 @@ class Services:
             )
         _HOST.set(host)
         return operation.method(*call.arguments)
+
+    def _admitted(self, service: str, name: str, caller: Principal, host: str) -> _Operation:
+        operation, call = self._known.get((service, name)), f"{service:.40}.{name:.40}"
+        if operation is None:
+            raise Refused(
+                f"nothing here serves {call}",
+                reason=Reason.BAD_REQUEST,
+                cure="It is a peer that is asked as a supernode, or one of another version",
+            )
+        if caller.role not in operation.roles:
+            raise Refused(f"{call} is not for a {caller.role}", reason=Reason.NOT_TRUSTED)
+        if operation.is_guarded and self._denies(host):
+            raise Refused(f"the deny list has the address {host}", reason=Reason.DENIED)
+        return operation
 
 
 def _is(value: Any, kind: Any) -> bool:

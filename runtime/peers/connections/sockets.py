@@ -18,6 +18,10 @@ from runtime.transport.tls import TlsSocket, wrapped
 CURE = "Both ends need credentials of the same lab that are not out of date; compare the clocks too"
 
 
+ANOTHER_LAB = "TLSV1_UNRECOGNIZED_NAME"
+"""What is said to who has not said the word of the lab."""
+
+
 class PeerSocket(TlsSocket):
     """An encrypted connection both ends of which have shown a certificate of the lab."""
 
@@ -53,6 +57,8 @@ def shaken(
         made.shake_hands()
     except AuthenticationFailed as error:
         made.close()
+        if isinstance(error.__cause__, ssl.SSLError) and error.__cause__.reason == ANOTHER_LAB:
+            raise why_refused(error.__cause__) from None
         raise NotAuthentic(error.what, cause=str(error.__cause__ or ""), cure=error.cure) from None
     except BaseException:
         made.close()
@@ -62,6 +68,12 @@ def shaken(
 
 def why_refused(error: ssl.SSLError) -> NotAuthentic:
     """Return what it means that the other end has ended the connection with a TLS alert."""
+    if error.reason == ANOTHER_LAB:
+        return NotAuthentic(
+            "another lab than that of this credential is there",
+            cure="Use the credential of that lab (gcm-run --credential FILE, GCM_CREDENTIAL, or "
+            "gcm-peer lab join FILE), or correct the address",
+        )
     return NotAuthentic(
         "the other end does not accept this credential", cause=str(error.reason), cure=CURE
     )

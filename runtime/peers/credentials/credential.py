@@ -19,6 +19,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
+import secrets
 import ssl
 import stat
 from collections.abc import Mapping
@@ -82,6 +83,11 @@ class Credential:
         """
         shown = ssl.PEM_cert_to_DER_cert(self.authority.strip())
         return hashlib.sha256(b"knock" + shown).hexdigest()[:40]
+
+    @property
+    def lab_digest(self) -> str:
+        """What tells this lab from others, also from those of the same name; no secret."""
+        return hashlib.sha256(b"lab" + self.knock.encode()).hexdigest()[:12]
 
     @property
     def days_left(self) -> float:
@@ -167,9 +173,13 @@ class Credential:
 
 def write_secret(file: Path, text: str, *, may_replace: bool = True) -> None:
     """Write a file that only its owner can read, all or nothing; raises PeerError."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        # Others may write into this folder: what they have put there is not written to.
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise PeerError("cannot be written", place=str(file), cause=str(error)) from error
+    try:
         with open(descriptor, "w", encoding="ascii") as opened:
             opened.write(text)
         if may_replace:

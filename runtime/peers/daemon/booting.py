@@ -22,6 +22,7 @@ from runtime.launchers import family
 from runtime.peers.configuration import PeerFolder, read
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address
+from runtime.shown_text import shown_lines
 
 BOOT_TIMEOUT = 30.0
 LOG_SIZE = 5 << 20
@@ -114,6 +115,20 @@ def serve(folder: PeerFolder, began: Callable[[Address], None]) -> None:
             signal.signal(number, handler)
 
 
+MOST_LOGGED = 16 << 10
+"""The characters of one record."""
+
+
+class _Lines(logging.Formatter):
+    """Writes records so that every line with a time is the first one of a record of ours."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record: what others said in it made visible, its further lines indented."""
+        text = shown_lines(super().format(record))
+        text = text if len(text) <= MOST_LOGGED else f"{text[:MOST_LOGGED]}..."
+        return text.replace("\n", "\n    ")
+
+
 @contextmanager
 def logging_to(file: Path | None, level: str) -> Iterator[None]:
     """Let what the daemon has to say go to a file, or to standard error."""
@@ -122,7 +137,7 @@ def logging_to(file: Path | None, level: str) -> Iterator[None]:
         handler = logging.StreamHandler()
     else:
         handler = RotatingFileHandler(file, maxBytes=LOG_SIZE, backupCount=1, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Lines("%(asctime)s %(levelname)s %(message)s"))
     root = logging.getLogger("runtime.peers")
     root.addHandler(handler)
     root.setLevel(level.upper())

@@ -17,7 +17,7 @@ from runtime.peers.daemon.round_trips import RoundTrips
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.membership import HostList, OwnRow, Row, read_text, text_of
-from runtime.peers.model import Address, Member, MemberRole, PeerName, Reason
+from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole, PeerName, Reason
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +88,21 @@ class MembershipService:
     def exchange(self, caller: str, news: Plain) -> Plain:  # noqa: ARG002 - the contract's
         """Refuse: only supernodes have a table."""
         raise Refused(f"{self._surroundings.me} is not a supernode", reason=Reason.BAD_REQUEST)
+
+    def round_trips(self, caller: str, peers: list[Any]) -> Plain:  # noqa: ARG002 - the contract's
+        """Return the round trips to other peers."""
+        if len(peers) > MOST_MEASURED:
+            raise Refused(
+                f"the way to at most {MOST_MEASURED} peers is measured at once",
+                reason=Reason.BAD_REQUEST,
+            )
+        try:
+            members = [Member.of(one) for one in peers]
+        except PeerError as error:
+            raise Refused(error.what, reason=Reason.BAD_REQUEST) from error
+        return dict(
+            self._round_trips.to([one for one in members if one.principal != self._surroundings.me])
+        )
 
     def hosts(self, caller: str, most: int) -> Plain:  # noqa: ARG002 - the contract's
         """Return some of the hosts that this peer knows, itself among them."""

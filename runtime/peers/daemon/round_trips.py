@@ -3,40 +3,77 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 
 from runtime.peers.connections import MemberConnection, round_trip
 from runtime.peers.daemon.surroundings import Surroundings, clock
+from runtime.peers.errors import PeerError
 from runtime.peers.latency import RttTable, RttTarget, network_of
 from runtime.peers.model import Member
 
+AT_ONCE = 16
+PATIENCE = 2.0
+"""Seconds until a peer to which somebody wants to know the way counts as silent."""
+
 
 class RoundTrips:
-    """What is known, and who is measured next."""
+    """What is known, and who is measured next; any thread may ask."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._me = surroundings.dialler.me
+        self._dialler = surroundings.dialler
+        self._lock = threading.Lock()
         self._table = RttTable()
 
     def due(self, candidates: Sequence[Member], now: float) -> list[Member]:
         """Return whom to measure now: a few, however many there are."""
         by_name = {str(one.principal): one for one in candidates}
         targets = [_target(one) for one in candidates]
-        found = self._table.next_targets(targets, now, random.random)
+        with self._lock:
+            found = self._table.next_targets(targets, now, random.random)
         return [by_name[one.peer] for one in found if one.peer in by_name]
 
     def measure(self, peer: Member, connection: MemberConnection) -> None:
         """Measure a peer over an open connection; raises PeerError."""
-        self._table.record(_target(peer), round_trip(connection, self._me), clock())
+        rtt = round_trip(connection, self._me)
+        with self._lock:
+            self._table.record(_target(peer), rtt, clock())
 
     def forget(self, name: str) -> None:
         """Forget a peer that does not answer."""
-        self._table.forget(name)
+        with self._lock:
+            self._table.forget(name)
 
     def of(self, name: str, now: float) -> float | None:
         """Return the seconds to a peer and back, None if they are not known."""
-        found = self._table.measured(name, now)
+        with self._lock:
+            found = self._table.measured(name, now)
         return None if found == float("inf") else found
+
+    def to(self, peers: Sequence[Member]) -> dict[str, float]:
+        """Return the seconds to peers by name; measures the way to those that are not known."""
+        unknown = [one for one in peers if self.of(str(one.principal), clock()) is None]
+        with ExitStack() as opened, ThreadPoolExecutor(AT_ONCE, "round trips") as threads:
+            # All connect before any is measured: a handshake would make pings of others late.
+            reached = [one for one in threads.map(self._reached, unknown) if one is not None]
+            for _, connection in reached:
+                opened.enter_context(connection)
+            list(threads.map(self._try_to_measure, reached))
+        told = {str(one.principal): self.of(str(one.principal), clock()) for one in peers}
+        return {name: rtt for name, rtt in told.items() if rtt is not None}
+
+    def _reached(self, peer: Member) -> tuple[Member, MemberConnection] | None:
+        try:
+            return peer, self._dialler.reach(peer, PATIENCE)
+        except PeerError:
+            return None
+
+    def _try_to_measure(self, reached: tuple[Member, MemberConnection]) -> None:
+        with suppress(PeerError):
+            self.measure(*reached)
 
 
 def _target(peer: Member) -> RttTarget:

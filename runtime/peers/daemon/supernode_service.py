@@ -95,6 +95,10 @@ class SupernodeService:
             self._advance(now)
             return self._table.news(caller, now)
 
+    def round_trips(self, caller: str, peers: list[Any]) -> Plain:  # noqa: ARG002 - the contract's
+        """Tell none: a supernode measures no ways."""
+        return {}
+
     def hosts(self, caller: str, most: int) -> Plain:  # noqa: ARG002 - the contract's
         """Return rows of those who are there; near ones and others if there are too many."""
         now = clock()

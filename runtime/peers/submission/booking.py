@@ -38,6 +38,9 @@ from runtime.peers.submission.lab import Lab
 _log = logging.getLogger(__name__)
 
 MOST_CALLS = 32
+MOST_NAME = 60
+"""Characters of the name of a program that peers show."""
+
 RELEASE_TIMEOUT = 3.0
 FOREVER = float("inf")
 
@@ -65,10 +68,12 @@ class Booking:
         strategy: Strategy,
         settings: AskerSettings | None = None,
         told: Told = lambda _: None,
+        *,
+        program: str = "",
     ) -> None:
         self.lab = lab
-        self.application = secrets.token_hex(16)
-        """The random name of what is to run, which its keys are bound to."""
+        self.application = f"{program[:MOST_NAME]}:{secrets.token_hex(16)}"
+        """What is to run, for people, and a random name; its keys are bound to both."""
         self.keys: dict[str, Key] = {}
         """The key at each booked peer. A secret: whoever has it may launch there, once."""
         self._demand = demand

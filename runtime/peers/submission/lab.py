@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from runtime.peers.booking import Offer
+from runtime.peers.booking import Offer, nearest_first
 from runtime.peers.connections import MemberConnection, MemberDialler, round_trip
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Credential
-from runtime.peers.errors import PeerError, PeerUnreachable
+from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
+from runtime.peers.latency import ASKER, Distances, Sites
 from runtime.peers.membership import HostList, Row, read_text, text_of
-from runtime.peers.model import Address, Member, MemberRole
+from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole
 
 C = TypeVar("C")
 FAR = 1e6
@@ -26,6 +28,9 @@ FEWEST_HOSTS = 100
 
 BOOKED_TIMEOUT = 15.0
 """How long a peer that holds places may take to answer: it is more likely busy than gone."""
+
+SITES_TIMEOUT = 10.0
+"""How long peers are asked for the ways between them; what is not known then counts as far."""
 
 MOST_DIALS = 32
 
@@ -47,6 +52,9 @@ class Lab:
         self._lock = threading.Lock()
         self._connections: dict[str, MemberConnection] = {}
         self._hosts = HostList(self.me, 1 << 20)
+        self._placing = threading.Lock()  # for both of these
+        self._distances = Distances()
+        self._sites = Sites()
         self._remembered: set[str] = set()  # those of last time that no supernode has named now
 
     @property
@@ -68,12 +76,12 @@ class Lab:
         addresses = dict.fromkeys(self._credential.header.supernodes)
         supernodes = [one.peer for one in known if one.peer.role is MemberRole.SUPERNODE]
         addresses |= dict.fromkeys(at for one in supernodes for at in one.addresses)
-        faults: list[str] = []
+        faults: list[PeerError] = []
         for address in addresses:
             try:
                 rows, is_complete = self._ask(address, max(most, FEWEST_HOSTS))
             except PeerError as fault:
-                faults.append(str(fault))
+                faults.append(fault)
                 continue
             told = {row.name for row in rows}
             if not is_complete:  # those of last time may be there too
@@ -87,11 +95,13 @@ class Lab:
         else:
             hosts.learn(known, is_complete=False)
             self.source = f"the list of last time ({self._cache})"
+            if others := [one for one in faults if isinstance(one, NotAuthentic)]:
+                raise others[0]
             if not known:
                 raise PeerUnreachable(
                     "no supernode of the lab answers, and no list of peers is left from last time",
                     place=f"lab {self._credential.header.lab}",
-                    cause="\n".join(faults) or "the credential names no supernode",
+                    cause="\n".join(map(str, faults)) or "the credential names no supernode",
                     cure="Start one with: gcm-peer supernode, or ask the keeper of the lab",
                 )
         self.peers |= {str(one.row.peer.name): one.row.peer for one in hosts.all
@@ -99,7 +109,9 @@ class Lab:
         return list(self.peers)
 
     def offers(self, names: Iterable[str]) -> list[Offer]:
-        """Return what peers may offer, with the round trip to each; silent ones are far away.
+        """Return what peers may offer, with the round trip to each and its site.
+
+        Silent ones are far away, and have none.
 
         Those that are silent and that no supernode names are not remembered for the next time.
         """
@@ -108,11 +120,48 @@ class Lab:
             # All connect before any is measured: a handshake would make pings of others late.
             reached = list(threads.map(self._is_reached, names))
             offers = list(threads.map(self._offer, names, reached))
+        offers = self._with_sites(offers)
         if gone := self._remembered & {one.peer for one in offers if one.rtt >= FAR}:
             rows = [one.row for one in self._hosts.all if str(one.row.peer.name) not in gone]
             self._hosts.learn(rows, is_complete=True)
             self._keep()
         return offers
+
+    def _with_sites(self, offers: Sequence[Offer]) -> list[Offer]:
+        """Return the offers with the sites of those that answer, by what these have measured."""
+        answering = nearest_first([one for one in offers if one.rtt < FAR])
+        deadline = time.monotonic() + SITES_TIMEOUT
+
+        def near_to(first: str, others: Sequence[str]) -> list[str]:
+            unknown = [one for one in others if self._distances.are_near(first, one) is None]
+            for begin in range(0, len(unknown), MOST_MEASURED):
+                if time.monotonic() < deadline:
+                    self._ask_for_round_trips(first, unknown[begin : begin + MOST_MEASURED])
+            return [one for one in others if self._distances.are_near(first, one)]
+
+        with self._placing:
+            for one in answering:
+                self._distances.learn(ASKER, one.peer, one.rtt)
+            self._sites.place([one.peer for one in answering], near_to)
+            of = dict(self._sites.of)
+        return [
+            Offer(one.peer, one.places, one.rtt, of[one.peer] if one.rtt < FAR else "")
+            for one in offers
+        ]
+
+    def _ask_for_round_trips(self, peer: str, others: Sequence[str]) -> None:
+        """Learn how far a peer is from others; of one that does not tell, nothing is learnt."""
+        wanted = {str(self.peers[one].principal): one for one in others}
+        try:
+            told: Any = self.service(peer, LabMembership, SITES_TIMEOUT).round_trips(
+                self.me, [self.peers[one].plain() for one in others]
+            )
+        except PeerError:
+            return
+        for who, name in wanted.items() if isinstance(told, dict) else ():
+            match told.get(who):
+                case int() | float() as rtt if rtt >= 0:
+                    self._distances.learn(peer, name, float(rtt))
 
     def service(self, name: str, contract: type[C], timeout: float | None = None) -> C:
         """Return a service of a peer; raises PeerError."""

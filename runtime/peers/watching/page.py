@@ -40,7 +40,7 @@ def page(view: LabView) -> str:
     runs = _table(
         ("run", "user", "phase", "places", "peers, with ranks"),
         [
-            _cells(one.application[:12], one.user, one.phase, one.processes, ", ".join(one.peers))
+            _cells(one.program, one.user, one.phase, one.processes, ", ".join(one.peers))
             for one in view.runs
         ],
     )

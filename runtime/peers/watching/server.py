@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,7 +30,7 @@ class PageServer:
         self._page = page
         self._token = secrets.token_urlsafe(24)
         handler = type("Handler", (_Handler,), {"owner": self})
-        self._server = ThreadingHTTPServer((LOOPBACK, port), handler)
+        self._server = _Server((LOOPBACK, port), handler)
         self._server.daemon_threads = True
         self.port: int = self._server.server_address[1]
 
@@ -62,6 +63,13 @@ class PageServer:
         if host not in names or not is_known:
             return HTTPStatus.NOT_FOUND, "not found"
         return HTTPStatus.OK, self._page()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of a browser that has dropped its request; tell of all other errors."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):

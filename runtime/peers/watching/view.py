@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gcm.records import dataclass
-from runtime.peers.latency import grouped_by_distance
+from runtime.peers.latency import Distances, sites_as_far_as_known
 from runtime.peers.model import are_ranks
 
 
@@ -36,6 +36,11 @@ class RunLine:
     processes: int
     peers: tuple[str, ...]
 
+    @property
+    def program(self) -> str:
+        """The name of the program, or the beginning of the random one."""
+        return program_of(self.application)
+
 
 @dataclass(frozen=True, slots=True)
 class LabView:
@@ -63,7 +68,7 @@ def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabV
     }
     site_of = {
         name: number
-        for number, site in enumerate(grouped_by_distance(distances), start=1)
+        for number, site in enumerate(sites_as_far_as_known(distances, _between(statuses)), start=1)
         for name in site
     }
     lines = [_line(name, one, site_of, statuses) for name, one in known.items()]
@@ -77,6 +82,37 @@ def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabV
         _runs(statuses),
         sum("reservation" in one for one in statuses.values()),
     )
+
+
+def _between(statuses: Mapping[str, Mapping[str, Any]]) -> Distances:
+    """Return what the peers that were asked have measured."""
+    found = Distances()
+    for name, status in statuses.items():
+        for host in status.get("membership", {}).get("hosts", ()):
+            match host:
+                case {"name": str(other), "milliseconds": int() | float() as rtt}:
+                    found.learn(name, other, rtt / 1000)
+    return found
+
+
+def program_of(application: str) -> str:
+    """Return what is to be called the program of an application.
+
+    >>> program_of("ring.py:0123456789abcdef"), program_of("0123456789abcdef")
+    ('ring.py', '0123456789ab')
+    """
+    return application.rpartition(":")[0] or application[:12]
+
+
+def ranks_text(ranks: Iterable[Sequence[int]]) -> str:
+    """Return ranks for people; with replicas, `RANK.REPLICA`.
+
+    >>> ranks_text([[2, 0], [1, 0]]), ranks_text([[1, 0], [0, 1]])
+    ('1, 2', '0.1, 1.0')
+    """
+    some = sorted((rank, replica) for rank, replica in ranks)
+    has_replicas = any(replica for _, replica in some)
+    return ", ".join(f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some)
 
 
 def is_status_of(name: str, told: Any) -> bool:

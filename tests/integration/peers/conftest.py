@@ -6,11 +6,11 @@ import datetime
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from runtime.peers.connections import Listener, MemberDialler, Services
-from runtime.peers.connections.listening import MOST_OF_ONE
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.model import Address, Principal
@@ -52,6 +52,9 @@ class Answering:
     def exchange(self, caller: str, news: dict[str, object]) -> dict[str, object]:
         return news
 
+    def round_trips(self, caller: str, peers: list[object]) -> dict[str, object]:
+        return {}
+
     def hosts(self, caller: str, most: int) -> dict[str, object]:
         return {"rows": [caller, most]}
 
@@ -72,8 +75,8 @@ def listening(
     """Return what starts a listener of a member, and returns where."""
     with ExitStack() as stack:
 
-        def start(written: str, most_of_one: int = MOST_OF_ONE) -> Address:
-            listener = Listener(invite(written), "127.0.0.1", [0], most_of_one=most_of_one)
+        def start(written: str, **limits: Any) -> Address:
+            listener = Listener(invite(written), "127.0.0.1", [0], **limits)
             stack.callback(listener.close)
             services = Services()
             services.serve(LabMembership, answering)

@@ -95,7 +95,7 @@ def test_a_stranger_with_tls_sees_no_certificate(host7: Address, name: str | Non
 
 def test_a_member_of_another_lab_sees_no_certificate(host7: Address, other_lab: Authority) -> None:
     mallory = other_lab.invite(Principal.parse("user:alice"), NOW)
-    with pytest.raises(NotAuthentic, match="credentials of the same lab"):
+    with pytest.raises(NotAuthentic, match="another lab than that of this credential is there"):
         MemberDialler(mallory).dial(host7)
     heard = _said(host7, _strangers_context(mallory), mallory.knock, b"x")
     assert heard == "b'' TLSV1_UNRECOGNIZED_NAME"
@@ -181,6 +181,17 @@ def test_a_member_that_talks_nonsense_is_hung_up_on_and_nobody_else(
         stream.shutdown(socket.SHUT_WR)
         assert stream.recv(1) == b""
         other.stub(LabMembership).ping(alice.me)
+
+
+def test_a_member_that_drips_is_hung_up_on(listening: Listening, alice: MemberDialler) -> None:
+    with alice.dial(listening("peer:host7", whole=0.5), HOST7) as connection:
+        stream, began = connection.detach(), time.monotonic()
+        frame = Frame(2, 1, [b'["membership","ping"]', b"[" * 1000])
+        with suppress(OSError):
+            for byte in frame.head() + b'["membership","ping"]' + b"[" * 1000:
+                stream.sendall(bytes([byte]))
+                time.sleep(0.02)
+        assert 0.4 < time.monotonic() - began < 5
 
 
 def test_a_name_of_which_nobody_tells_the_address_is_not_waited_for(

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,8 +22,11 @@ from typing import ClassVar
 import pytest
 
 from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
+from runtime.peers.credentials import Authority
 from runtime.peers.daemon import find_running
+from runtime.peers.model import Principal
 from tests.examples.test_documents import blocks, check
+from tests.integration.peers.conftest import NOW
 from tests.integration.peers.labs import Lab, eventually
 
 pytestmark = pytest.mark.mpi
@@ -261,3 +265,40 @@ def test_ctrl_c_gives_everything_back(user: User, words: tuple[str, ...], seen: 
         process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED
     user.nothing_is_reserved()
+
+
+GCM_RUN = (str(Path(sys.executable).with_name("gcm-run")),)
+"""The command itself: it does not look into the current folder as `python -c` does."""
+
+STRATEGY = """\
+from runtime.peers.booking import SpreadStrategy
+class Backwards(SpreadStrategy):
+    def order(self, offers):
+        return sorted(offers, key=lambda one: one.peer, reverse=True)
+"""
+
+
+def test_a_strategy_beside_the_program_is_found_and_losses_can_be_survived(user: User) -> None:
+    folder = user.work / "inner"
+    folder.mkdir()
+    (folder / "own.py").write_text(STRATEGY)
+    (folder / "last.py").write_text("from mpi4py import MPI; print(MPI.COMM_WORLD.Get_size())")
+    words = ("-n", "2", "-a", "own.Backwards", "--failures", "return", "--recovery", "shrink")
+    code, output, errors = user.run(*words, "inner/last.py", command=GCM_RUN)
+    assert (code, output) == (0, "2\n2\n"), errors
+    assert "h3: 2 places" in errors
+
+
+def test_hosts_of_one_lab_are_not_asked_with_a_credential_of_another_one(
+    user: User, lab: Lab, tmp_path: Path
+) -> None:
+    assert user.run("-n", "1", "--dry-run", "program.py")[0] == 0
+    other = Authority.create("ourlab", tmp_path / "other", NOW, (lab.addresses["supernode:s1"],))
+    file = tmp_path / "other.credential"
+    other.invite(Principal.parse("user:alice"), NOW).write(file)
+    began = time.monotonic()
+    code, _, errors = user.run("-n", "1", "--quiet", "--credential", str(file), "program.py")
+    assert time.monotonic() - began < 15, errors
+    assert code == NEVER_STARTED
+    assert "another lab than that of this credential is there" in errors
+    assert "TLSV1" not in errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
@@ -11,12 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.peers.latency import (
+    ASKER,
+    Distances,
     RttSettings,
     RttTable,
     RttTarget,
-    grouped_by_distance,
+    Sites,
     near_and_others,
     network_of,
+    sites_as_far_as_known,
 )
 
 
@@ -112,7 +116,29 @@ def test_a_peer_that_has_left_is_forgotten() -> None:
 
 
 def test_hosts_that_are_about_as_far_away_are_one_site() -> None:
-    assert grouped_by_distance({"a": 0.010, "b": 0.0105, "c": 0.020}) == [["a", "b"], ["c"]]
+    from_here = {"a": 0.010, "b": 0.0105, "c": 0.020}
+    assert sites_as_far_as_known(from_here, Distances()) == [["a", "b"], ["c"]]
+    between = Distances()
+    between.learn("b", "a", 0.019)
+    assert sites_as_far_as_known(from_here, between) == [["a"], ["b"], ["c"]]
+
+
+def test_the_towns_of_the_published_testbed_are_sites_of_their_own() -> None:
+    """Seen from Nancy, five of them are 10 to 17 ms away, and 12 ms from each other."""
+    towns = {"lyon": 10.5, "rennes": 11.6, "bordeaux": 12.6, "grenoble": 13.2, "sophia": 17.1}
+    hosts = [f"{town}{number}" for town in towns for number in range(3)]
+    known, sites = Distances(), Sites()
+    for host in hosts:
+        known.learn(ASKER, host, (towns[host[:-1]] + 0.1 * int(host[-1])) / 1000)
+
+    def near_to(first: str, others: Sequence[str]) -> list[str]:
+        for one in others:
+            if known.are_near(first, one) is None:
+                known.learn(first, one, 0.0004 if one[:-1] == first[:-1] else 0.012)
+        return [one for one in others if known.are_near(first, one)]
+
+    sites.place(hosts, near_to)
+    assert sites.of == {host: f"{host[:-1]}0" for host in hosts}
 
 
 def test_the_network_of_an_address_is_what_a_lab_is_likely_to_share() -> None:

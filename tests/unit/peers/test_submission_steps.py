@@ -119,10 +119,10 @@ def test_the_last_steps_follow_from_the_states_of_the_machine() -> None:
 
 
 def test_a_dry_run_tells_who_is_asked_first_and_who_is_silent() -> None:
-    offers = [Offer("near", 2, 0.001), Offer("far", 4, 0.02), Offer("gone", 1, FAR)]
+    offers = [Offer("near", 2, 0.001, "near"), Offer("far", 4, 0.02, "x"), Offer("gone", 1, FAR)]
     assert asked_first(offers, Demand(1)) == (
         "1 places are needed; 1 of 3 peers are asked first\n"
-        "   1  near     1.0 ms  2 places  first\n"
-        "   2  far     20.0 ms  4 places  if others refuse\n"
-        "   3  gone  no answer  1 places  if others refuse\n"
+        "   1  near     1.0 ms  site0   2 places  first\n"
+        "   2  far     20.0 ms  site1   4 places  if others refuse\n"
+        "   3  gone  no answer          1 places  if others refuse\n"
     )
