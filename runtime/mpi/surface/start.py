@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
-from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.process import predefined
 from runtime.mpi.process.error_handlers import handle_errors_as_asked
@@ -115,7 +115,8 @@ def _communicators(place: Place, engine: Engine | None) -> dict[str, MPI.Comm]:
 def _named(place: Place, engine: Engine | None, name: Communicator) -> MPI.Comm:
     members = tuple(place.index_of(one) for one in rank_table(place.grid, name, place.me))
     if place.index not in members:
-        return MPI.COMM_NULL
+        nobody: MPI.Comm = null()
+        return nobody
     comm = _over(place, engine, name, members)
     comm.Set_name(name)
     return comm
