@@ -27,6 +27,7 @@ from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CL
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group
 from runtime.mpi.errors import CommunicatorRevoked as CommunicatorRevoked
+from runtime.mpi.errors import Get_error_string as Get_error_string
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
