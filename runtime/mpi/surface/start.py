@@ -49,12 +49,7 @@ def start() -> Predefined:
         if link is not None and known is not None and not place.is_one_cluster:
             engine = _engine(place, link, known)
         _made = Predefined(engine, _communicators(place, engine), find)
-        if (
-            link is not None
-            and engine is not None
-            and engine.decisions is None
-            and place.is_isolated
-        ):
+        if link is not None and engine is not None and engine.decisions is None:
             _use_modes(_made.comms, link)
         predefined.settle(_made)
     return _made
