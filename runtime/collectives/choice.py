@@ -32,11 +32,6 @@ PLANS: dict[str, tuple[str, ...]] = {
 * `spread`: sites own pieces of the result in turn: fewer bytes, two latencies.
 """
 
-WITHOUT_RELAYS: dict[str, tuple[str, ...]] = {"Bcast": (FLAT,), "bcast": (FLAT,)}
-"""The only plans where losses are survived: in others a living rank may have its data from the root
-through one that is lost.
-"""
-
 SPREAD_FROM = 1024 * 1024
 """From this size on, sending fewer bytes is worth a second WAN latency if there are three sites."""
 

@@ -108,39 +108,6 @@ def test_survivors_agree_on_who_is_lost_and_go_on_in_a_smaller_communicator(grid
         assert said[rank][1:] == ["True 3", "1 [1]", "2", f"{place} 3 5", f"{2 - place % 2} 2"]
 
 
-def test_a_broadcast_reaches_all_that_live_with_the_root(grid: Grid) -> None:
-    said = grid(
-        "1|1+1|1+1",
-        """
-    import os
-    from mpi4py import MPI
-    world = MPI.COMM_WORLD
-    world.barrier()
-    data = bytearray(300_000)
-    if world.rank == 1:
-        for other in (0, 2, 3, 4):
-            world.recv(source=other)
-        os._exit(9)
-    world.send("go on", dest=1)
-    try:
-        world.recv(source=1)
-    except MPI.Exception:
-        pass
-    if world.rank == 0:
-        data[:] = b"x" * len(data)
-    word = "all" if world.rank == 0 else None
-    for call in (lambda: world.bcast(word), lambda: world.Bcast(data)):
-        try:
-            print(call() or data.count(b"x"), flush=True)
-        except MPI.Exception as error:
-            print(error, data.count(b"x"), flush=True)
-    """,
-        failures="return",
-    )
-    for rank in (2, 3, 4):
-        assert said[rank] == ["all", "300000"]
-
-
 def test_a_revoked_communicator_ends_what_others_wait_for_on_it_and_can_be_shrunk(
     grid: Grid,
 ) -> None:

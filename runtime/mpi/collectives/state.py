@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
-from runtime.collectives.choice import PLANS, SHORT, WITHOUT_RELAYS, UsualPlans, kind_of, size_class
+from runtime.collectives.choice import PLANS, SHORT, UsualPlans, size_class
 from runtime.collectives.layout import Layout
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard
@@ -71,10 +71,6 @@ _REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
 """The plan of a call with a wrong argument whose error handler has returned: it does nothing."""
 
 
-_WITHOUT_RELAYS = {kind_of(name, plan) for name, plans in WITHOUT_RELAYS.items() for plan in plans}
-"""The calls in which members need nobody but the root."""
-
-
 class Collecting:
     """The members of a communicator as collectives see them, and the count of collectives so far.
 
@@ -113,8 +109,6 @@ class Collecting:
     def _ask(self, operation: str, size: int | None, is_little: bool) -> str:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
-        if self._has_no_relays:
-            plans = WITHOUT_RELAYS.get(operation, plans)
         sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
         composition = self.engine.composition
         if composition is None:
@@ -199,23 +193,9 @@ class Collecting:
         tag = tag_of(plan.name, turn)
         port = NativePort(self.everybody, tag, plan.reduction, self.neighbours, plan.size)
         algorithm = self._checked(plan, plan.algorithm(port), turn, port)
-        guard = self._guard_of(plan)
-        inner = guard.carried_out(algorithm, turn, port)
-        steps = guard.steps(inner, turn, plan.name)
+        inner = self.guard.carried_out(algorithm, turn, port)
+        steps = self.guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
-
-    def _guard_of(self, plan: CollectivePlan[Any]) -> CollectiveGuard:
-        """Return what ends a call: the loss of a member, without relays that of the root."""
-        if plan.name not in _WITHOUT_RELAYS or not self._has_no_relays:
-            return self.guard
-        root = self.everybody.group[plan.root] if plan.root is not None else self.engine.me
-        leaders = [] if root == self.engine.me else [root]
-        return CollectiveGuard(leaders, self.mismatches)
-
-    @cached_property
-    def _has_no_relays(self) -> bool:
-        """Whether data comes from the root alone, since others may be lost and survived."""
-        return here().is_isolated and not here().has_replicas and not self.members.is_inter
 
     def _checked(
         self, plan: CollectivePlan[_T], algorithm: Steps[_T], turn: int, port: NativePort
