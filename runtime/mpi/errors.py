@@ -11,7 +11,7 @@ from runtime.membership.rank_link import current
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
 
 class GridMPIError(GridError):
@@ -104,7 +104,32 @@ def failure_classes() -> dict[str, int]:
     for name, text in _FAILURES.items():
         added[name] = MPI.Add_error_class()
         MPI.Add_error_string(added[name], text)
+        _added[added[name]] = text
     return added
+
+
+_added: dict[int, str] = {}
+"""The texts of the error classes that were added to native MPI."""
+
+_string_of_native = MPI.Get_error_string
+
+
+def Get_error_string(errorcode: int) -> str:
+    """Return the text of an error code or class.
+
+    Native MPI is not asked for those that were added: MPICH crashes if it is finalised already.
+    """
+    return _added.get(errorcode) or _string_of_native(errorcode)
+
+
+def keep_strings() -> None:
+    """Let all errors of MPI find their texts after `MPI.Finalize`."""
+
+    def string_of(error: MPI.Exception) -> str:
+        return Get_error_string(error.error_code)
+
+    kind: Any = MPI.Exception
+    kind.Get_error_string = string_of
 
 
 def refuse(comm: MPI.Comm, error_class: int) -> NoReturn:

@@ -8,11 +8,12 @@ TYPE_CHECKING = False  # known to type checkers; a rank that starts up does with
 if TYPE_CHECKING:
     from runtime.transport.frames import Part
 
-_NAME, _OTHER, _STOP = -1, -2, -3
+_NAME, _OTHER, _STOP, _TUPLE, _GET, _LONG_GET = -1, -2, -3, -4, -5, -6
 
 _KINDS = {
-    b"(N\x88\x89)]}\x8faesut\x85\x86\x87\x90\x91\x94\x97\x98": 0,
-    b"\x80Kh": 1, b"M": 2, b"Jj": 4, b"G\x95": 8,
+    b"(N\x88\x89)]}\x8faesu\x90\x91\x94\x97\x98": 0,
+    b"t\x85\x86\x87": _TUPLE, b"h": _GET, b"j": _LONG_GET,
+    b"\x80K": 1, b"M": 2, b"J": 4, b"G\x95": 8,
     b"\x8cC\x8a": 11, b"XB\x8b": 14, b"\x8d\x8e\x96": 18,
     b"c\x93": _NAME, b".": _STOP,
 }  # fmt: skip
@@ -23,16 +24,33 @@ place can be so far away that a pickle of ten bytes takes all memory. What names
 function is left to the opening, which ends there with an error that has the name.
 """
 
+_SIZES = {_TUPLE: 0, _GET: 1, _LONG_GET: 4}
+"""How many bytes follow the operations that are counted."""
+
 _KIND = [next((n for ones, n in _KINDS.items() if byte in ones), _OTHER) for byte in range(256)]
 
 
 MOST_NESTED = 1000
 """How deep tuples may be nested: the hash of a key needs stack for each level, without a limit."""
 
+MOST_HASHED, PER_BYTE = 1_000_000, 4
+"""How many values the hashes of keys may go through, and how many more for each byte of a pickle.
+
+A tuple keeps no hash: one that has another twice, which has another twice, doubles with each level.
+"""
+
+_FEW_GETS = 8
+"""Up to so many values that come again do not make much of a small pickle."""
+
+_GETS = {pickle.BINGET, pickle.LONG_BINGET}
 _TUPLES = {pickle.TUPLE, pickle.TUPLE1, pickle.TUPLE2, pickle.TUPLE3}
 _TO_MARK = {pickle.TUPLE, pickle.APPENDS, pickle.SETITEMS, pickle.ADDITEMS, pickle.FROZENSET}
 _TAKES = {pickle.APPEND: 1, pickle.SETITEM: 2,
           pickle.TUPLE1: 1, pickle.TUPLE2: 2, pickle.TUPLE3: 3}  # fmt: skip
+_HASHING = {pickle.SETITEM: 2, pickle.SETITEMS: 2, pickle.ADDITEMS: 1, pickle.FROZENSET: 1}
+"""What hashes each, or each second, value that it takes."""
+
+_ONE = (0, 1)
 _MAKES_NONE = {pickle.PROTO, pickle.FRAME, pickle.READONLY_BUFFER}
 
 
@@ -46,6 +64,7 @@ def fault_of(data: Part) -> str:
     'its byte 1 begins no plain data'
     """
     at, end, kinds = 0, len(data), _KIND
+    tuples = gets = 0
     while at < end:
         kind = kinds[data[at]]
         at += 1
@@ -54,31 +73,44 @@ def fault_of(data: Part) -> str:
             at += kind + int.from_bytes(data[at : at + kind], "little")
         elif kind >= 0:
             at += kind
+        elif kind == _TUPLE:
+            tuples += 1
+        elif kind in (_GET, _LONG_GET):
+            gets += 1
+            at += _SIZES[kind]
         elif kind == _OTHER:
             return f"its byte {at - 1} begins no plain data"
         else:
+            if tuples <= MOST_NESTED and (tuples < 2 or gets <= _FEW_GETS):
+                return ""  # mostly: nothing else has to be looked at
             return _fault_of_nesting(bytes(data[:at]))
     return f"it has {end} bytes, but says more"
 
 
 def _fault_of_nesting(data: bytes) -> str:
-    if sum(map(data.count, _TUPLES)) <= MOST_NESTED:  # mostly: nothing else has to be looked at
-        return ""
     try:
-        depth = _depth(data)
+        depth, hashed = _depth_and_hashed(data)
     except IndexError:
         return "it takes values that it does not have"
-    return f"its tuples are nested {depth} deep" if depth > MOST_NESTED else ""
+    if depth > MOST_NESTED:
+        return f"its tuples are nested {depth} deep"
+    if hashed > MOST_HASHED + PER_BYTE * len(data):
+        return f"its tuples stand for {hashed} values to be hashed"
+    return ""
 
 
-def _depth(data: bytes) -> int:
-    """Return how deep tuples are nested; does what the opening does, with depths for values."""
-    deepest, at, end = 0, 0, len(data) - 1
-    stack: list[int] = []
+def _depth_and_hashed(data: bytes) -> tuple[int, int]:
+    """Return how deep tuples are nested, and how many values they stand for where they are hashed.
+
+    It does what the opening does, with depth and number of values in place of each value. Of tuples
+    that are hashed nowhere the largest one counts: whoever is given it may hash or show it.
+    """
+    deepest, hashed, largest, at, end = 0, 0, 0, 0, len(data) - 1
+    stack: list[tuple[int, int]] = []
     marks: list[int] = []
-    memo: list[int] = []
+    memo: list[tuple[int, int]] = []
     while at < end:
-        operation, kind = data[at : at + 1], _KIND[data[at]]
+        operation, kind = data[at : at + 1], _SIZES.get(_KIND[data[at]], _KIND[data[at]])
         at += 1
         size = kind % 10 if kind > 10 else kind
         number = int.from_bytes(data[at : at + size], "little")
@@ -87,7 +119,7 @@ def _depth(data: bytes) -> int:
             marks.append(len(stack))
         elif operation == pickle.MEMOIZE:
             memo.append(stack[-1])
-        elif operation in (pickle.BINGET, pickle.LONG_BINGET):
+        elif operation in _GETS:
             stack.append(memo[number])
         elif operation in _TO_MARK or operation in _TAKES:
             first = marks.pop() if operation in _TO_MARK else len(stack) - _TAKES[operation]
@@ -96,10 +128,14 @@ def _depth(data: bytes) -> int:
             taken = stack[first:]
             del stack[first:]
             if operation in _TUPLES:
-                stack.append(1 + max(taken, default=0))
-                deepest = max(deepest, stack[-1])
-            elif operation == pickle.FROZENSET:  # keeps the hashes of what it has
-                stack.append(0)
+                depth = 1 + max((depth for depth, _ in taken), default=0)
+                values = 1 + sum(values for _, values in taken)
+                deepest, largest = max(deepest, depth), max(largest, values)
+                stack.append((depth, values))
+            elif operation in _HASHING:
+                hashed += sum(values for _, values in taken[:: _HASHING[operation]])
+                if operation == pickle.FROZENSET:  # it keeps its hash
+                    stack.append(_ONE)
         elif operation not in _MAKES_NONE:
-            stack.append(0)
-    return deepest
+            stack.append(_ONE)
+    return deepest, max(hashed, largest)

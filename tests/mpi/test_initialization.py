@@ -175,3 +175,23 @@ def test_objects_have_the_room_that_is_asked_for(grid: Grid) -> None:
         """,
     )
     assert said[0] == ["[True, True, True]"]
+
+
+def test_errors_of_lost_processes_have_their_texts_after_the_end_of_mpi(grid: Grid) -> None:
+    said = grid(
+        "1+1",
+        """
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        world.Barrier()
+        MPI.Finalize()
+        print(MPI.Get_error_string(MPI.ERR_PROC_FAILED))
+        error = MPI.Exception(MPI.ERR_REVOKED)
+        print(error, "|", error.error_string, "|", error.Get_error_string())
+        print(MPI.Exception(MPI.ERR_RANK), "|", MPI.Exception())
+        """,
+    )
+    for lines in said.values():
+        assert lines[0] == "a process has failed"
+        assert lines[1] == " | ".join(["the communicator was revoked"] * 3)
+        assert lines[2].startswith("Invalid rank")

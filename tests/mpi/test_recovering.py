@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from tools.on_grids import COMMAND, environment
 
 pytestmark = pytest.mark.mpi
 
@@ -99,6 +103,7 @@ def test_lost_ranks_are_started_again_and_join_each_communicator_that_is_recover
         print(outcome(world.bcast, 1), world.size, flush=True)
         comms = [world] * 3
     made = comms[0].Dup()
+    print(comms[0].Get_attr(MPI.FT_STATE), made.Get_attr(MPI.FT_STATE), flush=True)
     print(made.allgather(world.rank), made.Get_info().Get("gcm_recovery_messages"), flush=True)
     made = comms[1].Create(comms[1].Get_group())
     print(made.allgather(world.rank), made.Get_info().Get("gcm_recovery_messages"), flush=True)
@@ -110,7 +115,13 @@ def test_lost_ranks_are_started_again_and_join_each_communicator_that_is_recover
     first = {0: "1 0:1:0 True", 1: "ERR_PROC_FAILED 3", 2: "1 0:1:0 True"}
     for rank in range(3):
         parts = "[1] 1 3" if rank == 1 else "[2, 0] 2 3"
-        assert said[rank] == [first[rank], "[0, 1, 2] nop", "[0, 1, 2] cont", parts]
+        assert said[rank] == [
+            first[rank],
+            "FT_RECOVERED FT_OK",
+            "[0, 1, 2] nop",
+            "[0, 1, 2] cont",
+            parts,
+        ]
 
 
 RING = """
@@ -258,6 +269,32 @@ def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catche
     assert said[0] == []
 
 
+def test_nothing_can_be_caught_where_the_command_says_that_a_loss_ends_the_run(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "loss.py").write_text(
+        "import os, time\n"
+        "from mpi4py import MPI\n"
+        "world = MPI.COMM_WORLD\n"
+        "world.barrier()\n"
+        "if world.rank == 1:\n"
+        "    os._exit(9)\n"
+        "try:\n"
+        "    world.recv(source=1)\n"
+        "except MPI.Exception:\n"
+        "    print('caught', flush=True)\n"
+        "    time.sleep(20)\n"
+    )
+    command = [*COMMAND, "--quiet", "--emulate", "2x1x1", "--recovery", "abort", "loss.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.stdout == ""
+    assert done.returncode == 9
+    assert "(process" in done.stderr
+    assert "failed first: exit code 9" in done.stderr
+
+
 def test_a_rank_that_has_ended_well_is_no_loss(grid: Grid) -> None:
     said = grid(
         "1+1|1",
@@ -268,12 +305,14 @@ def test_a_rank_that_has_ended_well_is_no_loss(grid: Grid) -> None:
         print(outcome(world.recv, source=2))
         for comm in comms:
             other = 1 - comm.rank
-            print(comm.sendrecv(comm.rank, other, source=other), comm.Get_attr(MPI.FT_STATE))
+            print(comm.sendrecv(comm.rank, other, source=other), comm.Get_attr(MPI.FT_STATE),
+                  *comm.Get_attr(MPI.FT_PROCESSES), len(comm.Get_attr(MPI.FT_ERRORS)),
+                  comm.Get_failed().size, comm.Ack_failed())
     """,
         failures="return",
     )
     for rank in (0, 1):
-        assert said[rank] == ["ERR_PROC_FAILED", *[f"{1 - rank} FT_OK"] * 2]
+        assert said[rank] == ["ERR_PROC_FAILED", *[f"{1 - rank} FT_OK OK OK OK 0 0 0"] * 2]
 
 
 def test_a_strict_collective_fails_at_all_members_if_it_fails_at_one(grid: Grid) -> None:

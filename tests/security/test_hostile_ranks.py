@@ -55,6 +55,16 @@ NONSENSE = """
     say("/ranks/1:0:0", "coupling", "nonsense", None)
 """
 
+DOUBLED = r"""
+    from runtime.transport.messages import Codec
+    kept = Codec.pickled
+    twice = b"".join(b"h%c\x86\x94" % level for level in range(60))  # t = (t, t), and so on
+    Codec.pickled = lambda *_: [b"\x80\x05})\x94" + twice + b"K\x01s."]  # {t: 1}
+    for path in ("/launcher", "/front-end"):
+        say(path, "membership", "ready")
+    Codec.pickled = kept
+"""
+
 NO_FACTS = 'link.wrapper.membership.ready(link.name, 0, [{"size": None}])'
 
 
@@ -75,6 +85,11 @@ def run(folder: Path, hostile: str) -> subprocess.CompletedProcess[str]:
 def test_no_process_but_a_rank_opens_the_pickles_of_a_rank(tmp_path: Path) -> None:
     ended = run(tmp_path, PICKLES)
     assert not (tmp_path / "it-ran").exists()
+    assert (ended.returncode, ended.stdout.count("here")) == (0, 4), ended.stderr
+
+
+def test_a_key_that_takes_for_ever_is_not_made(tmp_path: Path) -> None:
+    ended = run(tmp_path, DOUBLED)
     assert (ended.returncode, ended.stdout.count("here")) == (0, 4), ended.stderr
 
 

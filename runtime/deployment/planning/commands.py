@@ -82,10 +82,8 @@ def ranks_command(
 
 def _failures(application: Application) -> tuple[str, ...]:
     is_default = application.failures is FailureMode.ABORT
-    if is_default:
-        return ()
     words = {
-        "--failures": application.failures,
+        "--failures": "" if is_default else application.failures,
         "--recovery": application.recovery,
         "--recovery-messages": application.recovery_messages,
     }

@@ -7,7 +7,7 @@ from functools import wraps
 
 from mpi4py import MPI
 
-from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.process.predefined import predefined
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -92,8 +92,9 @@ def free_native(members: CommunicatorMembers) -> None:
 
 def face_of(native: MPI.Comm) -> MPI.Comm:
     """Return a communicator that mpi4py knows by its handle only as one of our classes."""
+    nobody: MPI.Comm = null()
     if not native:
-        return native
+        return nobody
     kept = _members_of.get(native.handle)
     known = (one for one in predefined().comms.values() if one == native)
     found: MPI.Comm | None = wrap(kept) if kept is not None else next(known, None)

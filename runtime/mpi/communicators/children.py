@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import remember
-from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.group_algebra import Members
 from runtime.mpi.errors import report
 from runtime.mpi.process.error_handlers import hand_down
@@ -52,7 +52,7 @@ def child(
     The members call it with the same values, in the same order as other calls on the parent.
     """
     if parent.engine.me not in members:
-        return MPI.COMM_NULL
+        return null()
     meet(parent, members)
     made = over(parent.engine, members, context, topology=topology)
     return hand_down(parent.native, inherit(parent, made))
@@ -83,7 +83,7 @@ def child_of_two(
     It is COMM_NULL too when one of its groups is empty.
     """
     if parent.engine.me not in group or not peers:
-        return MPI.COMM_NULL
+        return null()
     meet(parent, _both(group, peers))
     return hand_down(parent.native, over_two(parent.engine, group, peers, context))
 
@@ -245,6 +245,6 @@ def duplicate(
 
 def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:
     """Return the result of a native call as one of our classes; COMM_NULL stays as it is."""
-    found: Any = near(native) if native else MPI.COMM_NULL
+    found: Any = near(native) if native else null()
     ours: _Comm = found
     return ours if parent is None else hand_down(parent, ours)

@@ -6,6 +6,8 @@ them.
 
 from __future__ import annotations
 
+from functools import cache
+
 from mpi4py import MPI
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -42,6 +44,12 @@ def wrap(members: CommunicatorMembers, kind: type[Any] | None = None) -> Any:
 def near(native: MPI.Comm) -> Any:
     """Return a native communicator as one of our classes; all its members share a cluster."""
     return _ours[type(native)](native)
+
+
+@cache
+def null() -> Any:
+    """Return COMM_NULL, which is of our class: Cython functions for a `Comm` take no other."""
+    return _ours[MPI.Comm]()
 
 
 def standing_for(kind: type[MPI.Comm]) -> type[Any]:

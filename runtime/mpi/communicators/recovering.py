@@ -32,7 +32,7 @@ from runtime.mpi.process.error_handlers import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.progress.newcomers import Invitation
-from runtime.wire import LinkLost
+from runtime.wire import LinkLost, PeerLeft
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def attribute(m: CommunicatorMembers, keyval: int) -> Any:
     if keyval == FT_PROCESSES:
         return tuple(str(_state_of(one, gone.get(one), place.newest(one))) for one in m.peers)
     if keyval == FT_ERRORS:
-        lost = [one for one in gone if one in m.peers]
+        lost = [one for one in m.recovery.failed() if one in m.peers]
         return [
             {
                 "rank": m.peers.index(one),
@@ -138,7 +138,7 @@ def attribute(m: CommunicatorMembers, keyval: int) -> Any:
 
 def _state_of(one: int, why: Exception | None, newest: int) -> ProcessState:
     """Return the state of a member, as far as this process knows."""
-    if why is None:
+    if why is None or isinstance(why, PeerLeft):
         return ProcessState.OK
     if newest != one:
         return ProcessState.JOINING
@@ -260,6 +260,7 @@ def _begun(m: CommunicatorMembers, made: Any) -> Any:
 
 def _joined(m: CommunicatorMembers, newcomers: Newcomers) -> Any:
     """Return the communicator that this restarted process joins."""
+    _happened(m, CommunicatorEvent.RECOVERY)
     while True:
         welcome = newcomers.await_invitation()
         finish(m, welcome)
@@ -270,6 +271,7 @@ def _joined(m: CommunicatorMembers, newcomers: Newcomers) -> Any:
         made = _face(child, Modes.of(one.modes), one.name)
         found = _begun(m, made)
         if found is not None:
+            _happened(m, CommunicatorEvent.RECOVERED)
             return found
 
 

@@ -73,10 +73,13 @@ class RecoveryCalls(MPI.Comm):
             return MPI.Comm.Ack_failed(self, num_to_ack)
         m.engine.poll()
         with m.engine.lock:
-            failed = m.recovery.failed()
+            failed, gone = m.recovery.failed(), m.recovery.gone()
             most = len(failed) if num_to_ack is None else integer(num_to_ack)
             m.recovery.acknowledged.update(failed[: max(most, 0)])
-            return len(m.recovery.acknowledged)
+            acknowledged = len(m.recovery.acknowledged.intersection(failed))
+            if acknowledged == len(failed):  # the others have ended well, and are no losses
+                m.recovery.acknowledged.update(gone)
+            return acknowledged
 
     def Agree(self, flag: int) -> int:
         """Return the bitwise AND of the flags of all live members.

@@ -8,6 +8,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.communicators.children import child, child_of_two, near_or_null
+from runtime.mpi.communicators.classes import null
 from runtime.mpi.communicators.exchange import all_of, both_of
 from runtime.mpi.communicators.members import checked_group, checked_native, members_behind
 from runtime.mpi.errors import refuse
@@ -74,7 +75,7 @@ class Splitting(MPI.Comm):
                 raise WrongArgument(Wrong.ARGUMENT, why)
         if members.recovery.has_to_recover and (whole := _recovering.recovered(members)):
             return _part_of(whole, whole.Split(color, key))
-        made: MPI.Comm = MPI.COMM_NULL
+        made: MPI.Comm = null()
         if not members.is_inter:
             ours = _same(color, all_of(self, (color, key)), members.group)
             context = members.next_context("Split", color, ours)

@@ -470,6 +470,7 @@ class Engine:
     def lost(self, peer: int, why: Exception) -> None:
         """Fail the operations that cannot complete any more."""
         self.losses.add(peer, why)
+        self._tell_recoveries(peer)
         for landing in [one for one in self._landing if one.comes_from == peer]:
             self._landing.discard(landing)
             landing.finish(self.losses.of(peer))
@@ -478,6 +479,11 @@ class Engine:
         for box in tuple(self._boxes.values()):
             for asked in box.matcher.pending():
                 self._fail_if_hopeless(asked.owner)
+
+    def _tell_recoveries(self, peer: int) -> None:
+        """Tell communicators of a loss before any call fails: it may have to end the run."""
+        if self.connections is None:
+            return
         for box in (*self._boxes.values(), *self._past.values()):
             if isinstance(box, CollectiveBox) and box.recovery is not None:
                 box.recovery.lost(peer)

@@ -6,6 +6,8 @@ arrive, and work on a revoked communicator.
 
 from __future__ import annotations
 
+from mpi4py import MPI
+
 from runtime.later import Later, logger
 from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.operations import Operation
@@ -82,7 +84,7 @@ class Recovery:
         """Its modes and its state."""
         if self._life is None:
             self._life = modes.CommunicatorLife()
-            if self._lost():
+            if self.failed():
                 self._life.happens(modes.CommunicatorEvent.LOSS)
         return self._life
 
@@ -107,7 +109,7 @@ class Recovery:
     def use(self, chosen: Modes) -> None:
         """Recover from losses according to these modes; the lock is held."""
         self.life.modes = chosen
-        if self._lost():
+        if self.failed():
             self._stop()
 
     def be_like(self, parent: Recovery) -> None:
@@ -139,15 +141,15 @@ class Recovery:
             cure="Call Shrink on it: that returns one of the processes that are left",
         )
 
-    def failed(self) -> list[int]:
-        """Return the members that are known here to be lost, in the order of their losses."""
+    def gone(self) -> list[int]:
+        """Return the members that are known here to take part no more, in that order."""
         everybody = set(self.everybody)
         return [one for one in self._members.engine.losses.gone if one in everybody]
 
-    def _lost(self) -> list[int]:
+    def failed(self) -> list[int]:
         """Return those of them that have not ended well: only these make a recovery necessary."""
         gone = self._members.engine.losses.gone
-        return [one for one in self.failed() if not isinstance(gone[one], PeerLeft)]
+        return [one for one in self.gone() if not isinstance(gone[one], PeerLeft)]
 
     def revoke(self) -> None:
         """Revoke the communicator at all members, without their participation."""
@@ -158,7 +160,7 @@ class Recovery:
     def agree(self, flag: int) -> AgreementOperation:
         """Begin to agree on a flag, who has failed, and which failures all have acknowledged."""
         self._refuse_replicas("An agreement on losses")
-        value = agreement.Value(flag, self.failed(), self.acknowledged)
+        value = agreement.Value(flag, self.gone(), self.acknowledged)
         return AgreementOperation(self._members.engine, self._known_agreements().begin(value))
 
     def _refuse_replicas(self, what: str) -> None:
@@ -183,7 +185,7 @@ class Recovery:
             return
         if self._agreements is not None:
             self._agreements.lost(index)
-        if self._life is not None and index in self._lost():
+        if self._life is not None and index in self.failed():
             self._life.happens(modes.CommunicatorEvent.LOSS)
             self._stop()
 
@@ -197,7 +199,7 @@ class Recovery:
 
     def _stopped_error(self) -> FailureError:
         m = self._members
-        error = m.engine.losses.of(self._lost()[0])
+        error = m.engine.losses.of(self.failed()[0])
         assert isinstance(error, ProcessGone), "that is why it is closed"
         name = m.native.name or "the communicator"
         error.cure = f"{name} is closed to all calls but its recovery: call Dup on it, at all ranks"
@@ -206,8 +208,9 @@ class Recovery:
     def _abort(self) -> None:
         from runtime.mpi.errors import abort
 
-        lost = self._members.engine.losses.of(self._lost()[0])
+        lost = self._members.engine.losses.of(self.failed()[0])
         abort(1, lost)
+        MPI.COMM_WORLD.Abort(1)  # before the program can catch anything
 
     def _close(self, closing: Callable[[], FailureError]) -> None:
         self.closing = closing
@@ -233,7 +236,7 @@ class Recovery:
         if self._agreements is None:
             me = self._members.engine.me
             self._agreements = agreement.Agreements(
-                me, self.everybody, lambda to, data: self._send(to, AGREEMENT, data), self.failed()
+                me, self.everybody, lambda to, data: self._send(to, AGREEMENT, data), self.gone()
             )
         return self._agreements
 

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.collectives.calls import Collectives, NeighbourCollectives, Scans
 from runtime.mpi.communicators.attributes import Attributes
-from runtime.mpi.communicators.classes import class_of, use, wanted_by
+from runtime.mpi.communicators.classes import class_of, null, use, wanted_by
 from runtime.mpi.communicators.creation import Creation
 from runtime.mpi.communicators.intercommunicators import GroupCreation, InterParts
 from runtime.mpi.communicators.recovery_calls import RecoveryCalls
@@ -61,7 +61,7 @@ class Comm(
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle predefined communicators; raises ValueError for others."""
         if not self:
-            return type(self), ()
+            return (null if self is null() else type(self)), ()
         ours = predefined()
         name = ours.name_of(self)
         if name is None:

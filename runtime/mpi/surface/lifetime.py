@@ -11,6 +11,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.membership.rank_link import current
+from runtime.mpi.errors import keep_strings
 from runtime.mpi.process.options import LEVELS, YES, option
 from runtime.mpi.process.predefined import finish
 from runtime.mpi.values.numbers import integer
@@ -112,6 +113,7 @@ def Finalize() -> None:
         life.check()
     finish()
     _native["Finalize"]()
+    keep_strings()
 
 
 def put_into_mpi4py() -> None:

@@ -22,10 +22,12 @@ from runtime.mpi.communicators.attributes import FT_ERRORS as FT_ERRORS
 from runtime.mpi.communicators.attributes import FT_INCARNATION as FT_INCARNATION
 from runtime.mpi.communicators.attributes import FT_PROCESSES as FT_PROCESSES
 from runtime.mpi.communicators.attributes import FT_STATE as FT_STATE
+from runtime.mpi.communicators.classes import null as _null
 from runtime.mpi.communicators.creation import COMM_TYPE_CLUSTER as COMM_TYPE_CLUSTER
 from runtime.mpi.communicators.creation import COMM_TYPE_SITE as COMM_TYPE_SITE
 from runtime.mpi.communicators.groups import Group as Group
 from runtime.mpi.errors import CommunicatorRevoked as CommunicatorRevoked
+from runtime.mpi.errors import Get_error_string as Get_error_string
 from runtime.mpi.errors import NotOnTheGrid as NotOnTheGrid
 from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
@@ -34,6 +36,7 @@ from runtime.mpi.point_to_point.messages import Message as Message
 from runtime.mpi.process import predefined as _predefined
 from runtime.mpi.requests.requests import Prequest as Prequest
 from runtime.mpi.requests.requests import Request as Request
+from runtime.mpi.surface import extensions as _extensions
 from runtime.mpi.surface import library_calls as _library_calls
 from runtime.mpi.surface import lifetime as _lifetime
 from runtime.mpi.surface import start as _worlds
@@ -91,6 +94,11 @@ _LATER = {
 def __getattr__(name: str) -> object:
     if name.startswith("COMM_") and not _native.Is_initialized():
         raise AttributeError(f"MPI.{name} is not there before MPI.Init has been called")
+    if name == "__all__":
+        return [one for one in (*globals(), _extensions.ASKED_BY_ALL) if not one.startswith("_")]
+    if name == _extensions.ASKED_BY_ALL:
+        _extensions.warn_of_importer()
+        return getattr(_native, name)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(_Later(_LATER[name]), name)
@@ -104,6 +112,9 @@ def _begin() -> None:
 
 
 globals().update({name: one for name, one in vars(_native).items() if name not in globals()})
+del globals()[_extensions.ASKED_BY_ALL]  # for `__getattr__`, which sees who asks for it
+globals()["COMM_NULL"] = _null()
+__pyx_capi__ = _extensions.c_interface(_native.__pyx_capi__)
 _lifetime.when_up(_begin)
 _addressof = _handles.addressof
 _handleof = _handles.handleof

@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
-from runtime.mpi.communicators.classes import near, wrap
+from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.process import predefined
 from runtime.mpi.process.error_handlers import handle_errors_as_asked
@@ -49,12 +49,7 @@ def start() -> Predefined:
         if link is not None and known is not None and not place.is_one_cluster:
             engine = _engine(place, link, known)
         _made = Predefined(engine, _communicators(place, engine), find)
-        if (
-            link is not None
-            and engine is not None
-            and engine.decisions is None
-            and place.is_isolated
-        ):
+        if link is not None and engine is not None and engine.decisions is None:
             _use_modes(_made.comms, link)
         predefined.settle(_made)
     return _made
@@ -115,7 +110,8 @@ def _communicators(place: Place, engine: Engine | None) -> dict[str, MPI.Comm]:
 def _named(place: Place, engine: Engine | None, name: Communicator) -> MPI.Comm:
     members = tuple(place.index_of(one) for one in rank_table(place.grid, name, place.me))
     if place.index not in members:
-        return MPI.COMM_NULL
+        nobody: MPI.Comm = null()
+        return nobody
     comm = _over(place, engine, name, members)
     comm.Set_name(name)
     return comm

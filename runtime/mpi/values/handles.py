@@ -1,8 +1,8 @@
 """Handles: native code gets none of objects with members in several clusters.
 
 It would compute on one cluster of them. The object itself has the handle of the native communicator
-all the same, since mpi4py reads it there, as in `Datatype.Pack`: an extension module that takes it
-by mpi4py's C interface cannot be refused.
+all the same, since mpi4py reads it there, as in `Datatype.Pack`; see also
+`runtime.mpi.surface.extensions`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_CURE = "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
+CURE = "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
 
 
 def check_handle(thing: object) -> None:
@@ -29,7 +29,7 @@ def check_handle(thing: object) -> None:
     raise NotOnTheGrid(
         f"The {type(thing).__name__} has members in several clusters: there is no handle of it, "
         "and native code that was given one would see those of this cluster alone",
-        cure=_CURE,
+        cure=CURE,
     )
 
 

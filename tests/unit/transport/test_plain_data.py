@@ -112,3 +112,19 @@ def test_every_operation_has_the_length_that_pickle_gives_it_or_is_refused(
     elif found != "its byte 0 begins no plain data":
         size = one.arg.n if one.arg else 0
         assert found == f"its byte {1 + COUNTS.get(size, size)} begins no plain data"
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"), [(b"}", b"K\x01s."), (b"\x8f(", b"\x90."), (b"(", b"\x91."), (b"]", b"a.")]
+)
+def test_tuples_that_double_with_each_level_are_neither_hashed_nor_kept(
+    begin: bytes, end: bytes
+) -> None:
+    doubled = b")\x94" + b"".join(b"h%c\x86\x94" % level for level in range(30))
+    fault = fault_of(b"\x80\x05" + begin + doubled + end)
+    assert fault == "its tuples stand for 2147483647 values to be hashed"
+
+
+def test_a_tuple_that_is_a_key_many_times_is_plain_data() -> None:
+    key = ("host", 1)
+    assert fault_of(pickle.dumps({n: {key: key} for n in range(1000)}, protocol=5)) == ""
