@@ -63,6 +63,26 @@ def test_what_is_known_is_told(plan: DeploymentPlan, error: str, begin: str) -> 
 
 
 @pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        ("rank 0:0:0: AttributeError: module 'runtime' has no attribute 'x'", "runtime"),
+        ("rank 0:0:0: ImportError: cannot import name 'x' from 'gcm' (/there.py)", "gcm"),
+        (module("runtime.parts", "0:0:0"), "runtime"),
+    ],
+)
+def test_a_file_that_a_package_of_ours_hides_is_named(
+    plan: DeploymentPlan, error: str, name: str
+) -> None:
+    known = f"/home/me/heat/{name}.py"
+    (told,) = hints(plan, [error], exists=lambda path: path == known)
+    assert told == (
+        f"'{name}.py' of /home/me/heat is not what 'import {name}' finds in a rank, but the package"
+        f" '{name}' of gcm-deploy: give it another name"
+    )
+    assert hints(plan, [error], exists=lambda _: False) == []
+
+
+@pytest.mark.parametrize(
     "error",
     [
         module("unheard.of"),
