@@ -108,7 +108,9 @@ SITUATIONS = (
 )
 
 
-def type_command(situation: Situation, folder: Path, lab: Lab, *, terminal: bool) -> Typed:
+def type_command(
+    situation: Situation, folder: Path, lab: Lab | None = None, *, terminal: bool
+) -> Typed:
     """Type the command of a situation in a folder with the programs; return how it ended.
 
     Raises:
@@ -119,9 +121,10 @@ def type_command(situation: Situation, folder: Path, lab: Lab, *, terminal: bool
         "PYTHONPATH": str(ROOT),
         "TERM": "xterm",
         "COLUMNS": str(_COLUMNS),
-        "GCM_FOLDER": str(lab.base / "gcm"),
-        "GCM_CREDENTIAL": str(lab.base / "alice.credential"),
     }
+    if lab is not None:
+        environment["GCM_FOLDER"] = str(lab.base / "gcm")
+        environment["GCM_CREDENTIAL"] = str(lab.base / "alice.credential")
     near, far = pty.openpty() if terminal else os.pipe()
     try:
         process = subprocess.Popen(
@@ -133,7 +136,7 @@ def type_command(situation: Situation, folder: Path, lab: Lab, *, terminal: bool
         typed = Typed(process)
         for _ in _read(typed, near):
             if situation.until and situation.until in typed.printed:
-                if situation.kills:
+                if situation.kills and lab is not None:
                     lab.kill(situation.kills)
                 else:
                     process.send_signal(signal.SIGINT)
@@ -167,6 +170,12 @@ def of_program(line: bytes) -> bool:
     return OURS in line or line.startswith((b"rank ", b"sum ", b"the token "))
 
 
+def write_programs(folder: Path) -> None:
+    """Write the programs that the situations run."""
+    for program, body in PROGRAMS.items():
+        (folder / f"{program}.py").write_text(_BEGIN + body + "\n")
+
+
 @contextmanager
 def programs_and_lab(*, with_lab: bool) -> Iterator[tuple[Path, Lab]]:
     """Make a folder with the programs, and a lab of two peers on this machine."""
@@ -174,8 +183,7 @@ def programs_and_lab(*, with_lab: bool) -> Iterator[tuple[Path, Lab]]:
         folder, base = Path(name, "work"), Path(name, "lab")
         folder.mkdir()
         base.mkdir()
-        for program, body in PROGRAMS.items():
-            (folder / f"{program}.py").write_text(_BEGIN + body + "\n")
+        write_programs(folder)
         lab = Lab(base)
         try:
             if with_lab:
