@@ -18,6 +18,7 @@ _FILE = re.compile(r"FileNotFoundError: \[Errno 2\] No such file or directory: '
 _HIDDEN = re.compile(
     r"(?:cannot import name '\w+' from|No module named|module) '(gcm|runtime)\b[\w.]*'"
 )
+_ALIKE = re.compile(r"more failed in the same way \((.*)\)")
 _RANK = re.compile(r"\brank (\d+:\d+):\d+\b")
 
 
@@ -31,7 +32,7 @@ def hints(
     """Return hints about the modules and files that ranks did not find."""
     clusters = {cluster.identifier: cluster for cluster in plan.deployment.clusters()}
     found: dict[str, None] = {}
-    for error in errors:
+    for error in _each_rank(errors):
         rank, module, file, hidden = (
             sign.search(error) for sign in (_RANK, _MODULE, _FILE, _HIDDEN)
         )
@@ -45,6 +46,18 @@ def hints(
         elif file and not file[1].startswith("/"):
             found |= dict.fromkeys(_of_file(plan, cluster, posixpath.normpath(file[1]), exists))
     return list(found)
+
+
+def _each_rank(errors: Iterable[str]) -> Iterator[str]:
+    """Yield the errors, and the last one again for each cluster that failed in the same way."""
+    last = ""
+    for error in errors:
+        if alike := _ALIKE.search(error):
+            names = (name.split(" ")[0] for name in alike[1].split(", "))
+            yield from (f"rank {one}: {last}" for one in names)
+        else:
+            yield error
+            last = error
 
 
 def _of_module(

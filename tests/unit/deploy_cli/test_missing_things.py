@@ -62,6 +62,12 @@ def test_what_is_known_is_told(plan: DeploymentPlan, error: str, begin: str) -> 
     assert told.startswith(begin)
 
 
+def test_a_cluster_that_failed_in_the_same_way_is_told_of_too(plan: DeploymentPlan) -> None:
+    errors = [module("numpy", "0:0:0"), "2 more failed in the same way (0:1:1, 0:0:1)"]
+    told = hints(plan, errors, exists=lambda _: False, has_module=lambda name: name == "numpy")
+    assert [one for one in told if "the Python of s/there does not find it" in one]
+
+
 @pytest.mark.parametrize(
     ("error", "name"),
     [
