@@ -18,8 +18,8 @@ class ExaminedHost:
     `where` is its name in messages. `clusters` have their front-end on it; a host that holds only
     ranks of a cluster is reached from that front-end and has its number in `behind`. `ranks` counts
     those of its clusters, `others` those of all other clusters. `modules` are what their programs
-    import. `spans` is on how many hosts one `mpiexec` starts ranks. Without `hops` and `launcher` it is
-    the launcher's machine.
+    import. `spans` is on how many hosts one `mpiexec` starts ranks. Without `hops` and
+    `launcher` it is the launcher's machine.
     """
 
     where: str
