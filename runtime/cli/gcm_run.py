@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from gcm.cli.common_options import CommandParser
-from runtime.cli.command import dispatch
+from runtime.cli.command import dispatch, guarded
 from runtime.cli.line.options import (
     Options,
     add_variables,
@@ -26,7 +26,8 @@ _WAIT = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(s|min|h)?\s*")
 _USAGE = """\
 gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
        gcm-run [options] -n RANKS -m MODULE [ARGUMENT ...]
-       gcm-run advise --failure-rate RATE -n RANKS --time TIME"""
+       gcm-run advise --failure-rate RATE -n RANKS --time TIME
+       gcm-run completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
 Run an MPI program on the peers of a lab: machines that lend places while they are up.
@@ -55,7 +56,11 @@ def run_program(arguments: Sequence[str] | None = None) -> int:
 
         parser = command_parser("gcm-run advise", advise.DESCRIPTION, advise.EXAMPLES)
         advise.add_arguments(parser)
-        return advise.run_advise(parser.parse_args(words[1:]))
+        return guarded("gcm-run", lambda: advise.run_advise(parser.parse_args(words[1:])))
+    if words[:1] == ["completion"]:
+        from runtime.cli.line.completion import print_completion_of_run
+
+        return guarded("gcm-run", lambda: print_completion_of_run(words[1:], build_parser()))
     return dispatch("gcm-run", lambda: read_line(words))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.integration.deploy.printed_lines import (
+    DEPLOY,
+    RUN,
     SITUATIONS,
     of_program,
     type_command,
@@ -52,3 +56,36 @@ def test_nothing_is_printed_that_nobody_asked_for(
         wanted = [*told, closing] if terminal and closing else told
         assert len(lines) == len(wanted), lines
         assert all(map(re.fullmatch, wanted, lines)), lines
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (RUN, ["advise", "--failure-rate", "1/30d", "-n", "8", "--time", "2h"]),
+        (RUN, ["completion", "bash"]),
+        (DEPLOY, ["doctor", "--quiet"]),
+    ],
+)
+def test_output_that_cannot_be_written_is_no_traceback(code: str, words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert re.fullmatch(
+        r"gcm-\w+: the output could not be written: No space left on device\n", done.stderr
+    ), done.stderr
+    assert done.returncode == 205
+
+
+def test_a_shell_completes_the_options_of_gcm_run(tmp_path: Path) -> None:
+    script = subprocess.run(
+        [sys.executable, "-c", RUN, "completion", "bash"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    shown = subprocess.run(
+        ["bash", "-c", f"{script}\nCOMP_WORDS=(gcm-run --sta) COMP_CWORD=1 COMP_LINE=x\n"
+         "_shtab_gcm_run gcm-run --sta gcm-run; echo ${COMPREPLY[@]}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert shown.stdout == "--staging\n", shown.stderr
