@@ -47,10 +47,11 @@ class CommandParser(argparse.ArgumentParser):
         return ("", False) if action is None else (action.dest, action.nargs != 0 and name == word)
 
     def error(self, message: str) -> NoReturn:
-        """Report the error, with the option that was probably meant, and exit."""
+        """Report the error in one line, with the option that was probably meant, and exit."""
         meant = self._meant() or self._missing_choice(message)
-        self.print_usage(sys.stderr)
         told = f"{message}; {meant}" if meant else message
+        if "--help" not in told and "\n" not in told:
+            told += f" (see {self.prog} --help)"
         self.exit(self.wrong_usage, f"{self.prog}: error: {told}\n")
 
     def _missing_choice(self, message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
@@ -29,15 +30,15 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         KeyboardInterrupt: it was interrupted.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    return _guarded("gcm-deploy", lambda: _command(words))
+    return guarded("gcm-deploy", lambda: _command(words))
 
 
 def dispatch(command: str, read: Callable[[], Options]) -> int:
     """Run another command from its options; raises KeyboardInterrupt."""
-    return _guarded(command, lambda: _dispatch(read()))
+    return guarded(command, lambda: _dispatch(read()))
 
 
-def _guarded(command: str, do: Callable[[], int]) -> int:
+def guarded(command: str, do: Callable[[], int]) -> int:
     """Return the exit code of a command, whatever it raises."""
     fill_gaps()
     leave_no_core_file()
@@ -52,6 +53,12 @@ def _guarded(command: str, do: Callable[[], int]) -> int:
         return READER_LEFT
     except OutputFailed as error:
         print(f"{command}: {error}", file=sys.stderr)
+        return OUTPUT_FAILED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        forget_output()
+        print(f"{command}: the output could not be written: {error.strerror}", file=sys.stderr)
         return OUTPUT_FAILED
     finally:
         gc.enable()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 import sys
 from collections.abc import Sequence
 
 from gcm.cli.common_options import CommandParser
-from runtime.cli.command import dispatch
+from runtime.cli.command import dispatch, guarded
 from runtime.cli.line.options import (
     Options,
     add_variables,
@@ -15,14 +17,17 @@ from runtime.cli.line.options import (
     command_parser,
     options_of,
 )
-from runtime.cli.line.words import OneLine, add_recovery, cut
+from runtime.cli.line.words import OneLine, add_ranks_of_others, add_recovery, cut, options_end
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
+
+_WAIT = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(s|min|h)?\s*")
 
 _USAGE = """\
 gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
        gcm-run [options] -n RANKS -m MODULE [ARGUMENT ...]
-       gcm-run advise --failure-rate RATE -n RANKS --time TIME"""
+       gcm-run advise --failure-rate RATE -n RANKS --time TIME
+       gcm-run completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
 Run an MPI program on the peers of a lab: machines that lend places while they are up.
@@ -51,7 +56,11 @@ def run_program(arguments: Sequence[str] | None = None) -> int:
 
         parser = command_parser("gcm-run advise", advise.DESCRIPTION, advise.EXAMPLES)
         advise.add_arguments(parser)
-        return advise.run_advise(parser.parse_args(words[1:]))
+        return guarded("gcm-run", lambda: advise.run_advise(parser.parse_args(words[1:])))
+    if words[:1] == ["completion"]:
+        from runtime.cli.line.completion import print_completion_of_run
+
+        return guarded("gcm-run", lambda: print_completion_of_run(words[1:], build_parser()))
     return dispatch("gcm-run", lambda: read_line(words))
 
 
@@ -59,6 +68,14 @@ def read_line(words: Sequence[str]) -> Options:
     """Parse a command line; raises `SystemExit` for a wrong one."""
     parser = build_parser()
     pieces = cut(words, parser)
+    at, seen = options_end(words, parser)
+    if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
+        number, rest = "4", [*words[at:]]
+        if rest[1:2] and rest[1] in ("-n", "-np", "--np") and rest[2:3]:
+            number = rest[2]
+            del rest[1:3]
+        line = shlex.join([*words[:at], *rest])
+        parser.error(f"say how many ranks, before the program: gcm-run -n {number} {line}")
     found = parser.parse_args(pieces.options)
     program = pieces.program or found.module or ""
     if not found.ranks:
@@ -94,6 +111,7 @@ def build_parser() -> CommandParser:
     parser.add_argument(
         "-n", "-np", dest="ranks", metavar="RANKS", type=_count, help="how many ranks there are"
     )
+    add_ranks_of_others(parser, _count)
     parser.add_argument(
         "-r", dest="replicas", metavar="R", type=_count, default=1,
         help="each rank is R processes on different peers, and survives while one of them lives",
@@ -110,7 +128,7 @@ def build_parser() -> CommandParser:
         f"(default: {strategy.default})",
     )  # fmt: skip
     parser.add_argument(
-        "-w", dest="wait", metavar="SECONDS", default="",
+        "-w", dest="wait", metavar="SECONDS", default="", type=_wait,
         help=f"how long to look for free places (default: {wait.default})",
     )  # fmt: skip
     parser.add_argument(
@@ -135,6 +153,14 @@ def build_parser() -> CommandParser:
     add_watching(parser)
     add_variables(parser)
     return parser
+
+
+def _wait(text: str) -> str:
+    if not _WAIT.fullmatch(text):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a time: a number of seconds, or such as 90s, 5min or 1h"
+        )
+    return text
 
 
 def _count(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Hints for a program that misses a module or a file which exists here, but not over there."""
+"""Hints for a program that misses a module or a file: it is here only, or a package hides it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from runtime.deployment.planning.workplace import workplace_of
 
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FILE = re.compile(r"FileNotFoundError: \[Errno 2\] No such file or directory: '([^']+)'")
+_HIDDEN = re.compile(
+    r"(?:cannot import name '\w+' from|No module named|module) '(gcm|runtime)\b[\w.]*'"
+)
+_ALIKE = re.compile(r"more failed in the same way \((.*)\)")
 _RANK = re.compile(r"\brank (\d+:\d+):\d+\b")
 
 
@@ -28,16 +32,32 @@ def hints(
     """Return hints about the modules and files that ranks did not find."""
     clusters = {cluster.identifier: cluster for cluster in plan.deployment.clusters()}
     found: dict[str, None] = {}
-    for error in errors:
-        rank, module, file = (sign.search(error) for sign in (_RANK, _MODULE, _FILE))
+    for error in _each_rank(errors):
+        rank, module, file, hidden = (
+            sign.search(error) for sign in (_RANK, _MODULE, _FILE, _HIDDEN)
+        )
         cluster = clusters.get(rank[1]) if rank else None
         if cluster is None:
             continue
-        if module:
+        if hidden:
+            found |= dict.fromkeys(_of_hidden(plan, cluster, hidden[1], exists))
+        elif module:
             found |= dict.fromkeys(_of_module(plan, cluster, module[1], has_module))
         elif file and not file[1].startswith("/"):
             found |= dict.fromkeys(_of_file(plan, cluster, posixpath.normpath(file[1]), exists))
     return list(found)
+
+
+def _each_rank(errors: Iterable[str]) -> Iterator[str]:
+    """Yield the errors, and the last one again for each cluster that failed in the same way."""
+    last = ""
+    for error in errors:
+        if alike := _ALIKE.search(error):
+            names = (name.split(" ")[0] for name in alike[1].split(", "))
+            yield from (f"rank {one}: {last}" for one in names)
+        else:
+            yield error
+            last = error
 
 
 def _of_module(
@@ -52,6 +72,19 @@ def _of_module(
             f"{name.partition('.')[0]!r} is installed here, but the Python of {cluster.path} does "
             "not find it: install it there, or name another Python in <front-end python=...>"
         )
+
+
+def _of_hidden(
+    plan: DeploymentPlan, cluster: DeployedCluster, name: str, exists: Callable[[str], bool]
+) -> Iterator[str]:
+    """Yield which file of the program a package of this project hides."""
+    folder = workplace_of(plan.deployment, cluster).folder
+    for path in (f"{name}.py", f"{name}/__init__.py"):
+        if exists(posixpath.join(folder, path)):
+            yield (
+                f"{path!r} of {folder} is not what 'import {name}' finds in a rank, but the package"
+                f" {name!r} of gcm-deploy: give it another name"
+            )
 
 
 def _of_file(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from runtime.deployment.planning.commands import python_module
 from runtime.home import HOME
 
 _TIMEOUT = 60.0
@@ -25,7 +26,7 @@ def faults_of(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str]
     path = os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH", ""))))
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "runtime.machine.class_check"],
+            python_module(sys.executable, "runtime.machine.class_check"),
             input=json.dumps([search, wanted]),
             capture_output=True,
             text=True,

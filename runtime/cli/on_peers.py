@@ -65,7 +65,7 @@ def run_on_peers(
     request = deployment.peers
     assert request is not None
     is_quiet = options.quiet or options.dry_run
-    screen = StepsScreen(is_live=wants_tree(options.progress), is_quiet=is_quiet)
+    screen = StepsScreen(is_live=wants_tree(options), is_quiet=is_quiet, is_verbose=options.verbose)
     try:
         return _Submission(deployment, request, options, screen, hears).run()
     except GridError as fault:

@@ -18,10 +18,10 @@ from runtime.cli.missing import hints
 from runtime.cli.screens.called import COMMAND
 from runtime.cli.screens.history import History
 from runtime.cli.screens.plain import PlainScreen
-from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.plain_lines import MinuteLines, PlainLines
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import RankFiles
-from runtime.cli.screens.summary import Summary, as_text, summary_of
+from runtime.cli.screens.summary import Summary, as_text, headline, summary_of
 from runtime.cli.screens.tree import ProgressTree
 from runtime.cli.screens.watch import EndSignals, LogLines, Watch
 from runtime.cli.streams import forget_output, write
@@ -126,9 +126,16 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
-    tree = ProgressTree(plan)
-    if options.quiet or not wants_tree(options.progress):
-        news = None if options.quiet else PlainLines(tree)
+    tree, clock = ProgressTree(plan), time.monotonic
+    if options.quiet or not wants_tree(options):
+        lines = (
+            PlainLines(tree)
+            if options.verbose
+            else MinuteLines(
+                tree, clock, survives=any(one.goes_on for one in plan.deployment.applications)
+            )
+        )
+        news = None if options.quiet else lines
         return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
     # rich is slow to load, so it is imported only for a live tree
     from rich.console import Console
@@ -137,17 +144,16 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
 
     console = Console(stderr=True, highlight=False, force_terminal=True)
     output = None if sys.stdout.isatty() else out
-    clock = time.monotonic
     return LiveScreen(
         err, console, tree, clock, output=output, tags=tags, files=files, ends_output=ends
     )
 
 
-def wants_tree(progress: ProgressMode) -> bool:
+def wants_tree(options: Options) -> bool:
     """Return whether the progress is shown as a live tree."""
-    if progress is ProgressMode.AUTO:
+    if options.progress is ProgressMode.AUTO and not options.verbose:
         return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return progress is ProgressMode.ALWAYS
+    return options.progress is ProgressMode.ALWAYS
 
 
 def _tell(summary: Summary, options: Options) -> None:
@@ -156,16 +162,18 @@ def _tell(summary: Summary, options: Options) -> None:
 
         # on one line, to distinguish it from the output of the application
         write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
-    elif options.quiet:
-        return
-    elif sys.stderr.isatty():
+    elif options.summary or options.verbose:
+        if not sys.stderr.isatty():
+            print(as_text(summary), end="", file=sys.stderr)
+            return
         from rich.console import Console
 
         from runtime.cli.screens.summary_table import print_summary
 
         print_summary(summary, Console(stderr=True, highlight=False))
-    else:
-        print(as_text(summary), end="", file=sys.stderr)
+    elif sys.stderr.isatty() and not options.quiet:
+        style = "red" if summary.code else "green"
+        print(Paint.on(sys.stderr)(headline(summary), "bold", style), file=sys.stderr)
 
 
 def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> int:

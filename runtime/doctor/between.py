@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gcm.documents import Severity
 from runtime.deployment import Position
+from runtime.doctor.checks import install
 from runtime.doctor.records import Dial, Finding, Record
 from runtime.routing import Leg, Rank, Route, routes
 from runtime.topology import Grid, Identifier
@@ -48,7 +49,7 @@ def check_versions(records: Sequence[Record]) -> Iterator[Finding]:
                 _WHY[name],
                 f'<front-end python="/path/to/python{_short(known)}"/>'
                 if name == "python"
-                else f"{facts.python} -m pip install '{name}=={known}'",
+                else install(facts, f"{name}=={known}"),
                 host.location,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 
 from gcm.documents import Severity
@@ -26,6 +27,9 @@ _SHARED_MEMORY = "/dev/shm"
 _VIRTUAL = re.compile(r"(docker|virbr|br-|lxc|lxd|cni|podman|flannel|vmnet|vboxnet|veth|tun|tap)")
 _CHOOSES = re.compile(r"btl_tcp_if|oob_tcp_if|-iface|FI_TCP_IFACE|UCX_NET_DEVICES")
 
+_PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "cv2": "opencv-python"}
+"""What pip calls modules that have another name."""
+
 Check = Callable[[ExaminedHost, HostFacts, Record], Iterator[Finding]]
 
 
@@ -44,14 +48,14 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
         yield _finding(
             host, "no-mpiexec", f"there is no {host.mpiexec!r}",
             "it starts the ranks of the cluster",
-            f"{facts.python} -m pip install mpich, or name the one that is there:"
+            f"{install(facts, 'mpich')}; or name the one that is there:"
             ' <mpi command-path="/path/to/mpiexec"/>',
         )  # fmt: skip
     if host.needs_mpi4py and not facts.packages.get("mpi4py"):
         yield _finding(
             host, "no-mpi4py", f"{facts.python} has no mpi4py",
             "ranks that are Python programs speak through it",
-            f"{facts.python} -m pip install mpi4py, or name another Python:"
+            f"{install(facts, 'mpi4py')}; or name another Python:"
             ' <front-end python="/path/to/python"/>',
         )  # fmt: skip
         return
@@ -59,7 +63,7 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
         yield _finding(
             host, "mpi4py-broken", f"mpi4py cannot load its MPI: {facts.library_fault}",
             "every rank would end at its import",
-            f"{facts.python} -m pip install --force-reinstall mpi4py, with the MPI of"
+            f"{install(facts, '--force-reinstall', 'mpi4py')}, with the MPI of"
             " that cluster loaded (module load ...)",
         )  # fmt: skip
         return
@@ -74,6 +78,37 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
             else "the ranks of the cluster would not start",
             _beside_python(facts) if is_other else fault.cure,
         )  # fmt: skip
+
+
+def check_modules(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
+    """Yield the packages that the program imports and the host does not have."""
+    if not facts.missing:
+        return
+    names = " and ".join(facts.missing)
+    yield _finding(
+        host, "no-module", f"{facts.python} has no {names}",
+        "the program imports it" if len(facts.missing) == 1 else "the program imports them",
+        install(facts, *(_PACKAGES.get(one, one) for one in facts.missing)),
+    )  # fmt: skip
+
+
+def install(facts: HostFacts, *packages: str) -> str:
+    """Return the command that gets packages on a host, as it works with its Python.
+
+    >>> python = HostFacts("n", "ana", "/usr/bin/python3", (3, 13, 5))
+    >>> install(python, "numpy")
+    '/usr/bin/python3 -m pip install numpy'
+    """
+    wanted = shlex.join(packages)
+    if not facts.is_managed:
+        return f"{facts.python} -m pip install {wanted}"
+    first = "" if facts.has_venv else "sudo apt install python3-venv && "
+    return (
+        f"{first}{facts.python} -m venv --system-site-packages ~/gcm-python"
+        f" && ~/gcm-python/bin/pip install {wanted}"
+        ', then <front-end python="~/gcm-python/bin/python"/>'
+        + (' and <mpi command-path="~/gcm-python/bin/mpiexec"/>' if "mpich" in packages else "")
+    )
 
 
 def _beside_python(facts: HostFacts) -> str:
@@ -188,6 +223,6 @@ def check_clock(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterato
 
 
 CHECKS: tuple[Check, ...] = (
-    check_mpi, check_names, check_interfaces, check_files, check_room, check_clock,
+    check_mpi, check_modules, check_names, check_interfaces, check_files, check_room, check_clock,
 )  # fmt: skip
 """All checks of a single host."""

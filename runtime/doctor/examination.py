@@ -114,7 +114,7 @@ class _Visit:
                 facts = facts_of(
                     talk.ask(
                         self._timeout, do="facts", mpiexec=host.mpiexec, names=names,
-                        folder=host.folder, library=host.needs_mpi4py,
+                        folder=host.folder, library=host.needs_mpi4py, modules=host.modules,
                     )
                 )  # fmt: skip
                 begun = time.time()

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
-from runtime.deployment import DeployedCluster, Deployment, ProgramKind, is_at_front_end
+from runtime.deployment import (
+    Application,
+    DeployedCluster,
+    Deployment,
+    ProgramKind,
+    is_at_front_end,
+)
+from runtime.doctor.imports import imported
 from runtime.doctor.records import ExaminedHost
 
 THIS_MACHINE = "this machine"
@@ -79,7 +87,18 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
         and has_ranks
         and application.kind is not ProgramKind.EXECUTABLE,
         names=elsewhere,
+        modules=_modules(application) if application is not None and has_ranks else (),
     )
+
+
+def _modules(application: Application) -> tuple[str, ...]:
+    """Return what a Python program imports, as far as its source is here."""
+    if application.kind is ProgramKind.EXECUTABLE:
+        return ()
+    path = application.path
+    if application.kind is ProgramKind.MODULE:
+        path = os.path.join(*path.split(".")) + ".py"
+    return imported(os.path.expanduser(application.folder), path)
 
 
 def _called(cluster: DeployedCluster) -> str:
@@ -96,6 +115,7 @@ def _merged(first: ExaminedHost, second: ExaminedHost) -> ExaminedHost:
         ranks=first.ranks + second.ranks,
         needs_mpi=first.needs_mpi or second.needs_mpi,
         needs_mpi4py=first.needs_mpi4py or second.needs_mpi4py,
+        modules=tuple(sorted({*first.modules, *second.modules})),
     )
 
 
@@ -123,6 +143,7 @@ def _nodes(cluster: DeployedCluster, front_end: ExaminedHost, at: int) -> list[E
             spans=front_end.spans,
             needs_mpi=front_end.needs_mpi,
             needs_mpi4py=front_end.needs_mpi4py,
+            modules=front_end.modules,
         )
         for name, held in ranks.items()
     ]

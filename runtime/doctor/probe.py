@@ -17,12 +17,13 @@ import socket
 import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib import metadata
+from importlib import metadata, util
 from typing import Any, TypeVar
 
 _Result = TypeVar("_Result")
@@ -62,6 +63,9 @@ def facts(asked: dict[str, Any]) -> dict[str, Any]:
         "names": dict(zip(names, addresses, strict=True)),
         "interfaces": _interfaces(),
         "files": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
+        "missing": [name for name in asked["modules"] if util.find_spec(name) is None],
+        "managed": _is_managed(),
+        "venv": util.find_spec("ensurepip") is not None,
         "folders": [_room_in(folder) for folder in folders],
     }
 
@@ -118,6 +122,14 @@ def _at_once(calls: list[Callable[[], _Result]], slow: _Result) -> list[_Result]
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     return list(results)
+
+
+def _is_managed() -> bool:
+    """Return whether pip refuses to install into this Python, or is not there."""
+    if util.find_spec("pip") is None:
+        return True
+    marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    return sys.prefix == sys.base_prefix and os.path.exists(marker)
 
 
 def _user() -> str:

@@ -17,8 +17,9 @@ class ExaminedHost:
 
     `where` is its name in messages. `clusters` have their front-end on it; a host that holds only
     ranks of a cluster is reached from that front-end and has its number in `behind`. `ranks` counts
-    those of its clusters, `others` those of all other clusters. `spans` is on how many hosts one
-    `mpiexec` starts ranks. Without `hops` and `launcher` it is the launcher's machine.
+    those of its clusters, `others` those of all other clusters. `modules` are what their programs
+    import. `spans` is on how many hosts one `mpiexec` starts ranks. Without `hops` and
+    `launcher` it is the launcher's machine.
     """
 
     where: str
@@ -39,6 +40,7 @@ class ExaminedHost:
     needs_mpi: bool = False
     needs_mpi4py: bool = False
     names: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
 
     @property
     def path(self) -> str:
@@ -64,9 +66,11 @@ class FolderSpace:
 class HostFacts:
     """Facts that a host reports about itself.
 
-    `library` is the MPI library that mpi4py loads, `library_fault` why it cannot load one. `names`
-    maps names to addresses, an empty list for an unknown name. `interfaces` are names and addresses
-    of network interfaces. `files` is how many files a process may have open.
+    `missing` are modules that it was asked for and does not have. With `is_managed` its Python
+    refuses packages that pip would install; without `has_venv` it cannot make a Python that takes
+    them. `library` is the MPI library that mpi4py loads, `library_fault` why it cannot load one.
+    `names` maps names to addresses, an empty list for an unknown name. `interfaces` are names and
+    addresses of network interfaces. `files` is how many files a process may have open.
     """
 
     host: str
@@ -83,6 +87,9 @@ class HostFacts:
     files: int = 1024
     most_files: int = 1024
     folders: tuple[FolderSpace, ...] = ()
+    missing: tuple[str, ...] = ()
+    is_managed: bool = False
+    has_venv: bool = True
 
 
 def facts_of(answer: Mapping[str, Any]) -> HostFacts:
@@ -104,6 +111,9 @@ def facts_of(answer: Mapping[str, Any]) -> HostFacts:
         files=soft,
         most_files=hard,
         folders=tuple(FolderSpace(**one) for one in answer["folders"]),
+        missing=tuple(answer["missing"]),
+        is_managed=answer["managed"],
+        has_venv=answer["venv"],
     )
 
 

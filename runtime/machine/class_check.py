@@ -10,6 +10,7 @@ import json
 import sys
 import traceback
 
+import gcm  # noqa: F401 - bound before a folder, where a `gcm.py` may be, is on the path
 from runtime.machine.named_classes import NotFound, fault_of, load
 
 

@@ -59,7 +59,7 @@ def test_near_peers_are_a_site_and_a_run_needs_only_one_of_the_supernodes(
 ) -> None:
     lab.start()
     ranks = sum(SITES) // 2
-    code, output, errors = lab.run("-n", str(ranks), "-r", "2", "-w", "60", "pi.py")
+    code, output, errors = lab.run("--verbose", "-n", str(ranks), "-r", "2", "-w", "60", "pi.py")
     assert code == 0, errors
     sites = {host: site for site, host in re.findall(r"(site\d+)/(c\d+): reached", errors)}
     assert len(sites) == sum(SITES)

@@ -56,6 +56,26 @@ def print_completion(words: Sequence[str]) -> int:
     return 0
 
 
+def print_completion_of_run(words: Sequence[str], parser: CommandParser) -> int:
+    """Write the script that completes `gcm-run`, whose parser is given."""
+    own = command_parser(
+        "gcm-run completion",
+        _DESCRIPTION.replace("gcm-deploy", "gcm-run"),
+        _EPILOG.replace("gcm-deploy", "gcm-run"),
+    )
+    add_shell(own)
+    shell = own.parse_args(words).shell
+    files = parser.add_argument("program", nargs="*")
+    files.complete = {  # type: ignore[attr-defined]  # where shtab looks for it
+        "bash": "_gcm_run_files",
+        "zsh": "_files",
+        "fish": "(__fish_complete_path (commandline -ct))",
+        "preamble": {"bash": '_gcm_run_files() {\n  compgen -f -- "$1"\n}'},
+    }
+    write(completion_script(parser, shell) + "\n")
+    return 0
+
+
 def _deploy_parser() -> CommandParser:
     """Return the parser of the command including options that other parsers handle, for shells."""
     parser = build_parser()

@@ -96,6 +96,8 @@ class Options:
     explain_waits: float | None
     progress: ProgressMode
     quiet: bool
+    verbose: bool
+    summary: bool
 
 
 def read_options(words: Sequence[str]) -> Options:
@@ -145,6 +147,8 @@ def options_of(
         explain_waits=found.explain_waits,
         progress=ProgressMode(found.progress),
         quiet=found.quiet,
+        verbose=found.verbose,
+        summary=found.summary,
     )
 
 
@@ -246,7 +250,8 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
-        help="show the progress as a live tree; auto: on a terminal, else as plain lines",
+        help="show the progress as a live tree, erased at the end; auto: on a terminal; "
+        "elsewhere it is a line a minute, after the first minute",
     )  # fmt: skip
     group.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
@@ -263,8 +268,15 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
         "never)",
     )  # fmt: skip
     group.add_argument(
-        "--quiet", action="store_true", help="show neither progress nor summary, only faults"
-    )
+        "--summary", action="store_true",
+        help="at the end show what ran where, how long and how it ended, and what was sent",
+    )  # fmt: skip
+    how_much = group.add_mutually_exclusive_group()
+    how_much.add_argument(
+        "--verbose", action="store_true",
+        help="show each step as a line in place of the tree, and the summary",
+    )  # fmt: skip
+    how_much.add_argument("--quiet", action="store_true", help="show no progress, only faults")
 
 
 def _variable(text: str) -> str:

@@ -47,13 +47,10 @@ class Cut:
     arguments: Sequence[str]
 
 
-def cut(words: Sequence[str], parser: CommandParser) -> Cut:
-    """Cut a command line where the arguments of the program begin.
+def options_end(words: Sequence[str], parser: CommandParser) -> tuple[int, set[str]]:
+    """Return where the first word is that is no option, and which options are before it.
 
-    If an option names the machine before the first word that is not an option, that word is the
-    program, and everything after it belongs to the program, whatever it looks like; one `--` may
-    precede it, and one may follow. Otherwise everything after the first `--` are arguments: this is
-    done by hand, because what argparse makes of `--` differs between versions of Python.
+    Behind `-m MODULE` there are none, and "" is one that the parser does not know.
     """
     position = 0
     seen: set[str] = set()
@@ -64,6 +61,18 @@ def cut(words: Sequence[str], parser: CommandParser) -> Cut:
         option, has_value_behind = parser.option_of(word)
         seen.add(option)
         position += 1 + has_value_behind
+    return position, seen
+
+
+def cut(words: Sequence[str], parser: CommandParser) -> Cut:
+    """Cut a command line where the arguments of the program begin.
+
+    If an option names the machine before the first word that is not an option, that word is the
+    program, and everything after it belongs to the program, whatever it looks like; one `--` may
+    precede it, and one may follow. Otherwise everything after the first `--` are arguments: this is
+    done by hand, because what argparse makes of `--` differs between versions of Python.
+    """
+    position, seen = options_end(words, parser)
     if not seen & {*_MACHINE, "module"}:
         end = words.index("--") if "--" in words else len(words)
         return Cut(words[:end], "", words[end + 1 :])
@@ -103,6 +112,7 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
         " second site",
     )  # fmt: skip
+    _add_words_of_others(group)
     group.add_argument(
         "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
     )
@@ -120,6 +130,34 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         " MPI.Checkpoint",
     )  # fmt: skip
     add_recovery(group)
+
+
+def add_ranks_of_others(group: argparse._ActionsContainer, parse: Callable[[str], object]) -> None:
+    """Add what `mpirun` and `srun` call the number of ranks."""
+    group.add_argument(
+        "--np", "--ntasks", dest="ranks", metavar="RANKS", type=parse, help=argparse.SUPPRESS
+    )
+
+
+def _add_words_of_others(group: argparse._ActionsContainer) -> None:
+    """Add the words of `mpiexec`, `mpirun` and `srun` that mean the same."""
+    add_ranks_of_others(group, _told(_ranks))
+    group.add_argument(
+        "-host", "-hosts", "--host", "--hosts", dest="hosts", metavar="HOSTS", action="append",
+        type=_told(_hosts), help=argparse.SUPPRESS,
+    )  # fmt: skip
+    group.add_argument(
+        "-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", dest="hosts",
+        metavar="FILE", action="append", type=_told(_hosts_in), help=argparse.SUPPRESS,
+    )  # fmt: skip
+    group.add_argument(
+        "-ppn", "--npernode", "--ntasks-per-node", dest="each", metavar="RANKS",
+        type=_told(_each), default=0, help=argparse.SUPPRESS,
+    )  # fmt: skip
+    # there may always be more ranks than processors
+    group.add_argument(
+        "-oversubscribe", "--oversubscribe", action="store_true", help=argparse.SUPPRESS
+    )
 
 
 def add_recovery(group: argparse._ActionsContainer) -> None:
@@ -149,6 +187,7 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
         ValueError: they do not fit together.
     """
     program = pieces.program or found.module or ""
+    _settle_hosts(found)
     given = [name for name in _MACHINE if getattr(found, name)]
     fault = _fault(found, program, given)
     if fault:
@@ -161,6 +200,21 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     words = pieces.options
     losses = found.failures, found.recovery, found.recovery_messages, found.replicas, found.restart
     return OneLine(program, bool(found.module), machine, found.python, words, *losses)
+
+
+def _settle_hosts(found: argparse.Namespace) -> None:
+    """Give each host its ranks, where they are said as `mpiexec` does; raises ValueError."""
+    if found.each and not found.hosts:
+        raise ValueError("-ppn says how many ranks each host has, so it needs hosts: -H HOST,...")
+    if not found.hosts:
+        return
+    found.hosts = [
+        tuple(replace(one, ranks=one.ranks or found.each or None) for one in site)
+        for site in found.hosts
+    ]
+    total = sum(one.ranks or 1 for site in found.hosts for one in site)
+    if found.ranks and found.ranks.ranks == total:
+        found.ranks = None
 
 
 def missing_machine(program: str) -> str:
@@ -221,6 +275,10 @@ def _ranks(text: str) -> Emulation:
     return _shape(text)
 
 
+def _each(text: str) -> int:
+    return _ranks(text).ranks
+
+
 def _replicas(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not int(text):
         raise ValueError(f"'{text}' is not a number of replicas")
@@ -245,6 +303,23 @@ def _hosts(text: str) -> tuple[HostArgument, ...]:
     from runtime.deployment.machine_argument import parse_hosts
 
     return parse_hosts(text)
+
+
+def _hosts_in(file: str) -> tuple[HostArgument, ...]:
+    """Return the hosts in a file of `mpiexec` or `mpirun`: a line for each, with its ranks."""
+    try:
+        with open(file, encoding="utf-8") as stream:
+            lines = [line.partition("#")[0].split() for line in stream]
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ValueError(f"the file of hosts '{file}' cannot be read: {why}") from error
+    words = []
+    for host, *settings in filter(None, lines):
+        slots = [one.partition("=")[2] for one in settings if one.startswith("slots=")]
+        words.append(f"{host}:{slots[0]}" if slots else host)
+    if not words:
+        raise ValueError(f"the file of hosts '{file}' names none")
+    return _hosts(",".join(words))
 
 
 def _told(parse: Callable[[str], _T]) -> Callable[[str], _T]:

@@ -53,14 +53,14 @@ def picture(tree: ProgressTree, seconds: float, *, width: int, height: int) -> l
     First all clusters under their sites; where that is too much, sites with counts and only the
     clusters that failed; where even that is too much, as much of it as fits.
     """
-    head = _head(tree, seconds)
+    above = overview(tree, seconds)
     lines = [*_in_full(tree, width)]
     if 1 + len(lines) > height:
         lines = [*_folded(tree)]
     if 1 + len(lines) > height:
         left = len(lines) - max(0, height - 2)
         lines = [*lines[: max(0, height - 2)], (StyledText(f"   and {left} more"),)]
-    return [head, *lines][:height]
+    return [above, *lines][:height]
 
 
 def plain(line: Line) -> str:
@@ -68,7 +68,8 @@ def plain(line: Line) -> str:
     return "".join(piece.text for piece in line)
 
 
-def _head(tree: ProgressTree, seconds: float) -> Line:
+def overview(tree: ProgressTree, seconds: float) -> Line:
+    """Return the line above the tree: what the machine does, for how long, and its ranks."""
     phase = tree.phase()
     counts = tree.rank_states()
     ranks = ", ".join(f"{number} {state}" for state, number in counts.items())

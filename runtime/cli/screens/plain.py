@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import BinaryIO
 
 from runtime.cli.screens.called import COMMAND
-from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.plain_lines import News
 from runtime.cli.screens.printer import Item, RankOutput, Word
 from runtime.cli.screens.rank_output import RankFiles, SharedStream
 from runtime.launchers.base import OutputStream
@@ -20,14 +20,13 @@ class PlainScreen:
     """
 
     pause = 0.0
-    refresh_interval: float | None = None
 
     def __init__(
         self,
         output: BinaryIO,
         error: BinaryIO,
         *,
-        news: PlainLines | None,
+        news: News | None,
         tags: bool = False,
         files: RankFiles | None = None,
         ends_lines: bool = False,
@@ -37,6 +36,11 @@ class PlainScreen:
         self._news = news
         self._files = files
         self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)
+
+    @property
+    def refresh_interval(self) -> float | None:
+        """Return the seconds until there is news even if nothing happens."""
+        return None if self._news is None else self._news.wait()
 
     def show(self, items: Sequence[Item]) -> None:
         """Write the items in order, and release them at once."""
@@ -68,10 +72,13 @@ class PlainScreen:
             elif isinstance(item, Word):
                 yield OutputStream.ERROR, self._streams[OutputStream.ERROR].word(item.text)
             elif self._news and (told := self._news.told(item.path, item.state, item.detail)):
-                yield (
-                    OutputStream.ERROR,
-                    self._streams[OutputStream.ERROR].word(f"{COMMAND}: {told}"),
-                )
+                yield self._word(told)
+        if self._news and (told := self._news.due()):
+            yield self._word(told)
+
+    def _word(self, text: str) -> tuple[OutputStream, bytes]:
+        stream = OutputStream.ERROR
+        return stream, self._streams[stream].word(f"{COMMAND}: {text}")
 
 
 def keep(items: Iterable[Item], files: RankFiles | None) -> None:

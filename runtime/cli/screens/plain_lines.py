@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from gcm.cli.output import counted
+from runtime.cli.screens.picture import overview, plain
 from runtime.cli.screens.tree import (
     BAD,
     DONE,
     ENDED,
+    LOST,
     READY,
     RUNNING,
     UP,
@@ -16,6 +21,63 @@ from runtime.cli.screens.tree import (
 
 MANY_CLUSTERS = 16
 """With more clusters than this only sites, the whole and failures are reported."""
+
+
+MINUTE = 60.0
+"""Seconds in which nothing is told, and from one line to the next."""
+
+
+class News(Protocol):
+    """Turns changes of a machine into lines about it, each of which may be empty."""
+
+    def told(self, path: str, state: str, detail: str = "") -> str:
+        """Apply a change, and return the line about it."""
+        ...
+
+    def due(self) -> str:
+        """Return the line that it is time for."""
+        ...
+
+    def wait(self) -> float | None:
+        """Return the seconds until it is time for a line; None: never."""
+        ...
+
+
+class MinuteLines:
+    """Tells nothing in the first minute, then once a minute how far the run is.
+
+    A loss that the run survives is told at once: no error at its end will tell of it.
+    """
+
+    def __init__(
+        self, tree: ProgressTree, clock: Callable[[], float], *, survives: bool = False
+    ) -> None:
+        self._tree = tree
+        self._clock = clock
+        self._began = clock()
+        self._next = self._began + MINUTE
+        self._survives = survives
+
+    def told(self, path: str, state: str, detail: str = "") -> str:
+        """Apply a change, and return the line about it if it is a loss that is survived."""
+        self._tree.apply(path, state, detail)
+        found = self._tree.cluster_of(path)
+        if not (self._survives and state == LOST and found):
+            return ""
+        cluster, identifier = found
+        return _with(f"{identifier} {cluster.name}: {state}", detail)
+
+    def due(self) -> str:
+        """Return how far the run is, once a minute."""
+        now = self._clock()
+        if now < self._next:
+            return ""
+        self._next = now + MINUTE
+        return plain(overview(self._tree, now - self._began))
+
+    def wait(self) -> float:
+        """Return the seconds until the minute is over."""
+        return max(0.0, self._next - self._clock())
 
 
 class PlainLines:
@@ -41,6 +103,13 @@ class PlainLines:
             return f"{identifier} {cluster.name}: {cluster.words}"
         told = "" if self._is_large or state == ENDED else _told(cluster)
         return f"{identifier} {cluster.name}: {told}" if told else ""
+
+    def due(self) -> str:
+        """Return nothing: each change is told when it comes."""
+        return ""
+
+    def wait(self) -> None:
+        """Return that it is never time for a line."""
 
     def _running(self) -> str:
         ranks = self._tree.rank_states()

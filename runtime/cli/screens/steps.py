@@ -1,13 +1,15 @@
-"""Shows the steps of a submission: a small tree on a terminal, a line for each elsewhere."""
+"""Shows the steps of a submission: on a terminal a small tree, which does not stay; else lines."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.cli.screens.picture import GLYPHS
+from runtime.cli.screens.plain_lines import MINUTE
 from runtime.peers.submission import StepNews, Steps, StepState, SubmissionStep
 from runtime.processes.launcher.listener import RunListener
 
@@ -28,22 +30,30 @@ Hears = Callable[[SubmissionStep], None]
 
 
 class StepsScreen:
-    """The display of the steps, on a terminal until the run has a tree of its own."""
+    """The display of the steps, on a terminal until the run has a tree of its own.
 
-    def __init__(self, *, is_live: bool, is_quiet: bool) -> None:
+    Elsewhere each step is a line if it is to be `verbose`; if not, nothing is told in the first
+    minute, and then a line a minute at most.
+    """
+
+    def __init__(self, *, is_live: bool, is_quiet: bool, is_verbose: bool = False) -> None:
         self.steps = Steps(self._told)
         self._is_quiet = is_quiet
+        self._pause = 0.0 if is_verbose else MINUTE
+        self._next = time.monotonic() + self._pause
         self._live: Live | None = None
         if is_live and not is_quiet:
             from rich.console import Console
             from rich.live import Live
 
             console = Console(stderr=True, highlight=False, force_terminal=True)
-            self._live = Live(console=console, refresh_per_second=10, auto_refresh=False)
+            self._live = Live(
+                console=console, refresh_per_second=10, auto_refresh=False, transient=True
+            )
             self._live.start()
 
     def close(self) -> None:
-        """Leave what is shown where it is."""
+        """Erase the tree."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -54,9 +64,17 @@ class StepsScreen:
         with suppress(OSError):  # nobody may read it any more
             if self._live is not None:
                 self._live.update(self._drawn(), refresh=True)
-            elif news.detail or news.state is StepState.RUNNING:
+            elif (news.detail or news.state is StepState.RUNNING) and self._is_time():
                 detail = f": {news.detail}" if news.detail else ""
                 print(f"gcm-run: {news.step}{detail}", file=sys.stderr, flush=True)
+
+    def _is_time(self) -> bool:
+        """Return whether a line may be told now."""
+        now = time.monotonic()
+        if now < self._next:
+            return False
+        self._next = now + self._pause
+        return True
 
     def _drawn(self) -> Text:
         from rich.text import Text

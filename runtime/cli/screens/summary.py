@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field
 
 from gcm.cli.output import counted
@@ -72,6 +72,8 @@ class Summary:
     connections: Connections = field(default_factory=Connections)
     results: tuple[Results, ...] = ()
     first_cause: FirstCause | None = None
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    """How many processes each rank of an application is, where these are several."""
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
@@ -113,13 +115,19 @@ def summary_of(
         components=outcome.components,
         connections=outcome.connections,
         results=outcome.results,
+        replicas={
+            one.name: one.replicas for one in plan.deployment.applications if one.replicas > 1
+        },
     )
 
 
 def headline(summary: Summary) -> str:
     """Return a summary in one sentence."""
-    ranks = sum(len(cluster.ranks) for cluster in summary.clusters)
-    what = f"{counted(ranks, 'rank')} in {counted(len(summary.clusters), 'cluster')}"
+    known = summary.replicas
+    ranks = sum(len(one.ranks) / known.get(one.application, 1) for one in summary.clusters)
+    copies = f" with {max(known.values())} replicas each" if known else ""
+    where = counted(len(summary.clusters), "cluster")
+    what = f"{counted(round(ranks), 'rank')}{copies} in {where}"
     if summary.components:
         nodes = len({one.node for one in summary.components})
         placed = f"{counted(len(summary.components), 'component')} on {counted(nodes, 'node')}"

@@ -29,13 +29,22 @@ _OVERSUBSCRIBE = {
 }
 
 
+def python_module(python: str, module: str) -> tuple[str, ...]:
+    """Return the command that runs a module of this package.
+
+    `-P`: the folder in which it starts is that of the program, and a `runtime.py` or `gcm.py` there
+    must not hide this package.
+    """
+    return (python, "-P", "-m", module)
+
+
 def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tuple[str, ...]:
     """Return the command that starts the front-end of a remote cluster, over all hops.
 
     The run's secret and the front-end's part of the plan follow on its standard input.
     """
     command = [
-        cluster.front_end.python, "-m", FRONT_END_MODULE,
+        *python_module(cluster.front_end.python, FRONT_END_MODULE),
         "--cluster", cluster.identifier,
         "--levels", ",".join(levels),
     ]  # fmt: skip
@@ -49,7 +58,7 @@ def shared_front_end_command(python: str) -> tuple[str, ...]:
 
     The list of these follows on its standard input, like everything else.
     """
-    return (python, "-m", FRONT_END_MODULE)
+    return python_module(python, FRONT_END_MODULE)
 
 
 def ranks_command(
@@ -67,7 +76,7 @@ def ranks_command(
         # MPICH hands the environment to its ranks by itself
         *(word for name in environment for word in ("-x", name)),
         *cluster.mpi.options,
-        cluster.front_end.python, "-m", RANK_MODULE,
+        *python_module(cluster.front_end.python, RANK_MODULE),
         "--cluster", cluster.identifier,
         "--application", application.name,
         "--comm-world", application.comm_world,
@@ -108,9 +117,8 @@ def node_command(cluster: DeployedCluster, node: Node, *, library: str = "") -> 
     `library` is where a node on another host finds this package, if it is not installed there.
     Everything else follows on the standard input of the process.
     """
-    command = (
-        cluster.front_end.python, "-m", NODE_MODULE, "--node", f"{cluster.path}/{node.name}",
-    )  # fmt: skip
+    python = python_module(cluster.front_end.python, NODE_MODULE)
+    command = (*python, "--node", f"{cluster.path}/{node.name}")
     if is_at_front_end(cluster, node):
         return command
     found = ("env", f"PYTHONPATH={library}") if library else ()

@@ -20,9 +20,8 @@ from runtime.peers.connections.calls import (
     opened,
     refusal_frame,
 )
-from runtime.peers.connections.connection import Frames
-from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.connections.connection import WHOLE_TIMEOUT, ComingFrame, Frames
+from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.connections.serving import Services, TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.credentials import Credential, contexts

@@ -251,7 +251,7 @@ def main(words: list[str]) -> int:
         return 0
     request = become(*parted)
     family.rename(os.path.basename(sys.executable))
-    _, _, *sys.argv[1:] = request.words
+    _, _, _, *sys.argv[1:] = request.words  # -P -m MODULE
     return rank_main.main(sys.argv[1:], is_child=True)
 
 

@@ -177,8 +177,8 @@ class RanksJob:
 
     def _with(self, words: tuple[str, ...]) -> tuple[str, ...]:
         """Return the command of a rank with more words for it, and without a stand-in."""
-        python, begin = self._job.argv[0], self._job.argv.index("-m")
-        module, rest = self._job.argv[begin : begin + 2], self._job.argv[begin + 2 :]
+        python, begin = self._job.argv[0], self._job.argv.index("-P")
+        module, rest = self._job.argv[begin : begin + 3], self._job.argv[begin + 3 :]
         return (python, *module, *words, *rest)
 
     def start_again(self, rank: int, incarnation: int, host: str) -> None:

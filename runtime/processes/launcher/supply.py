@@ -183,9 +183,9 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
 
 def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:
     """Return the MPI job of a ranks step, whose command line says all but where the room is."""
-    # mpiexec -n RANKS [OPTION ...] PYTHON -m MODULE [ARGUMENT ...]
+    # mpiexec -n RANKS [OPTION ...] PYTHON -P -m MODULE [ARGUMENT ...]
     at = step.argv.index(RANK_MODULE)
-    argv = (python, *step.argv[at - 1 : at + 1], "--room", room, *step.argv[at + 1 :])
+    argv = (python, *step.argv[at - 2 : at + 1], "--room", room, *step.argv[at + 1 :])
     hosts = tuple(hosts_of_ranks(cluster).items())
     if not hosts and "--host" in cluster.mpi.options:  # all that is known is that they are not here
         hosts = ((step.argv[step.argv.index("--host") + 1], cluster.ranks),)
@@ -195,7 +195,7 @@ def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: 
         mpiexec=cluster.mpi.command_path,
         flavour=str(cluster.mpi.flavour),
         hosts=hosts,
-        options=step.argv[3 : at - 2],
+        options=step.argv[3 : at - 3],
         environment={**_paths(cluster, library), **_own(step, library)},
         for_each_host=step.for_each_host,
         spares=tuple((one.host, one.places) for one in cluster.spares),

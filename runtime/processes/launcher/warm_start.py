@@ -13,7 +13,7 @@ import threading
 from typing import NoReturn, Self
 
 from runtime.deployment.model import ProgramKind
-from runtime.deployment.planning.commands import RANKS_MODULE
+from runtime.deployment.planning.commands import RANKS_MODULE, python_module
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.home import python_path
 from runtime.launchers.base import Command, Process
@@ -112,5 +112,9 @@ def _become_ranks() -> NoReturn:
     listener.bind(path)
     listener.listen(socket.SOMAXCONN)
     listener.set_inheritable(True)
-    words = [sys.executable, "-m", RANKS_MODULE, str(listener.fileno()), comm_world]
+    words = [
+        *python_module(sys.executable, RANKS_MODULE),
+        str(listener.fileno()),
+        comm_world,
+    ]
     os.execv(sys.executable, words)

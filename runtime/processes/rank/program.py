@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+import gcm  # noqa: F401 - bound before the program folder, where a `gcm.py` may be, is on the path
 from runtime.home import OWN_FRAMES
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
@@ -66,7 +67,7 @@ def _run_script(path: str, arguments: list[str]) -> None:
     main.__dict__["__cached__"] = None
     sys.modules["__main__"] = main
     sys.argv[:] = [path, *arguments]
-    sys.path[0] = os.path.dirname(full)
+    sys.path.insert(0, os.path.dirname(full))
     exec(compile(source, full, "exec"), main.__dict__)
 
 
@@ -74,7 +75,7 @@ def _run_module(name: str, arguments: list[str]) -> None:
     import runpy
 
     sys.argv[:] = [name, *arguments]
-    sys.path[0] = os.getcwd()
+    sys.path.insert(0, os.getcwd())
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 

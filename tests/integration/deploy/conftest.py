@@ -15,7 +15,7 @@ from tests.sshd import far_host, way  # noqa: F401 - fixtures
 ROOT = Path(__file__).parents[3]
 
 # Like the script that the entry point becomes, which only exists where the package is installed.
-COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
+COMMAND = (sys.executable, "-P", "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Describe = Callable[..., Path]

@@ -41,7 +41,7 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
 
 
 def test_the_quickstart_runs_and_is_summed_up(start: Any) -> None:
-    code, out, err = ended(start("--tag-output", "descriptors/quickstart.xml"))
+    code, out, err = ended(start("--verbose", "--tag-output", "descriptors/quickstart.xml"))
     assert code == 0, err
     lines = out.splitlines()
     assert "[0:0:0] the token came back with 28: right" in lines
@@ -61,7 +61,7 @@ def test_a_quiet_run_prints_the_output_of_the_application_alone(start: Any, desc
 
 def test_arguments_and_exit_code_pass_through(start: Any, describe: Any) -> None:
     file = describe("from mpi4py import MPI; import sys; print(sys.argv[1:]); sys.exit(7)")
-    code, out, err = ended(start(file, "--", "a b", "--tag-output"))
+    code, out, err = ended(start("--summary", file, "--", "a b", "--tag-output"))
     assert (code, out) == (7, "['a b', '--tag-output']\n")
     assert "try: exit code 7; 1 rank in 1 cluster" in err
 
@@ -185,7 +185,7 @@ def test_ctrl_c_twice_ends_at_once_what_does_not_want_to(start: Any, describe: A
 def test_ctrl_c_while_it_starts_is_heard(start: Any, describe: Any) -> None:
     file = describe("print('never')", more='<process id="w" program="sleep" arguments="1000"'
                     ' ready="finished"/>')  # fmt: skip
-    process = start(file)
+    process = start("--verbose", file)
     for line in process.stderr:
         if "reached" in line:
             break
@@ -217,7 +217,7 @@ def test_a_missing_mpiexec_is_named_with_a_cure(start: Any, tmp_path: Path) -> N
         '<cluster name="c"><mpi command-path="/no/such/mpiexec"/></cluster></site></grid>'
         "</deployment>"
     )
-    code, out, err = ended(start(file))
+    code, out, err = ended(start("--summary", file))
     assert (code, out) == (203, "")
     assert "/no/such/mpiexec" in err
     assert "s/c" in err

@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.mpi
 
 ROOT = Path(__file__).parents[3]
-SHOWN = "$ gcm-deploy --tag-output laptop.xml 2>&1 | cat\n"
+SHOWN = "$ gcm-deploy --verbose --tag-output laptop.xml 2>&1 | cat\n"
 HOST = "vm"
 """What the host is called in the documentation."""
 
@@ -32,7 +32,7 @@ def test_the_shown_run_is_like_a_real_one(start: Any, tmp_path: Path) -> None:
     shown = page.partition(SHOWN)[2].partition("```")[0]
     (tmp_path / "laptop.xml").write_text(descriptor)
     shutil.copy(ROOT / "examples" / "10_ring" / "ring.py", tmp_path)
-    process = start("--tag-output", tmp_path / "laptop.xml", stderr=subprocess.STDOUT)
+    process = start("--verbose", "--tag-output", tmp_path / "laptop.xml", stderr=subprocess.STDOUT)
     printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
     assert shape(printed, socket.gethostname()) == shape(shown, HOST)

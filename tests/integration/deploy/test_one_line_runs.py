@@ -51,6 +51,17 @@ def test_a_program_runs_where_it_was_called_from(
     assert ended(process) == (0, f"{size} ['{folder}'] {arguments} red\n", "")
 
 
+@pytest.mark.parametrize("machine", ["-n 2", "--emulate 2x1", "-H localhost:2"])
+def test_files_named_like_our_packages_do_not_replace_them(
+    start: Any, folder: Path, machine: str
+) -> None:
+    for name in ("gcm", "runtime"):
+        (folder / "package" / f"{name}.py").write_text("raise SystemExit('not that one')")
+        (folder / f"{name}.py").write_text("raise SystemExit('not that one')")
+    process = start("--quiet", *machine.split(), "package/shows.py", cwd=folder)
+    assert ended(process) == (0, f"2 ['{folder}'] [] None\n", "")
+
+
 def test_the_written_descriptor_does_the_same_from_anywhere(start: Any, folder: Path) -> None:
     line = "-x COLOUR=red --write grids/two.xml --emulate 2x1 package/shows.py a fail"
     (folder / "grids").mkdir()
@@ -61,7 +72,7 @@ def test_the_written_descriptor_does_the_same_from_anywhere(start: Any, folder: 
 
 def test_progress_summary_and_tags_are_those_of_any_run(start: Any, folder: Path) -> None:
     code, out, err = ended(
-        start("--tag-output", "--emulate", "2x1", "package/shows.py", cwd=folder)
+        start("--verbose", "--tag-output", "--emulate", "2x1", "package/shows.py", cwd=folder)
     )
     assert (code, out) == (0, f"[0:0:0] 2 ['{folder}'] [] None\n")
     assert "gcm-deploy: running: 2 ranks in 2 clusters" in err

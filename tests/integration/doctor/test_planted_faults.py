@@ -61,6 +61,30 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
+def test_what_the_program_imports_is_looked_for_on_every_host(tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    (tmp_path / "program.py").write_text("from mpi4py import MPI\nimport numpy, helper\n")
+    (tmp_path / "helper.py").write_text("import no_such_package\n")
+    clusters = "".join(
+        f'<cluster name="{name}"><front-end python="{python}"/><mpi ranks="1"/></cluster>'
+        for name, python in (("full", sys.executable), ("bare", bare / "bin" / "python"))
+    )
+    (tmp_path / "grid.xml").write_text(
+        f'<deployment><application script="program.py"/><grid><site name="s">{clusters}</site>'
+        "</grid></deployment>"
+    )
+    code, told, _ = examined("grid.xml", folder=tmp_path)
+    assert code == UNHEALTHY
+    found = {one["where"]: one for one in told["findings"] if one["code"] == "no-module"}
+    assert found["s/full"]["what"] == f"{sys.executable} has no no_such_package"
+    assert found["s/bare"]["what"] == f"{bare}/bin/python has no no_such_package and numpy"
+    assert found["s/bare"]["fix"] == (
+        f"{bare}/bin/python -m venv --system-site-packages ~/gcm-python && ~/gcm-python/bin/pip"
+        ' install no_such_package numpy, then <front-end python="~/gcm-python/bin/python"/>'
+    )
+
+
 class Plan:
     """A descriptor in the making: one cluster for each fault."""
 

@@ -256,7 +256,7 @@ def test_somebody_without_a_credential_is_told_how_to_get_one(user: User) -> Non
     ids=["while it looks for places", "while the program runs"],
 )
 def test_ctrl_c_gives_everything_back(user: User, words: tuple[str, ...], seen: str) -> None:
-    with user.start(*words, "program.py", "wait") as process:
+    with user.start("--verbose", *words, "program.py", "wait") as process:
         assert process.stderr is not None
         for line in process.stderr:
             if seen in line:

@@ -53,7 +53,7 @@ def test_the_version_is_told(gcm: Gcm) -> None:
         (("run", "a", "--set", "x"), "argument --set: 'x' is not NAME=VALUE"),
         (("run", "a", "--set", " =1"), "argument --set: ' =1' is not NAME=VALUE"),
         (("show", "a", "--form", "json"), "arguments: --form json; did you mean '--format'?"),
-        (("show", "a", "b"), "gcm show: error: unrecognized arguments: b\n"),
+        (("show", "a", "b"), "gcm show: error: unrecognized arguments: b (see gcm show --help)\n"),
     ],
 )
 def test_wrong_usage_is_exit_code_2(gcm: Gcm, arguments: tuple[str, ...], complaint: str) -> None:

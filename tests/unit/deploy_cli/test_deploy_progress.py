@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
 from runtime.cli.screens.picture import picture, plain
-from runtime.cli.screens.plain_lines import PlainLines
+from runtime.cli.screens.plain_lines import MinuteLines, PlainLines
 from runtime.cli.screens.tree import ProgressTree
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 
@@ -213,6 +213,25 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
 )
 def test_every_failure_is_told(plan: Plan, change: tuple[str, ...], line: str) -> None:
     assert told(plan(), change) == [line]
+
+
+def test_nothing_is_told_in_the_first_minute_and_then_a_line_a_minute(plan: Plan) -> None:
+    now = [100.0]
+    lines = MinuteLines(ProgressTree(plan()), lambda: now[0])
+    path = f"{FIRST}/wrapper0"
+    assert lines.told(path, "running") == lines.told(path, "lost") == lines.due() == ""
+    assert lines.wait() == 60.0
+    now[0] = 161.0
+    assert lines.due() == "test  ending after a failure  61 s  1 lost, 7 planned"
+    assert (lines.due(), lines.wait()) == ("", 60.0)
+    now[0] = 221.0
+    assert lines.due()
+
+
+def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
+    lines = MinuteLines(ProgressTree(plan()), lambda: 0.0, survives=True)
+    assert lines.told(f"{FIRST}/wrapper1", "lost") == "0:0:1 site0/cluster0: lost"
+    assert lines.told(f"{FIRST}/wrapper1", "done", "exit code 0") == ""
 
 
 def test_many_clusters_are_not_told_one_by_one(plan: Plan) -> None:

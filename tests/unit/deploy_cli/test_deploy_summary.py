@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -44,6 +45,11 @@ def ended(
         code, ("bad luck",), (report,), traffic, codes, startup, 3.14049, connections=connections
     )
     return summary_of(plan, outcome, {"0:0:0": 1.23, "0:0:1": 2.06049}.get)
+
+
+def test_replicas_are_no_ranks(plan: Plan) -> None:
+    told = headline(replace(ended(plan(), {}), replicas={"application": 2}))
+    assert told.startswith("test: exit code 0; 4 ranks with 2 replicas each in 4 clusters; ")
 
 
 def test_a_good_run_is_told_cluster_by_cluster(plan: Plan) -> None:

@@ -62,6 +62,32 @@ def test_what_is_known_is_told(plan: DeploymentPlan, error: str, begin: str) -> 
     assert told.startswith(begin)
 
 
+def test_a_cluster_that_failed_in_the_same_way_is_told_of_too(plan: DeploymentPlan) -> None:
+    errors = [module("numpy", "0:0:0"), "2 more failed in the same way (0:1:1, 0:0:1)"]
+    told = hints(plan, errors, exists=lambda _: False, has_module=lambda name: name == "numpy")
+    assert [one for one in told if "the Python of s/there does not find it" in one]
+
+
+@pytest.mark.parametrize(
+    ("error", "name"),
+    [
+        ("rank 0:0:0: AttributeError: module 'runtime' has no attribute 'x'", "runtime"),
+        ("rank 0:0:0: ImportError: cannot import name 'x' from 'gcm' (/there.py)", "gcm"),
+        (module("runtime.parts", "0:0:0"), "runtime"),
+    ],
+)
+def test_a_file_that_a_package_of_ours_hides_is_named(
+    plan: DeploymentPlan, error: str, name: str
+) -> None:
+    known = f"/home/me/heat/{name}.py"
+    (told,) = hints(plan, [error], exists=lambda path: path == known)
+    assert told == (
+        f"'{name}.py' of /home/me/heat is not what 'import {name}' finds in a rank, but the package"
+        f" '{name}' of gcm-deploy: give it another name"
+    )
+    assert hints(plan, [error], exists=lambda _: False) == []
+
+
 @pytest.mark.parametrize(
     "error",
     [

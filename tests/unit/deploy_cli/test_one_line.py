@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from runtime.cli.gcm_run import read_line
 from runtime.cli.line.options import read_options
 from runtime.deployment.machine_argument import Emulation, HostArgument
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, WRONG_USAGE
@@ -77,6 +78,48 @@ def test_the_program_ends_the_options(
     assert options.one_line.is_module == (program == "a.b")
 
 
+@pytest.mark.parametrize(
+    ("line", "same"),
+    [
+        ("--np 3", "-n 3"),
+        ("--ntasks 3", "-n 3"),
+        ("--host a:2,b", "-H a:2,b"),
+        ("-n 3 -host a:2,b", "-H a:2,b"),
+        ("-hosts a,b -ppn 2", "-H a:2,b:2"),
+        ("--hostfile hosts --oversubscribe", "-H a:2,b:3,c"),
+    ],
+)
+def test_words_of_mpiexec_mpirun_and_srun_are_understood(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, same: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hosts").write_text("a slots=2 # fast\n\nb:3\nc\n")
+    machines = [read_options([*one.split(), "ring.py"]).one_line for one in (line, same)]
+    assert machines[0] is not None
+    assert machines[1] is not None
+    assert machines[0].machine == machines[1].machine
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("ring.py a", "say how many ranks, before the program: gcm-run -n 4 ring.py a"),
+        ("-r 2 ring.py -n 3", "say how many ranks, before the program: gcm-run -n 3 -r 2 ring.py"),
+        (
+            "-n 4 -w abc ring.py",
+            "argument -w: 'abc' is not a time: a number of seconds, or such as",
+        ),
+    ],
+)
+def test_gcm_run_says_what_is_missing(
+    capsys: pytest.CaptureFixture[str], line: str, complaint: str
+) -> None:
+    with pytest.raises(SystemExit):
+        read_line(line.split())
+    assert f"gcm-run: error: {complaint}" in capsys.readouterr().err
+    assert read_line(["-n", "4", "-w", "90", "ring.py"]).one_line is not None
+
+
 def test_options_before_the_program_are_those_of_the_command() -> None:
     words = ["--quiet", "--set", "a=b", "-n", "1", "--format", "json", "-x", "A=1", "ring.py"]
     options = read_options(words)
@@ -101,7 +144,9 @@ def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy)
         ("-n 2x2 ring.py", "'2x2' is not a number of ranks"),
         ("--emulate 2y2 ring.py", "argument --emulate: '2y2' is not SITESxCLUSTERSxRANKS"),
         ("-H a,,b ring.py", "argument -H: 'a,,b' has a comma"),
-        ("-n 4 -H a:4 ring.py", "only one of -n, --emulate and -H can be"),
+        ("-n 4 -H a:3 ring.py", "only one of -n, --emulate and -H can be"),
+        ("-n 4 -ppn 2 ring.py", "-ppn says how many ranks each host has, so it needs hosts"),
+        ("--hostfile none ring.py", "the file of hosts 'none' cannot be read: No such file"),
         ("-n 4 --python p ring.py", "--python is for the hosts of -H"),
         ("-H localhost:2 --python p ring.py", "--python is for the hosts of -H elsewhere"),
         ("-m package.module", "gcm-deploy --emulate 2x2x2 -m package.module "),

@@ -67,10 +67,10 @@ def test_the_descriptor_chooses_other_front_ends_for_the_levels_above(read: Any)
 
 def test_the_commands_of_an_emulated_cluster_run_here(read: Any) -> None:
     plan = plan_of(read, '<emulate/><application name="x" script="a.py" arguments="1 \'2 3\'"/>')
-    assert plan.step("front-end:0:0").argv == (PYTHON, "-m", "runtime.frontend")
+    assert plan.step("front-end:0:0").argv == (PYTHON, "-P", "-m", "runtime.frontend")
     ranks = plan.step("ranks:0:0")
     assert ranks.argv == (
-        "mpiexec", "-n", "2", PYTHON, "-m", "runtime.rank", "--cluster", "0:0",
+        "mpiexec", "-n", "2", PYTHON, "-P", "-m", "runtime.rank", "--cluster", "0:0",
         "--application", "x", "--comm-world", "grid", "--umask", "022", "--script", "a.py",
         "--", "1", "2 3",
     )  # fmt: skip
@@ -87,10 +87,10 @@ def test_the_front_ends_of_this_machine_begin_as_one_process_for_each_python(rea
     )
     found = [plan.step(f"front-end:0:{number}") for number in range(4)]
     assert [one.within for one in found] == ["", "front-end:0:0", "", ""]
-    assert found[0].argv == (PYTHON, "-m", "runtime.frontend")
+    assert found[0].argv == (PYTHON, "-P", "-m", "runtime.frontend")
     assert found[1].argv == ()
-    assert found[2].argv == ("p", "-m", "runtime.frontend")
-    assert found[3].argv[-1] == "python3 -m runtime.frontend --cluster 0:3 --levels L3"
+    assert found[2].argv == ("p", "-P", "-m", "runtime.frontend")
+    assert found[3].argv[-1] == "python3 -P -m runtime.frontend --cluster 0:3 --levels L3"
 
 
 def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(read: Any) -> None:
@@ -99,12 +99,12 @@ def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(re
     front_end = plan.step("front-end:0:0")
     assert front_end.argv == (
         "ssh", "-o", "BatchMode=yes", "--", "u@h",
-        "python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5 --port 7000",
+        "python3 -P -m runtime.frontend --cluster 0:0 --levels L3,L4,L5 --port 7000",
     )  # fmt: skip
     assert front_end.files == (FileMove("/home/me/grid", "."),)
     assert front_end.folder == "/run"
     assert plan.step("ranks:0:0").argv == (
-        "mpiexec", "-n", "3", "-v", "python3", "-m", "runtime.rank", "--cluster", "0:0",
+        "mpiexec", "-n", "3", "-v", "python3", "-P", "-m", "runtime.rank", "--cluster", "0:0",
         "--application", "application", "--comm-world", "cluster",
         "--umask", "022", "--script", "a.py", "--",
     )  # fmt: skip
@@ -254,9 +254,9 @@ def test_components_live_in_processes_of_their_nodes(read: Any) -> None:
     plan = plan_of(read, ASSEMBLY)
     nodes = {step.name: step for step in plan.steps if step.kind is StepKind.NODE}
     assert list(nodes) == ["node:s/c/n1", "node:s/d/h", "node:s/d/m"]
-    assert nodes["node:s/c/n1"].argv == (PYTHON, "-m", "runtime.node", "--node", "s/c/n1")
-    assert nodes["node:s/d/h"].argv == ("python3", "-m", "runtime.node", "--node", "s/d/h")
-    assert nodes["node:s/d/m"].argv[-3:] == ("--", "m", "python3 -m runtime.node --node s/d/m")
+    assert nodes["node:s/c/n1"].argv == (PYTHON, "-P", "-m", "runtime.node", "--node", "s/c/n1")
+    assert nodes["node:s/d/h"].argv == ("python3", "-P", "-m", "runtime.node", "--node", "s/d/h")
+    assert nodes["node:s/d/m"].argv[-3:] == ("--", "m", "python3 -P -m runtime.node --node s/d/m")
     assert nodes["node:s/d/m"].by == "front-end:0:1"
     assemble = plan.step("assemble")
     assert assemble.depends_on == tuple(nodes)

@@ -43,20 +43,20 @@ wave 1, all at once:
   front-end:0:0 at far/big
     copy /home/me/grid to .
     $ ssh -o BatchMode=yes -o 'ProxyCommand=ssh -o BatchMode=yes -W '"'"'[%h]:%p'"'"' -- gate' \
--- me@front 'python3 -m runtime.frontend --cluster 0:0 --levels L3,L4,L5'
+-- me@front 'python3 -P -m runtime.frontend --cluster 0:0 --levels L3,L4,L5'
   front-end:1:0 at near/cluster0
-    $ /usr/bin/python3 -m runtime.frontend
+    $ /usr/bin/python3 -P -m runtime.frontend
 wave 2, all at once:
   ranks:0:0 at far/big by front-end:0:0
     after front-end:0:0
     with K in its environment
-    $ mpiexec -n 3 --host n1:2,n2:1 python3 -m runtime.rank --cluster 0:0 --application code \
+    $ mpiexec -n 3 --host n1:2,n2:1 python3 -P -m runtime.rank --cluster 0:0 --application code \
 --comm-world grid --umask 022 --script a.py --
   handshake:1:0 at near/cluster0
     after front-end:1:0
   node:near/cluster0/x at near/cluster0/x by front-end:1:0
     after front-end:1:0
-    $ /usr/bin/python3 -m runtime.node --node near/cluster0/x
+    $ /usr/bin/python3 -P -m runtime.node --node near/cluster0/x
 wave 3, all at once:
   handshake:0:0 at far/big
     after ranks:0:0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gcm.documents import Location, Severity
 from runtime.deployment import Flavour, SshHop
+from runtime.doctor.checks import install
 from runtime.doctor.diagnosis import findings_of
+from runtime.doctor.imports import imported
 from runtime.doctor.records import (
     Dial,
     ExaminedHost,
@@ -46,6 +49,34 @@ def only(found: list[Finding]) -> Finding:
     return one
 
 
+def test_a_cure_works_where_pip_refuses_and_where_no_venv_is_installed() -> None:
+    python = replace(FACTS, python="python3")
+    assert install(python, "mpich") == "python3 -m pip install mpich"
+    managed = replace(python, is_managed=True)
+    cure = (
+        "python3 -m venv --system-site-packages ~/gcm-python && ~/gcm-python/bin/pip install mpich,"
+        ' then <front-end python="~/gcm-python/bin/python"/> and'
+        ' <mpi command-path="~/gcm-python/bin/mpiexec"/>'
+    )
+    assert install(managed, "mpich") == cure
+    bare = replace(managed, has_venv=False)
+    assert install(bare, "mpich") == f"sudo apt install python3-venv && {cure}"
+
+
+def test_what_a_program_cannot_do_without_is_read_from_its_source(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text("import PIL.Image, json")
+    (tmp_path / "program.py").write_text(
+        "import os, own.part, mpi4py\nfrom numpy import pi\nfrom . import other\n"
+        "try:\n    import maybe\nexcept ImportError:\n    pass\n"
+        "def late():\n    import later\n"
+    )
+    (tmp_path / "own" / "part.py").write_text("import scipy")
+    assert imported(str(tmp_path), "program.py") == ("PIL", "numpy", "scipy")
+    (tmp_path / "broken.py").write_text("import numpy (")
+    assert imported(str(tmp_path), "broken.py") == imported(str(tmp_path), "none.py") == ()
+
+
 def test_a_healthy_host_has_no_findings() -> None:
     assert found_of() == []
 
@@ -56,6 +87,7 @@ def test_a_healthy_host_has_no_findings() -> None:
         ({"mpiexec": ""}, "no-mpiexec", "error"),
         ({"packages": {"numpy": "2.1.0", "mpi4py": ""}}, "no-mpi4py", "error"),
         ({"library": "", "library_fault": "no libmpi.so.12"}, "mpi4py-broken", "error"),
+        ({"missing": ("numpy",)}, "no-module", "error"),
         ({"names": {"n1": []}}, "unresolvable-name", "warning"),
         ({"names": {"n1": ["10.0.0.1"], "n2": []}}, "unresolvable-name", "error"),
         ({"files": 75}, "few-files", "warning"),

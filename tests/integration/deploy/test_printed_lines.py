@@ -1,0 +1,91 @@
+"""What stays on a terminal, and what comes out of a pipe, beside the output of the program."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.deploy.printed_lines import (
+    DEPLOY,
+    RUN,
+    SITUATIONS,
+    of_program,
+    type_command,
+    write_programs,
+)
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "closing"),
+    [
+        ("hello", [], r"hello: exit code 0; 4 ranks in 2 clusters; .*"),
+        (
+            "exception",
+            [
+                r"gcm-deploy: rank .* failed first: ZeroDivisionError: division by zero",
+                r"    Traceback \(most recent call last\):",
+                r'      File ".*/exception.py", line 6, in <module>',
+                r"        1 / 0",
+                r"        ~~\^~~",
+                r"    ZeroDivisionError: division by zero",
+                r"gcm-deploy: 3 more failed in the same way .*",
+            ],
+            r"exception: exit code 1; 4 ranks in 2 clusters; .*",
+        ),
+        (
+            "usage error",
+            [r"gcm-deploy: error: argument -n.*: 'four' is not a number of ranks .*"],
+            "",
+        ),
+    ],
+)
+def test_nothing_is_printed_that_nobody_asked_for(
+    tmp_path: Path, name: str, told: list[str], closing: str
+) -> None:
+    write_programs(tmp_path)
+    (typed,) = (one for one in SITUATIONS if one.name == name)
+    for terminal in (False, True):
+        done = type_command(typed, tmp_path, terminal=terminal)
+        lines = [line.decode() for line in done.left if not of_program(line)]
+        wanted = [*told, closing] if terminal and closing else told
+        assert len(lines) == len(wanted), lines
+        assert all(map(re.fullmatch, wanted, lines)), lines
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (RUN, ["advise", "--failure-rate", "1/30d", "-n", "8", "--time", "2h"]),
+        (RUN, ["completion", "bash"]),
+        (DEPLOY, ["doctor", "--quiet"]),
+    ],
+)
+def test_output_that_cannot_be_written_is_no_traceback(code: str, words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert re.fullmatch(
+        r"gcm-\w+: the output could not be written: No space left on device\n", done.stderr
+    ), done.stderr
+    assert done.returncode == 205
+
+
+def test_a_shell_completes_the_options_of_gcm_run(tmp_path: Path) -> None:
+    script = subprocess.run(
+        [sys.executable, "-c", RUN, "completion", "bash"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    shown = subprocess.run(
+        ["bash", "-c", f"{script}\nCOMP_WORDS=(gcm-run --sta) COMP_CWORD=1 COMP_LINE=x\n"
+         "_shtab_gcm_run gcm-run --sta gcm-run; echo ${COMPREPLY[@]}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert shown.stdout == "--staging\n", shown.stderr
