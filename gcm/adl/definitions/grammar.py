@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 
-from gcm.documents import Diagnostics, Limits, XmlNode, did_you_mean
-from gcm.documents.foreign import foreign_document
+from gcm.documents import Diagnostics, Limits, XmlNode, did_you_mean, foreign_document
 from gcm.records import dataclass
 from gcm.suggestion import nearest
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
-from gcm.documents.foreign import foreign_document
+from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean, foreign_document
 from gcm.records import dataclass
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.hosts import expand_hosts, expand_names

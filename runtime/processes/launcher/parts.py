@@ -58,7 +58,7 @@ _ERRORS: Mapping[str, type[GcmError]] = MappingProxyType(
 )
 
 
-class Part(Protocol):
+class StandIn(Protocol):
     """What stands for a component of the machine in another process."""
 
     def state(self) -> State:
@@ -134,10 +134,10 @@ def settle(root: Component, more: Sequence[Component] = ()) -> None:
             root.membrane.add(_fixed(made)(root))
 
 
-def _part_of(component: Component) -> Part:
+def _part_of(component: Component) -> StandIn:
     leaf = component.child(CLUSTERING) if isinstance(component, Composite) else component
     assert leaf is not None
-    found: Part = leaf.content
+    found: StandIn = leaf.content
     return found
 
 
