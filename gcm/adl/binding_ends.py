@@ -10,7 +10,7 @@ from gcm.adl.drafts import Draft
 from gcm.adl.findings import Findings
 from gcm.adl.plan import End
 from gcm.components import controller_name
-from gcm.documents import Location, did_you_mean
+from gcm.documents import Location, Severity, did_you_mean
 from gcm.interfaces import Cardinality, InterfaceType, Role, redistributes
 from gcm.records import dataclass
 from gcm.suggestion import nearest
@@ -68,8 +68,19 @@ class EndReader:
                 )
             known = (*composite.children, *_content(composite), _THIS)
             hint = _behind_a_border(composite, name) or did_you_mean(name, known)
-            hint = hint or f"known: {', '.join(known)}"
             message = f"the {role} end '{text}' names no component '{name}'"
+            if not hint and composite.parent is None and self.findings.missing is not None:
+                self.findings.report(
+                    "unknown-component",
+                    f"{message} yet, so the assembly cannot be made",
+                    location,
+                    composite.path,
+                    hint="supply it in a definition that extends this one, or where this one is"
+                    " used",
+                    severity=Severity.WARNING,
+                )
+                return None
+            hint = hint or f"known: {', '.join(known)}"
             self._report("unknown-component", message, location, composite, hint)
             return None
         return self._face(composite, owner, interface_name, role, location)

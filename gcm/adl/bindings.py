@@ -165,7 +165,8 @@ class BindingCheck:
         if client.interface.is_collection and interface == client.interface.name:
             interface = _next_member(interface, bound)
         bound.add(interface)
-        composite.bindings.append(BindingPlan((name, interface), server, node.location))
+        if isinstance(server, str) or owner_of(composite, server[0]) is not None:
+            composite.bindings.append(BindingPlan((name, interface), server, node.location))
 
     def _report(
         self, code: str, message: str, location: Location, composite: Draft, hint: str

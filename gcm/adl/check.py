@@ -8,12 +8,12 @@ from pathlib import Path
 from gcm.adl.bindings import BindingCheck
 from gcm.adl.classes import LoadClass
 from gcm.adl.definitions import INCOMPLETE, ComponentNode, is_path
+from gcm.adl.definitions.model import LOCAL
 from gcm.adl.drafts import Draft, Traits, membrane_node
 from gcm.adl.findings import Findings
 from gcm.adl.interface_names import check_names
 from gcm.adl.membranes.circles import report_circles
 from gcm.adl.membranes.interceptors import check_interceptors
-from gcm.adl.plan import LOCAL
 from gcm.adl.shared import resolve_shared
 from gcm.adl.structure import MissingClasses
 from gcm.adl.traits import TraitsReader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from gcm.adl.definitions.model import LOCAL
 from gcm.documents import Location
 from gcm.interfaces import ComponentType
 from gcm.records import dataclass
@@ -90,10 +91,6 @@ class VirtualNodePlan:
 
     name: str
     cardinality: NodeCardinality = NodeCardinality.SINGLE
-
-
-LOCAL = "null"
-"""What an exported virtual node is composed of where the component stays in this process."""
 
 
 @dataclass(frozen=True, slots=True)

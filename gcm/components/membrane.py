@@ -156,6 +156,7 @@ class Membrane:
         self._controllers.pop(controller.name, None)
         self._control.pop(controller.name, None)
         self._controllers[controller.name] = controller
+        self.lifecycle = self._find(LIFE_CYCLE)
         controller.attached()
         self.component.rewire()
 

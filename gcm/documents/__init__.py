@@ -2,6 +2,7 @@
 
 from gcm.documents.diagnostics import Diagnostic, Diagnostics, Severity
 from gcm.documents.encoding import decode_document
+from gcm.documents.foreign import foreign_document
 from gcm.documents.location import Location
 from gcm.documents.reader import Limits, XmlNode, read_document
 from gcm.suggestion import did_you_mean
@@ -15,5 +16,6 @@ __all__ = [
     "XmlNode",
     "decode_document",
     "did_you_mean",
+    "foreign_document",
     "read_document",
 ]

@@ -147,7 +147,7 @@ class DistantBlock:
         """Ask for the rows without waiting for them."""
         if self._asked is None:
             owner, stop = self.owner, self.start + len(self)
-            if owner.address:
+            if owner.address and owner.home != self._host.home:
                 self._host.reach(owner.address, owner.home)
             call = Invocation(owner.home, BLOCKS, TAKE, (owner.token, self.start, stop))
             self._asked = self._host.call(call)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -40,7 +40,8 @@ def _to_nobody(_path: str, _node: NodeProcess) -> None:
 class NodeFactory:
     """Makes the components of a plan: some here, some in node processes with a mirror here.
 
-    Components can move to any of `nodes`, by name.
+    Components can move to any of `nodes`, by name. Of `idle` ones it is known that they have no
+    process.
 
     >>> factory = NodeFactory(host, node_of)               # doctest: +SKIP
     >>> root = assemble(plan, make=factory.make)           # doctest: +SKIP
@@ -53,9 +54,11 @@ class NodeFactory:
         node_of: NodeOf,
         announce: Announce = _to_nobody,
         nodes: Mapping[str, NodeProcess] = MappingProxyType({}),
+        idle: Collection[str] = (),
     ) -> None:
         self._host = host
         self._nodes = nodes
+        self._idle = idle
         self._node_of = node_of
         self._announce = announce
         self._placed: dict[str, MirroredContent] = {}
@@ -116,6 +119,14 @@ class NodeFactory:
             IllegalContentError: there is none.
         """
         known = self._nodes.get(name) if isinstance(name, str) else None
+        if known is None and name in self._idle:
+            raise IllegalContentError(
+                f"the node '{name}' has no process that components can move to, since no virtual"
+                " node is mapped to it",
+                component=component,
+                cure=f'Map one to it in the descriptor: <virtual-node name="spare" nodes="{name}"/>'
+                ", which no component has to use",
+            )
         if known is None:
             raise IllegalContentError(
                 f"there is no node '{name}' that components can move to",

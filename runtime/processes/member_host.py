@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
@@ -27,10 +27,17 @@ from runtime.transport.errors import TransportError
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 
+T = TypeVar("T")
+
 FRONT_END = "/front-end"
 
 HEARTBEAT = "health-controller"
 """The interface through which failure detectors of front-ends speak to each other."""
+
+_SUSPECTS = HEARTBEAT, "suspects"
+"""A question that changes nothing, so everybody in the machine may ask it."""
+
+_STATE = "lifecycle-controller", "state"
 
 _MEMBERSHIP, _VIEWS = CONTRACTS[Membership], CONTRACTS[Views]
 
@@ -72,7 +79,8 @@ class MemberHost(Host):
             return finished(self._served.call, (target.interface, target.operation, opened), {})
         if cluster_of(target.component):  # ranks may send it, so it must not be opened here
             raise NoSuchComponentError("there is no such rank here", component=target.component)
-        if target.interface in BETWEEN_FRONT_ENDS:
+        question = target.interface, target.operation
+        if target.interface in BETWEEN_FRONT_ENDS and question != _SUSPECTS:
             call = request.invocation()
             check_sender(target, call.args)
             if target.interface == HEARTBEAT:  # it takes no time, which waking a worker does
@@ -80,10 +88,11 @@ class MemberHost(Host):
                 return finished(heard, call.args, {})
             return self._serving.serve(target, lambda: call, request.channel)
         answer = super().serve(request)
-        is_lookup = (target.interface, target.operation) == (BINDING_CONTROLLER, "lookup")
-        if is_lookup and isinstance(answer, Future):
+        if not isinstance(answer, Future):
+            return answer
+        if question == (BINDING_CONTROLLER, "lookup"):
             return names_in(answer, self._name_of)
-        return answer
+        return answered(answer, str) if question == _STATE else answer
 
     def _name_of(self, found: Any) -> str:
         end = found._end if isinstance(found, Stub) else found
@@ -101,18 +110,26 @@ def names_in(answer: Future[Any], name_of: Callable[[Any], str]) -> Future[list[
     >>> names.result()
     ['A', 'B']
     """
-    named: Future[list[str]] = Future(answer)
+
+    def names(found: Any) -> list[str]:
+        ends = found if isinstance(found, list | tuple) else [found]
+        return [name_of(one) for one in ends if one is not None]
+
+    return answered(answer, names)
+
+
+def answered(answer: Future[Any], change: Callable[[Any], T]) -> Future[T]:
+    """Return what is sent in place of an answer that is no plain data."""
+    changed: Future[T] = Future(answer)
 
     def tell(_: object) -> None:
         try:
-            found = answer.result()
-            ends = found if isinstance(found, list | tuple) else [found]
-            named.set_result([name_of(one) for one in ends if one is not None])
+            changed.set_result(change(answer.result()))
         except Exception as fault:  # whoever asked waits for an answer
-            named.set_exception(fault)
+            changed.set_exception(fault)
 
     answer.add_done_callback(tell)
-    return named
+    return changed
 
 
 def check_sender(target: Target, args: tuple[Any, ...]) -> None:
@@ -127,7 +144,8 @@ def check_sender(target: Target, args: tuple[Any, ...]) -> None:
     if target.interface == _VIEWS:
         is_right = sender == above_path(target.component)
     else:
-        is_right = isinstance(args[0], str) and sender == clustering_path(args[0])
+        member = args[0] if args else None
+        is_right = isinstance(member, str) and sender == clustering_path(member)
         is_right &= target.interface != _MEMBERSHIP or above_path(sender) == target.component
     if not is_right:
         raise NotServed(f"{sender or 'somebody'} may not call {target}")

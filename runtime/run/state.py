@@ -64,6 +64,17 @@ class RunPhase(StrEnum):
     FAILED = "failed"
 
 
+_LIVES = {
+    RunPhase.PLANNED: "stopped",
+    RunPhase.STARTING: "starting",
+    RunPhase.HANDSHAKING: "starting",
+    RunPhase.ENDING: "stopping",
+    RunPhase.DONE: "terminated",
+    RunPhase.FAILED: "terminated",
+}
+"""The state of all parts of the machine where they begin or end together."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunTimeouts:
     """The timeouts of a run, in seconds."""
@@ -220,6 +231,22 @@ class RunState:
             what = f"not everything was up within {waited}; still missing: {missing}"
             cure = "Look at the output above, or allow more time with --timeout"
             yield from self._fail(f"{what}. {cure}", NEVER_STARTED)
+
+    def life_of(self, part: str) -> str:
+        """Return the state of a part of the machine in the words of components' life cycles.
+
+        `part` identifies a rank or a cluster (`0:1:2`, `0:1`), a site or the grid, which live as
+        long as the run. A rank that has ended is stopped as long as it may be started again.
+        """
+        cluster = ":".join(part.split(":")[:2])
+        if self.state is not RunPhase.RUNNING:
+            return _LIVES[self.state]
+        if cluster in self._gone:
+            return "terminated"
+        is_rank = part.count(":") == 2
+        if is_rank and (cluster not in self._jobs or part in self._ended or part in self.codes):
+            return "stopped"
+        return "started"
 
     # --- while the application runs -----------------------------------------------------------
 

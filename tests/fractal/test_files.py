@@ -15,6 +15,7 @@ from gcm import AttributeController, Component, FactoryController, running
 from gcm.adl import export, load
 from gcm.cli import main
 from gcm.errors import AdlError
+from runtime.cli import main as deploy
 from runtime.cli.line.options import read_options
 from runtime.cli.load import load_deployment
 
@@ -23,6 +24,7 @@ REFUSED = {
     "EndlessNesting": "definition-cycle",
     "Membrane": "unknown-controller",
     "MixedTemplate": "template-mixture",
+    "NoSuchPart": "unknown-interceptor",
     "OneResult": "illegal-type",
     "Outside": "unknown-component",
     "PlainClass": "illegal-type",
@@ -56,7 +58,7 @@ def test_the_structure_of_all_files_is_checked_in_one_run(
     assert main(["check", "--structure", *map(str, files)]) == 0
     told = capsys.readouterr().out.splitlines()
     (note,) = (line for line in told if line.startswith("note: "))
-    assert "32 classes are not there" in note
+    assert "37 classes are not there" in note
     assert told[-1].startswith(f"{len(files)} files, no fault")
 
 
@@ -334,3 +336,68 @@ def test_what_is_there_stays_and_gets_what_it_lacks(
     assert port(ported) == 0
     assert "components.py: kept as it is\n" in capsys.readouterr().out
     assert components.read_text("utf-8") == again
+
+
+@pytest.mark.parametrize(
+    ("file", "kind", "todo"),
+    [
+        ("foreign/application.xml", "a GCM application descriptor", "<virtual-node name="),
+        ("foreign/deployment.xml", "a GCM deployment descriptor", "as the <grid>"),
+        (
+            "membranes/controllers/counted-config.xml",
+            "a file that lists controllers of a membrane",
+            '<controller desc="...">',
+        ),
+    ],
+)
+def test_other_files_of_gcm_projects_are_told_what_they_are(
+    file: str, kind: str, todo: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(FILES / file)
+    assert main(["check", path]) == 1
+    checked = capsys.readouterr().out
+    assert f"the document is {kind}, and no ADL document. " in checked
+    assert deploy([path]) != 0
+    deployed = capsys.readouterr().err
+    assert f"the document is {kind}, and no descriptor of gcm-deploy. " in deployed
+    assert todo in checked
+    assert todo in deployed
+
+
+def test_a_part_that_others_supply_may_be_missing_unless_it_is_misspelled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    supplied = FILES / "abstract" / "Supplied.fractal"
+    assert main(["check", "--structure", str(supplied)]) == 0
+    told = capsys.readouterr().out
+    assert "warning[unknown-component]: the server end 'worker.echo' names no component" in told
+    assert "supply it in a definition that extends this one" in told
+    wrong = tmp_path / "Supplied.fractal"
+    wrong.write_text(supplied.read_text().replace("worker.echo", "bakc.echo"))
+    assert main(["check", "--structure", str(wrong)]) == 1
+    assert "did you mean 'back'" in capsys.readouterr().out
+
+
+def test_a_part_of_a_membrane_that_is_missing_is_no_missing_class(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["check", "--structure", str(FILES / "refused" / "NoSuchPart.fractal")]) == 1
+    told = capsys.readouterr().out
+    assert "error[unknown-interceptor]: the membrane has no component 'nothere'" in told
+    assert "nothere.services" not in told.partition("note: ")[2]
+
+
+def test_classes_that_an_heir_replaces_get_skeletons_as_their_documents_are_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    heir = str(FILES / "abstract" / "Heir.fractal")
+    assert main(["port", heir, "--package", "heirs_app", "--output", str(tmp_path)]) == 0
+    (line,) = (one for one in capsys.readouterr().out.splitlines() if one.startswith("Next: "))
+    assert "Supplied.fractal" in line
+    components = (tmp_path / "heirs_app" / "components.py").read_text()
+    assert {"Back", "Better"} <= set(re.findall(r"^class (\w+):", components, re.MULTILINE))
+    command = line.removeprefix("Next: gcm ").split()
+    assert main([*command[:1], "--structure", *command[1:]]) == 0
+    told = capsys.readouterr().out
+    assert "are not there" not in told
+    assert "is not there" not in told

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 
-from gcm.documents import Diagnostics, Limits, XmlNode, did_you_mean
+from gcm.documents import Diagnostics, Limits, XmlNode, did_you_mean, foreign_document
 from gcm.records import dataclass
 from gcm.suggestion import nearest
 
@@ -103,11 +103,14 @@ def conform(root: XmlNode, diagnostics: Diagnostics) -> XmlNode | None:
     what it probably means, so that its absence is not reported too.
     """
     if root.tag != "definition":
+        foreign = foreign_document(root.tag)
         diagnostics.report(
             "unexpected-element",
-            f"the document is a <{root.tag}>, not a <definition>",
+            f"the document is {foreign.kind}, and no ADL document"
+            if foreign
+            else f"the document is a <{root.tag}>, not a <definition>",
             root.location,
-            hint='an ADL document begins with <definition name="...">',
+            hint=foreign.hint if foreign else 'an ADL document begins with <definition name="...">',
         )
         return None
     return _conform(root, diagnostics)

@@ -8,11 +8,13 @@ from typing import Protocol, TypeVar
 
 from gcm.adl.definitions.model import (
     EMPTY_BODY,
+    LOCAL,
     AttributesNode,
     BindingNode,
     Body,
     ComponentNode,
     ControllerNode,
+    ExportedVirtualNode,
     InterfaceNode,
 )
 from gcm.adl.definitions.references import is_path
@@ -42,7 +44,7 @@ def merge(earlier: Body, later: Body) -> Body:
         comments=earlier.comments + later.comments,
         interfaces=_by_key(earlier.interfaces, later.interfaces, _name, _interface),
         exported_virtual_nodes=_by_key(
-            earlier.exported_virtual_nodes, later.exported_virtual_nodes, _name, _replaced
+            earlier.exported_virtual_nodes, later.exported_virtual_nodes, _exported, _replaced
         ),
         components=_by_key(earlier.components, later.components, _name, _component),
         bindings=_bindings(earlier.bindings, later.bindings),
@@ -63,6 +65,13 @@ class _Named(Protocol):
 
 def _name(node: _Named) -> str:
     return node.name
+
+
+def _exported(node: ExportedVirtualNode) -> str:
+    """Return the key of an exported virtual node: several may stand for the local process."""
+    if node.name != LOCAL:
+        return node.name
+    return " ".join((LOCAL, *(f"{part.component}.{part.name}" for part in node.composed_from)))
 
 
 def _replaced(_earlier: T, later: T) -> T:

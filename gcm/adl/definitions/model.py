@@ -10,6 +10,10 @@ from gcm.records import dataclass
 NOWHERE = Location("", 0)
 
 
+LOCAL = "null"
+"""What an exported virtual node is composed of where the component stays in this process."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommentNode:
     """`<comment>`: text for people."""

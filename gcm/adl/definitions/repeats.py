@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcm.adl.definitions.model import ComponentNode
+from gcm.adl.definitions.model import LOCAL, ComponentNode
 from gcm.documents import Diagnostics, XmlNode
 
 # What may not be repeated among the children of one element: the tag, and what identifies it.
@@ -22,6 +22,8 @@ def report_repeats(node: XmlNode, diagnostics: Diagnostics) -> None:
             if child.tag != tag:
                 continue
             name = child.attributes[key]
+            if tag == "exportedVirtualNode" and name == LOCAL:
+                continue  # each says of other parts that they stay in the process
             if name in first:
                 diagnostics.report(
                     "duplicate-name",

@@ -67,12 +67,16 @@ class _Reading:
         try:
             found = self._load_class(written)
         except ClassFault as fault:
-            if self._findings.missing is not None and is_missing(fault.code):
-                self._findings.missing.interceptors.add(written)
-            if fault.code == "missing-module" and self.inside and self._findings.missing is None:
+            missing = self._findings.missing
+            no_part = _names_a_part(written) or (self.inside and missing is None)
+            if fault.code == "missing-module" and no_part:
+                if missing is not None:
+                    missing.stand_ins.pop(written, None)
                 message = f"the membrane has no component '{owner}', and {fault.message}"
                 self._report("unknown-interceptor", message, node, hint)
             else:
+                if missing is not None and is_missing(fault.code):
+                    missing.interceptors.add(written)
                 self._report(fault.code, fault.message, node, fault.hint, fault.detail)
             return None
         if isinstance(found, type) and stands_in_for(found):
@@ -172,6 +176,14 @@ def fit_interfaces(component_type: ComponentType) -> list[str]:
         and not one.is_internal
         and (stands_in_for(one.signature) or can_intercept(one.signature))
     ]
+
+
+def _names_a_part(written: str) -> bool:
+    """Return whether `part.interface` of a membrane is meant, and not a class: those are in
+    packages, or at least begin with a capital letter.
+    """
+    names = written.split(".")
+    return len(names) == 2 and names[1][:1].islower()
 
 
 def _has_hooks(known: type) -> bool:

@@ -58,13 +58,16 @@ def port_files(
     missing, wanted = MissingClasses(), Wanted()
     documents: dict[str, str] = {}
     drafts: list[Draft] = []
-    for file in dict.fromkeys(files):
+    files = list(dict.fromkeys(files))
+    for file in files:
         structure = structure_of(file, roots=roots, diagnostics=diagnostics, missing=missing)
         if structure is not None:
             drafts += structure.root.walk()
             wanted.add(structure.root)
             # The same file may be given with one path, and found by its name with another.
             documents |= {os.path.abspath(one): name for one, name in structure.documents.items()}
+    given = set(map(os.path.abspath, files))
+    drafts += _overridden(documents.keys() - given, roots, missing, wanted)
     _check_attributes(drafts, diagnostics)
     if diagnostics.errors:
         return []
@@ -99,6 +102,26 @@ def port_files(
     found += _documents(documents, output, names, wanted, around)
     found += _controller_files(missing, output, names)
     return found
+
+
+def _overridden(
+    documents: Iterable[str],
+    roots: Sequence[str | PathLike[str]],
+    missing: MissingClasses,
+    wanted: Wanted,
+) -> list[Draft]:
+    """Add what only the documents themselves name, since those that extend them say otherwise.
+
+    They are copied and can be checked alone. One that has faults alone names nothing more: it is
+    part of an assembly without faults.
+    """
+    drafts: list[Draft] = []
+    for file in sorted(documents):
+        alone = structure_of(file, roots=roots, diagnostics=Diagnostics(), missing=missing)
+        if alone is not None:
+            drafts += alone.root.walk()
+            wanted.add_others(alone.root)
+    return drafts
 
 
 def _check_attributes(drafts: Iterable[Draft], diagnostics: Diagnostics) -> None:

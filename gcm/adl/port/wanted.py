@@ -92,6 +92,16 @@ class Wanted:
         for draft in root.walk():
             self._add_bindings(draft)
 
+    def add_others(self, root: Draft) -> None:
+        """Add what the components below `root` tell about classes that nothing else names."""
+        more = Wanted()
+        more.add(root)
+        for dotted, signature in more.signatures.items():
+            self.signatures.setdefault(dotted, signature)
+        for dotted, content in more.contents.items():
+            self.contents.setdefault(dotted, content)
+        self.acting |= more.acting
+
     def _add_content(self, draft: Draft) -> None:
         traits = draft.traits
         values = {name: str(value) for name, value in traits.attributes}

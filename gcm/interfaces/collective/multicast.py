@@ -80,10 +80,20 @@ class _Cast:
         calls, futures = self.send(args, kwargs)
         return self.outcome(calls, futures)
 
+    @property
+    def spreads_blocks(self) -> bool:
+        """Whether the servers get parts of the blocks that a call brings, wherever those lie."""
+        return self._dispatch.is_redistributing
+
     def send(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[ServerCall], dict[int, Future[Any]]]:
-        """Make all calls; return them and their futures, by the number of the call."""
+        """Make all calls; return them and their futures, by the number of the call.
+
+        Blocks of arrays are spread as they are named, and each is put together where it is taken.
+        """
+        if not self.spreads_blocks:
+            args, kwargs = assembled(args, kwargs)
         calls = self._calls(args, kwargs)
         asynchronous = {n: is_asynchronous(self._ports[c.server]) for n, c in enumerate(calls)}
         futures = {
@@ -114,8 +124,10 @@ class _Cast:
 
         def make(numbered: tuple[int, ServerCall]) -> None:
             n, call = numbered
-            args, kwargs = assembled(call.args, call.kwargs)
-            futures[n] = _sent(self._ports[call.server], args, kwargs)
+            port, args, kwargs = self._ports[call.server], call.args, call.kwargs
+            if not _spreads_blocks(port):
+                args, kwargs = assembled(args, kwargs)
+            futures[n] = _sent(port, args, kwargs)
 
         handed: list[Handed] = []
         elsewhere = Elsewhere(
@@ -178,13 +190,24 @@ class _AsynchronousCast:
     def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Make all calls and return the future of the reduced results."""
         try:
-            calls, futures = self._cast.send(*assembled(args, kwargs))
+            calls, futures = self._cast.send(args, kwargs)
         except Exception as error:  # as where the servers work in the caller's thread
             refused: Future[Any] = Future(self._cast)
             refused.set_exception(error)
             return refused
         sources = list(futures.values())
         return after(sources, lambda: self._cast.outcome(calls, futures), self._cast)
+
+
+def _spreads_blocks(port: Port) -> bool:
+    """Return whether calls of `port` are spread again, so that others put their blocks together."""
+    owner = getattr(port, "__self__", None)
+    if isinstance(owner, Stub):
+        return _spreads_blocks(owner._port(port.__name__))
+    when_open = getattr(port, "when_open", None)
+    if when_open is not None:  # a component that does not run: what counts is who will work then
+        return _spreads_blocks(when_open())
+    return isinstance(owner, _Cast) and owner.spreads_blocks
 
 
 def _sent(port: Port, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Future[Any]:

@@ -137,6 +137,13 @@ class UnassembledBlock:
         return self.assembled()
 
 
+def blocks_of(value: Any) -> BlockArray:
+    """Return the blocks that an argument consists of, where they lie; a plain array is one."""
+    if isinstance(value, UnassembledBlock):
+        return value.blocks()
+    return value if isinstance(value, BlockArray) else BlockArray([value])
+
+
 def assembled(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Return the arguments with arrays in place of pieces."""
     return (

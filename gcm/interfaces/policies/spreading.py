@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from gcm.errors import DispatchError, IllegalTypeError
 from gcm.interfaces.policies.blocks import block_bounds
 from gcm.interfaces.policies.marks import get_mark, put_mark
-from gcm.interfaces.policies.parallel import BlockArray
+from gcm.interfaces.policies.parallel import blocks_of
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
@@ -92,10 +92,8 @@ class Distribution:
         distributed in this way.
         """
         if self.mode is Mode.REDISTRIBUTE:
-            blocks = value if isinstance(value, BlockArray) else BlockArray([value])
-            return ArgumentPlacement(
-                range(spread.servers), blocks.redistributed(spread.servers, label)
-            )
+            blocks = blocks_of(value).redistributed(spread.servers, label)
+            return ArgumentPlacement(range(spread.servers), blocks)
         if self.chooser is not None:
             return _chosen(self.chooser, value, spread.servers, label)
         parts = _parts(value, spread.servers, label)

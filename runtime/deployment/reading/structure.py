@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
+from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean, foreign_document
 from gcm.records import dataclass
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.hosts import expand_hosts, expand_names
@@ -203,10 +203,14 @@ def check_structure(
     kind. Faulty parts are left out of the result, so that later checks can continue.
     """
     if root.tag != grammar.root:
+        foreign = foreign_document(root.tag)
         diagnostics.report(
             "wrong-root",
-            f"the root element is <{root.tag}>, a descriptor begins with <{grammar.root}>",
+            f"the document is {foreign.kind}, and no descriptor of gcm-deploy"
+            if foreign
+            else f"the root element is <{root.tag}>, a descriptor begins with <{grammar.root}>",
             root.location,
+            hint=foreign.hint if foreign else "",
         )
         return None
     return _Checking(grammar, variables, diagnostics).entry(root, grammar.elements[root.tag])

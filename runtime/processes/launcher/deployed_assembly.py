@@ -183,7 +183,13 @@ class DeployedAssembly:
             def node_of(one: ComponentPlan) -> NodeProcess | None:
                 return self._nodes[where[one.path]] if one.path in where else None
 
-            factory = NodeFactory(self._host, node_of, self._lead, self._nodes)
+            idle = {
+                f"{cluster.path}/{node.name}"
+                for site in self._deployment.sites
+                for cluster in site.clusters
+                for node in cluster.nodes
+            } - self._clusters.keys()
+            factory = NodeFactory(self._host, node_of, self._lead, self._nodes, idle)
             root = assemble(plan, make=factory.make, find_remote=find_remote)
             self._host.publish(root.path, root)
         except Exception as error:  # constructors of the user's may raise anything

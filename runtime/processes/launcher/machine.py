@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gcm.components.model import Component
     from gcm.interfaces.future import Future
     from gcm.invocation import Invocation
+    from gcm.membranes.lifecycle import State
     from runtime.coupling.component import CodeComponent
     from runtime.processes.launcher.bindings import ReportedBinding
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
@@ -115,24 +116,36 @@ class Machine:
 
     @property
     def assembly(self) -> Composite:
-        """The whole machine as one assembly, to look at, to search and to export.
+        """The whole machine as one assembly, to look at, to ask and to export.
+
+        Its states are those of the components in their processes, as far as the run knows. All that
+        would change a component is refused; only `codes` takes calls.
 
         >>> machine.assembly.find("north/alder/wrapper2")        # doctest: +SKIP
         <wrapper /grid/north/alder/wrapper2>
         >>> machine.assembly.find("codes/ocean")                  # doctest: +SKIP
         <codecomponent /grid/codes/ocean>
         """
-        from gcm.membranes.content import ContentController
         from runtime.coupling.component import codes_component
         from runtime.processes.launcher.tree import machine_tree
+        from runtime.processes.watch import watch_of
 
         with self._making:
             if self._tree is None:
-                tree = machine_tree(self.plan.components(), self._call)
                 codes = codes_component(self._codes, self._workers)
-                tree.controller(ContentController).add(codes)
-                self._tree = tree
+                self._tree = machine_tree(
+                    self.plan.components(),
+                    self._call,
+                    self._life_of,
+                    [codes],
+                    is_watched=watch_of(self.plan) is not None,
+                )
             return self._tree
+
+    def _life_of(self, part: str) -> State:
+        from gcm.membranes.lifecycle import State
+
+        return State(self._state.life_of(part))
 
     def bindings(self) -> tuple[set[ReportedBinding], dict[str, str]]:
         """Ask every process of the machine what its components are bound to.

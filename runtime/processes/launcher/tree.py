@@ -1,16 +1,17 @@
 """The whole machine as one assembly in the launcher: to look at, to search, to export.
 
-Its leaves stand for components of other processes: a call of theirs goes there.
+Its leaves stand for components of other processes: their controllers ask there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from gcm.adl.writing import describe, write_definition
 from gcm.components.composite import Composite
+from gcm.components.membrane import MembraneDescription
 from gcm.components.model import Component
 from gcm.components.notes import CommentNote, Notes
 from gcm.factory import composite, wrapper
@@ -18,6 +19,7 @@ from gcm.interfaces.future import Future
 from gcm.interfaces.types import ComponentType
 from gcm.invocation import Invocation
 from gcm.membranes.content import ContentController
+from gcm.membranes.lifecycle import State
 from runtime.deployment.planning.assembly import ExportedComponent, Level
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
@@ -45,30 +47,50 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
+from runtime.processes.launcher.parts import CLUSTER_PART, settle
 from runtime.processes.route_monitor import PART, Figures, RouteMonitor
 
 Send = Callable[[Invocation], Future[Any]]
+
+Life = Callable[[str], State]
+"""Tells the state of a part of the machine, by its identifier."""
+
+
+def _never_started(_identifier: str) -> State:
+    return State.STOPPED
 
 
 class RemoteContent:
     """What a leaf of the tree wraps: a component in another process, under the path it has there.
 
-    Starting and stopping a leaf changes nothing there: the components of the machine live as long
-    as the run does. One that a document makes belongs to no run, and refuses every call. `rank` is
-    that of a wrapper; what it did to reach others is known by the component of its cluster.
+    Its life is that of the component, which `life` tells. One that a document makes belongs to no
+    run, and never starts. `rank` is that of a wrapper; what it did to reach others is known by the
+    component of its cluster.
     """
 
-    def __init__(self, identifier: str = "", send: Send | None = None) -> None:
+    def __init__(
+        self, identifier: str = "", send: Send | None = None, life: Life | None = None
+    ) -> None:
         is_rank = identifier.count(":") == 2
         self._rank = identifier if is_rank else ""
         above = identifier.rpartition(":")[0] if is_rank else identifier
         self.path = part_path(identifier) if is_rank else clustering_path(identifier)
+        self._identifier = identifier
         self._clustering = clustering_path(above)
         self._send = send or _nowhere
+        self._life = life or _never_started
+
+    def state(self) -> State:
+        """Return the state of the component, as the run knows it."""
+        return self._life(self._identifier)
+
+    def ask(self, controller: str, operation: str) -> Any:
+        """Ask a controller of the component, and wait for the answer."""
+        return self._send(Invocation(self.path, controller, operation)).result()
 
     def call(self, invocation: Invocation) -> Future[Any]:
-        """Send a call to where the component lives."""
-        return self._send(invocation._replace(component=self.path))
+        """Refuse a call; the membrane has done so before."""
+        return _nowhere(invocation)
 
     def figures(self, rank: str = "") -> Figures:
         """Ask how ranks found those of other clusters."""
@@ -103,7 +125,7 @@ class RemoteClustering(RemoteContent, Membership, Views):
 
 # A wrapper sends its calls away, so the operations of these classes only say what can be called.
 _CONTENTS = cast(
-    "dict[Level, Callable[[str, Send], RemoteContent]]",
+    "dict[Level, Callable[[str, Send, Life], RemoteContent]]",
     {
         Level.WRAPPER: RemoteRank,
         Level.CLUSTER: RemoteCluster,
@@ -113,10 +135,22 @@ _CONTENTS = cast(
 )
 
 
-def machine_tree(root: ExportedComponent, send: Send) -> Composite:
-    """Return the assembly of a machine: `/grid/north/alder/wrapper2` and all between."""
-    made = _made(root, send)
+def machine_tree(
+    root: ExportedComponent,
+    send: Send,
+    life: Life = _never_started,
+    more: Sequence[Component] = (),
+    *,
+    is_watched: bool = False,
+) -> Composite:
+    """Return the assembly of a machine: `/grid/north/alder/wrapper2` and all between.
+
+    It can be looked at and asked only. `more` are components of this process beside its parts. The
+    front-ends of a machine that `is_watched` can be asked whom they suspect.
+    """
+    made = _made(root, send, life, CLUSTER_PART if is_watched else PART)
     assert isinstance(made, Composite)
+    settle(made, more)
     return made
 
 
@@ -136,21 +170,24 @@ def _nowhere(invocation: Invocation) -> Future[Any]:
     )
 
 
-def _made(part: ExportedComponent, send: Send) -> Component:
+def _made(
+    part: ExportedComponent, send: Send, life: Life, of_clusters: MembraneDescription
+) -> Component:
     if part.level is Level.WRAPPER:
-        behind = _CONTENTS[part.level](part.identifier, send)
+        behind = _CONTENTS[part.level](part.identifier, send, life)
         type = RANK_TYPE if part.code else WRAPPER_TYPE
         return wrapper(part.name, type, behind, controllers=PART)
     is_grid, is_cluster = part.level is Level.GRID, part.level is Level.CLUSTER
     whole = composite(part.name, _type_of(part))
     whole.notes = Notes(comments=tuple([CommentNote(one) for one in part.comments]))
     content = whole.controller(ContentController)
-    behind = _CONTENTS[part.level](part.identifier, send)
+    behind = _CONTENTS[part.level](part.identifier, send, life)
     type = CLUSTER_TYPE if is_cluster else TYPE
-    clustering = wrapper(CLUSTERING, type, behind, controllers=PART)
+    membrane = of_clusters if is_cluster else PART
+    clustering = wrapper(CLUSTERING, type, behind, controllers=membrane)
     content.add(clustering)
     for child in part.children:
-        below = _made(child, send)
+        below = _made(child, send, life, of_clusters)
         content.add(below)
         for name in names_of(FROM_RANKS if is_cluster else (Membership,)):
             below.bind(f"{name}-up", clustering.server(name))

@@ -6,13 +6,18 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gcm.adl.writing.describe import export
 from gcm.documents import Diagnostics
+from gcm.errors import GcmError
+from gcm.membranes.content import ContentController
+from gcm.membranes.interceptor import InterceptorController
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
+from runtime.processes.front_end.health_controller import HealthController
 from runtime.processes.launcher.bindings import ReportedBinding, bindings_of
 from runtime.processes.launcher.launch import Machine
 from runtime.run.state import RunPhase
@@ -57,6 +62,8 @@ def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
     assert ReportedBinding(up, "/grid/here/air/clustering.health") in whole
     assert ReportedBinding(down, "/grid/here/air/wrapper1.control") in whole
     answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+    part = machine.assembly.find("here/air")
+    assert [one.state for one in (machine.assembly, part, *part.children)] == ["started"] * 5
 
     machine.code("air").control.kill()
     answered(
@@ -66,8 +73,14 @@ def test_each_process_is_bound_as_the_assembly_says_before_and_after_a_restart(
             and set(silent) == {"/grid/here/air/wrapper0", "/grid/here/air/wrapper1"}
         ),
     )
+    states = {one.name: one.state for one in part.children}
+    assert states == {"clustering": "started", "wrapper0": "stopped", "wrapper1": "stopped"}
     machine.code("air").control.start()
     answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+    assert {one.state for one in part.children} == {"started"}
+    machine.stop()
+    machine.wait(PATIENCE)
+    assert {one.state for one in (machine.assembly, *part.children)} == {"terminated"}
 
 
 def test_a_forwarded_cluster_is_bound_as_any_other_and_has_its_own_name(tmp_path: Path) -> None:
@@ -76,7 +89,7 @@ def test_a_forwarded_cluster_is_bound_as_any_other_and_has_its_own_name(tmp_path
         '<deployment name="t"><application script="program.py"/><grid><mpi ranks="1"/>'
         '<site name="north"><cluster name="alder"/></site>'
         '<site name="south"><cluster name="cedar" reachability="front-end"/></site>'
-        "</grid></deployment>",
+        "</grid><failure-detector/></deployment>",
     )
     with Machine(plan) as machine:
         assert machine.assembly.find("north/alder").path == "/grid/north/alder"
@@ -85,9 +98,39 @@ def test_a_forwarded_cluster_is_bound_as_any_other_and_has_its_own_name(tmp_path
         peers = "/grid/north/alder/wrapper0.peers", "/grid/south.delivery-application"
         assert {top, ReportedBinding(*peers)} <= whole
         answered(machine, until=lambda found, silent: (found, silent) == (whole, {}))
+        check_that_it_is_not_changed(machine)
         exported = export(machine.assembly)
         assert 'name="cedar"' in exported
         assert "site1" not in exported
+
+
+def check_that_it_is_not_changed(machine: Machine) -> None:
+    """Try what would change nothing in the processes, and ask what they can answer."""
+    part: Any = machine.assembly.find("north/alder")
+    clustering, rank = part.find("clustering"), part.find("wrapper0")
+    assert {one.state for one in (machine.assembly, part, clustering, rank)} == {"started"}
+    attempts: list[tuple[Callable[[], object], str]] = [
+        (machine.assembly.stop, "Machine.stop() ends the run"),
+        (lambda: rank.controller(InterceptorController).add(Seen()), "<interceptor class="),
+        (lambda: rank.unbind("health-up"), "deploy it again"),
+        (lambda: machine.assembly.controller(ContentController).remove(part), "deploy it again"),
+        (rank.server("control").stub.stop, "machine.code(name)"),
+        (lambda: part.server("views").stub.view(9, b""), "machine.code(name)"),
+    ]
+    for attempt, cure in attempts:
+        begun = time.monotonic()
+        with pytest.raises(GcmError) as caught:
+            attempt()
+        assert cure in caught.value.cure
+        assert time.monotonic() - begun < 5  # a stopped component would hold the call
+    assert {one.state for one in (machine.assembly, part, clustering, rank)} == {"started"}
+    assert clustering.controller(HealthController).suspects() == []
+    assert clustering.content.ask("lifecycle-controller", "state") == "started"
+
+
+class Seen:
+    def before(self, call: object) -> None: ...
+    def after(self, call: object, error: BaseException | None) -> None: ...
 
 
 def test_ranks_of_one_code_are_bound_to_each_other_also_once_it_was_started_again(

@@ -13,6 +13,8 @@ import pytest
 
 from gcm import submit
 from gcm.documents import Diagnostics
+from gcm.errors import IllegalContentError
+from gcm.membranes.migration import MigrationController
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.errors import GridError
 from runtime.processes.launcher.machine import Machine
@@ -54,6 +56,7 @@ MAPPING = (
     '<virtual-node name="head" nodes="office/desk/node0"/>'
     '<virtual-node name="one" nodes="office/desk/node1"/>'
     '<virtual-node name="two" nodes="lab/rack/blade1"/>'
+    '<virtual-node name="spare" nodes="lab/rack/blade2"/>'
 )
 LONG = 30.0
 
@@ -61,6 +64,9 @@ LONG = 30.0
 @pytest.fixture
 def plan(field_of_work: Field, monkeypatch: pytest.MonkeyPatch) -> Iterator[DeploymentPlan]:
     field_of_work.write(MODULE, ADL, MAPPING)
+    descriptor = field_of_work.folder / "app.xml"
+    wider = descriptor.read_text().replace('blade1" hosts', 'blade[1-3]" hosts')
+    descriptor.write_text(wider)
     (field_of_work.folder / "parts.py").rename(field_of_work.folder / "steered_parts.py")
     monkeypatch.setattr(sys, "path", [*sys.path])
     found = Diagnostics()
@@ -121,6 +127,14 @@ def test_a_deployed_assembly_is_rebound_under_load_and_loses_nothing(
         chief.bind("helper", second.server("work"))
         chief.start()
         assert work(2) == ("lab/rack/blade1", 4)
+        migration = second.controller(MigrationController)
+        migration.migrate("lab/rack/blade2")  # one that no component has used
+        with pytest.raises(IllegalContentError) as caught:
+            migration.migrate("lab/rack/blade3")
+        words = "the node 'lab/rack/blade3' has no process that components can move to"
+        assert words in caught.value.what
+        assert '<virtual-node name="spare" nodes="lab/rack/blade3"/>' in caught.value.cure
+        assert work(3) == ("lab/rack/blade2", 6)
     outcome = machine.wait(LONG)
     assert (outcome.exit_code, outcome.errors) == (0, ())
 

@@ -12,8 +12,10 @@ import pytest
 from gcm.adl.writing.describe import export
 from gcm.cli import main as gcm
 from gcm.documents import Diagnostics
+from gcm.errors import IllegalLifeCycleError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from gcm.membranes.lifecycle import State
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.machine.paths import clustering_path, part_path
 from runtime.processes.launcher.bindings import bindings_of
@@ -129,21 +131,27 @@ def test_controllers_and_interceptors_are_named_in_the_document() -> None:
     assert comments("component[@name='south']") == []
 
 
-def test_a_call_goes_to_where_the_component_lives() -> None:
-    sent: list[Invocation] = []
-
-    def send(invocation: Invocation) -> Future[Any]:
-        sent.append(invocation)
-        future: Future[Any] = Future()
-        future.set_result(None)
-        return future
-
-    wrapper: Any = machine_tree(plan(NAMED).components(), send).find("north/birch/wrapper0")
-    wrapper.start()
-    wrapper.server("routes").stub.come("1:0:0")
-    assert (sent[0].component, sent[0].operation, sent[0].args) == (
-        "/grid/site0/cluster1/wrapper0", "come", ("1:0:0",),
-    )  # fmt: skip
+def test_a_part_says_how_the_run_is_and_refuses_what_would_change_nothing() -> None:
+    states = {"0:1:0": State.STOPPED, "0:1": State.STARTED, "": State.STARTING}
+    tree = machine_tree(plan(NAMED).components(), refuse, lambda part: states[part])
+    wrapper: Any = tree.find("north/birch/wrapper0")
+    birch = tree.find("north/birch")
+    assert (tree.state, birch.state, wrapper.state) == ("starting", "started", "stopped")
+    with pytest.raises(IllegalLifeCycleError) as caught:
+        wrapper.server("routes").stub.come("1:0:0")
+    assert str(caught.value) == (
+        "'come' is called by the processes of the machine only "
+        "[component /grid/north/birch/wrapper0, interface 'routes', state stopped]. Ask the "
+        "controllers of the component, such as `monitor`; the ranks of a code are reached with "
+        "machine.code(name)"
+    )
+    with pytest.raises(IllegalLifeCycleError) as caught:
+        birch.stop()
+    assert str(caught.value) == (
+        "'stop' of its lifecycle controller would change nothing in the process of a part of the "
+        "machine [component /grid/north/birch, state started]. Machine.stop() ends the run; "
+        "machine.code(name).control starts and stops the ranks of a code"
+    )
 
 
 @pytest.mark.parametrize(

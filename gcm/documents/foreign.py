@@ -1,0 +1,46 @@
+"""Documents of GCM projects that are read elsewhere or not at all: what they are, and what to do.
+
+People give them to the commands because they lie beside the architecture and are XML too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class ForeignDocument(NamedTuple):
+    """What a document is, and what to do with it."""
+
+    kind: str
+    hint: str
+
+
+_FOREIGN: Mapping[str, ForeignDocument] = MappingProxyType(
+    {
+        "GCMApplication": ForeignDocument(
+            "a GCM application descriptor",
+            "write what it maps as a descriptor of gcm-deploy: <assembly> or <application>, and "
+            '<virtual-node name="..." nodes="..."/> for its virtual nodes',
+        ),
+        "GCMDeployment": ForeignDocument(
+            "a GCM deployment descriptor",
+            "write its hosts, groups and bridges as the <grid> of a descriptor of gcm-deploy: "
+            "<site>, <cluster> and <nodes>",
+        ),
+        "componentConfiguration": ForeignDocument(
+            "a file that lists controllers of a membrane",
+            'name it in a definition, <controller desc="...">, and check that: it is read then',
+        ),
+    }
+)
+
+
+def foreign_document(tag: str) -> ForeignDocument | None:
+    """Return what a document with that root element is; None for one that nobody knows.
+
+    >>> foreign_document("gcma:GCMApplication").kind
+    'a GCM application descriptor'
+    """
+    return _FOREIGN.get(tag.rpartition(":")[2])
