@@ -98,13 +98,9 @@ IN_ONE_CLUSTER = {
         "world.Bcast(much, root=1) if me == 0 else world.Barrier()",
         "A is in Bcast with root B on COMM_WORLD (HERE) while B is in Barrier on COMM_WORLD (HERE)",
     ),
-    "a request for what nobody sends": (
-        "world.Irecv(one, 1, tag=6).Wait() if me == 0 else None",
-        "A waits in Wait (HERE): all others have ended",
-    ),
-    "a receive from any rank where nobody is left": (
-        "world.recv(tag=9) if me == 0 else None",
-        "A waits in recv from any rank tag 9 (HERE): all others have ended",
+    "a collective that was begun": (
+        "world.Ibarrier().Wait() if me == 0 else world.recv(source=0, tag=1)",
+        "A waits in Wait for Ibarrier (HERE): all others wait themselves",
     ),
 }
 
@@ -113,8 +109,21 @@ ENDED = {
         "for _ in range(3 - me): world.Allreduce(MPI.IN_PLACE, one)",
         "A waits in Allreduce on COMM_WORLD (HERE) that B is not in, which has ended (exit code 0)",
     ),
+    "a request for what nobody sends, and an end while others look": (
+        "world.Irecv(one, 1, tag=6).Wait() if me == 0 else time.sleep(1.2)",
+        "A waits in Wait for Irecv (HERE): all others have ended",
+    ),
+    "a receive from any rank where nobody is left": (
+        "world.recv(tag=9) if me == 0 else None",
+        "A waits in recv from any rank tag 9 (HERE): all others have ended",
+    ),
+    "a receive with another tag than was sent": (
+        "world.send(3, 0, tag=3) if me else world.recv(source=1, tag=4)",
+        "A waits in recv from B tag 4 (HERE) (a message that nobody receives has come:"
+        " tag 3, 5 bytes), which has ended (exit code 0)",
+    ),
 }
-"""Alone, because it ends the whole run."""
+"""Programs of two ranks in one cluster, and what is told of them when they have ended the run."""
 
 
 @pytest.fixture
@@ -215,8 +224,8 @@ def test_deadlocks_of_ranks_with_replicas_are_explained_as_those_of_others(
 
 @pytest.mark.parametrize(
     ("cases", "clusters"),
-    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2), (ENDED, 1)],
-    ids=["in one cluster", "in two clusters", "after an end"],
+    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2)],
+    ids=["in one cluster", "in two clusters"],
 )
 def test_deadlocks_in_programs_are_explained(
     start: Start, tmp_path: Path, cases: Mapping[str, tuple[str, str]], clusters: int
@@ -236,6 +245,65 @@ def test_deadlocks_in_programs_are_explained(
             break
     run.terminate()
     assert not left, "".join(said)
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_a_wait_for_ranks_that_have_ended_ends_the_run(
+    start: Start, tmp_path: Path, name: str
+) -> None:
+    body, text = ENDED[name]
+    (tmp_path / "case0.py").write_text(BEGIN + body + "\n", encoding="utf-8")
+    run = start("--explain-waits", "1", "--emulate", "1x2", "case0.py")
+    _, said = run.communicate()
+    assert (run.returncode, said.splitlines()[-2:]) == (
+        204,
+        [
+            "gcm-deploy: ranks wait for others that have ended, and would wait for ever:",
+            f"    {expected(0, text, 1)}",
+        ],
+    )
+
+
+WRONG = """\
+def told(call):
+    try:
+        call()
+    except MPI.Exception as error:
+        return [error.Get_error_class() - MPI.SUCCESS, *getattr(error, "__notes__", [])]
+wrong = [told(lambda: world.Split(-10)), told(lambda: world.Create_cart([-2, -1]))]
+print(wrong == [[MPI.ERR_ARG, "the color -10 is negative"],
+                [MPI.ERR_DIMS, "dimension 0 has the extent -2; it has to be at least 1"]])
+if me == 0:
+    time.sleep(0.7)
+    world.recv(source=1, tag=4)
+world.send(3, 0, tag=3)
+"""
+
+
+def test_wrong_arguments_are_refused_and_an_end_is_told_as_one(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(BEGIN + WRONG, encoding="utf-8")
+    inside = start("--explain-waits", "1", "--emulate", "1x2", "program.py")
+    across = start("--emulate", "2x1", "program.py")
+    unconnected = BEGIN.replace("world.Barrier()", "time.sleep(0.7 * (me == 0))")
+    (tmp_path / "unconnected.py").write_text(
+        unconnected + "if me == 0: world.recv(source=1)\n", encoding="utf-8"
+    )
+    absent = start("--emulate", "2x1", "unconnected.py")
+    said = across.communicate()[1].splitlines()
+    assert said[1].endswith(" has ended")
+    assert said[2:4] == [
+        "    a message that nobody receives has come: tag 3, 5 bytes;"
+        " rank 0:1:0 had ended with exit code 0 by then",
+        "    Traceback (most recent call last):",
+    ]
+    assert inside.communicate()[0] == "True\n" * 2
+    said = absent.communicate()[1].splitlines()
+    assert said[1].endswith(
+        " is not there any more. It has ended: its own output, or that of its cluster, may say how;"
+        " rank 0:1:0 had ended with exit code 0 by then"
+    )
 
 
 @pytest.mark.parametrize(

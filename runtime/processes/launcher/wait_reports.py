@@ -72,7 +72,7 @@ class _Round:
     number: int
     with_stacks: bool
     patience: float
-    then: list[Seen]
+    then: Seen
     answers: dict[str, RankState] = field(default_factory=dict)
     before: dict[str, RankState] | None = None
 
@@ -109,6 +109,7 @@ class WaitReports:
         self._round: _Round | None = None
         self._queue: list[tuple[bool, float, Seen]] = []
         self._told: set[str] = set()
+        self._is_telling_due = False
         self._limit = 0.0
 
     def rank_ready(self, rank: str) -> None:
@@ -154,7 +155,7 @@ class WaitReports:
         """Believe what was the same at two looks."""
         from runtime.waits import left_behind, stuck_in
 
-        found = [one.text for one in left_behind(seen.findings)]
+        found = [one.text for one in left_behind(seen.findings, self._limit)]
         now_stuck = stuck_in(seen.findings)
         sure = [one for one in found if one in before]
         if sure and self._left_behind is not None:
@@ -174,8 +175,9 @@ class WaitReports:
         if number == UNASKED:
             longest = max((one.seconds for one in known.waits), default=0.0)
             self._limit = min(longest, self._limit or longest)
-            if self._round is None:
-                self.look(self._tell)
+            if not self._is_telling_due:  # a look that goes on may have asked before that wait
+                self._is_telling_due = True
+                self.look(self._tell_of_long)
         elif number == AT_THE_END:
             self._last[rank] = known
         elif self._round is not None and number == self._round.number:
@@ -187,7 +189,12 @@ class WaitReports:
         if self._round is not None:
             self._queue.append((with_stacks, patience, then))
             return
-        self._round = _Round(UNASKED, with_stacks, patience, [then])
+        self._begin(with_stacks, patience, then)
+
+    def _begin(self, with_stacks: bool, patience: float, then: Seen) -> None:
+        if then == self._tell_of_long:
+            self._is_telling_due = False  # who tells of a wait from now on needs one more look
+        self._round = _Round(UNASKED, with_stacks, patience, then)
         self._ask()
 
     def glance(self, then: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
@@ -246,11 +253,9 @@ class WaitReports:
             self._later(PAUSE, self._ask)
             return
         self._round = None
-        for then in found.then:
-            then(self._snapshot(found.before, found.answers))
-        if self._queue:
-            with_stacks, patience, then = self._queue.pop(0)
-            self.look(then, with_stacks=with_stacks, patience=patience)
+        found.then(self._snapshot(found.before, found.answers))
+        if self._queue and self._round is None:
+            self._begin(*self._queue.pop(0))
 
     def _snapshot(self, before: dict[str, RankState], after: dict[str, RankState]) -> Snapshot:
         from runtime.waits import explain, steady
@@ -267,6 +272,10 @@ class WaitReports:
         if self._replicas:
             return of_ranks(states, self._ended, self._last, self._replicas)
         return RankStates(states, self._ended, self._last)
+
+    def _tell_of_long(self, seen: Snapshot) -> None:
+        """Tell why ranks wait of which one has told that it waits for long."""
+        self._tell(seen)
 
     def _tell(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
