@@ -160,6 +160,6 @@ def test_an_element_that_is_not_closed_is_reported_where_it_begins() -> None:
     found = Diagnostics()
     read_document(b"<a>\n <b>\n</a>", diagnostics=found)
     assert [str(one) for one in found] == [
-        "<bytes>:2: error[malformed-xml]: not well-formed XML: <b> is opened here, and line 3 closes"
-        " another element first. write </b>, or <b .../> if nothing is inside"
+        "<bytes>:2: error[malformed-xml]: not well-formed XML: <b> is opened here, and line 3"
+        " closes another element first. write </b>, or <b .../> if nothing is inside"
     ]
