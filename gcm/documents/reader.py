@@ -93,6 +93,10 @@ class _Open:
         )
 
 
+_UNCLOSED = {expat.errors.XML_ERROR_TAG_MISMATCH, expat.errors.XML_ERROR_NO_ELEMENTS}
+"""The reasons for which an element is open that should not be: the fault is where it begins."""
+
+
 class _Reading:
     """The reading of one document, from bytes to nodes."""
 
@@ -205,6 +209,15 @@ class _Reading:
         if reason == expat.errors.XML_ERROR_UNDEFINED_ENTITY:
             hint = "write the text itself, and &amp; for a plain '&'"
             self._report("entity-refused", "entities are not expanded here", line, hint)
+            return
+        if self._open and reason in _UNCLOSED:
+            opened = self._open[-1]
+            closed = "the document ends without closing it"
+            if reason == expat.errors.XML_ERROR_TAG_MISMATCH:
+                closed = f"line {line} closes another element first"
+            message = f"not well-formed XML: <{opened.tag}> is opened here, and {closed}"
+            hint = f"write </{opened.tag}>, or <{opened.tag} .../> if nothing is inside"
+            self._report("malformed-xml", message, opened.location.line, hint)
             return
         inside = f" inside <{self._open[-1].tag}>" if self._open else ""
         message = f"not well-formed XML: {reason}{inside}, column {error.offset + 1}"

@@ -13,6 +13,7 @@ from runtime.home import HOME
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from traceback import TracebackException
     from typing import Any
 
 MOST_TEXT = 32 << 10
@@ -42,7 +43,10 @@ def last_words(error: BaseException | None) -> tuple[Any, ...]:
         return 0, "", "", lost(), is_about_others(error)
     import traceback
 
-    text = "".join(traceback.format_exception(error)).rstrip("\n")
+    told = traceback.TracebackException.from_exception(error)
+    if _is_of_a_call(error):
+        _leave_out_own(told)
+    text = "".join(told.format()).rstrip("\n")
     *_, line = traceback.format_exception_only(error)
     return 0, line.strip()[:MOST_TEXT], bounded(text), lost(), is_about_others(error)
 
@@ -64,6 +68,27 @@ def last_words_of_abort(error: BaseException | None) -> tuple[Any, ...]:
         head = "Traceback (most recent call last):\n"
         text = bounded("".join([head, *traceback.format_list(calls), *said]).rstrip("\n"))
     return number, line, text, gone, is_loss
+
+
+def _is_of_a_call(error: BaseException) -> bool:
+    """Tell whether a call of MPI raises it: then the program's line says where, none of ours."""
+    errors, mpi = sys.modules.get("runtime.errors"), sys.modules.get("mpi4py.MPI")
+    kinds = tuple(
+        getattr(one, name)
+        for one, name in [(errors, "GridError"), (mpi, "Exception")]
+        if one is not None
+    )
+    return isinstance(error, kinds)
+
+
+def _leave_out_own(told: TracebackException) -> None:
+    """Leave out the innermost calls if they are ours, unless all of them are."""
+    own = os.path.join(HOME, "runtime", "")
+    left = len(told.stack)
+    while left and _is_own(told.stack[left - 1].filename, own):
+        left -= 1
+    if left:
+        del told.stack[left:]
 
 
 def _is_own(path: str, own: str) -> bool:

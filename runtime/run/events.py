@@ -151,6 +151,13 @@ class LeftBehind:
 
 
 @dataclass(frozen=True, slots=True)
+class Stuck:
+    """It was told of these ranks that they wait and can never go on."""
+
+    ranks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Suspected:
     """A rank, `by`, cannot reach another one, and nobody has told since that either has ended.
 
@@ -193,6 +200,7 @@ Event = (
     | Halt
     | Explained
     | LeftBehind
+    | Stuck
     | Suspected
     | Tick
 )

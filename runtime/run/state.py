@@ -41,6 +41,7 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
     Stop,
+    Stuck,
     Suspected,
     TellEnd,
     TellUnreachable,
@@ -435,6 +436,12 @@ class RunState:
             what = "ranks wait for others that have ended, and would wait for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
+    def _stuck(self, event: Stuck) -> Iterable[Effect]:
+        """Show that ranks run and yet will never do anything more."""
+        for rank in event.ranks:
+            if rank not in self.codes:
+                yield Show(self.outline.rank_paths[rank], "stuck")
+
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
         self._open.discard(event.cluster)
         self._gone.add(event.cluster)
@@ -762,6 +769,8 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.ENDING,), Explained, _R._nothing),
     ((_S.RUNNING,), LeftBehind, _R._left_behind),
     ((_S.ENDING,), LeftBehind, _R._nothing),
+    ((_S.RUNNING,), Stuck, _R._stuck),
+    ((_S.ENDING,), Stuck, _R._nothing),
     ((_S.RUNNING,), Suspected, _R._suspected),
     ((_S.ENDING,), Suspected, _R._nothing),
     ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),

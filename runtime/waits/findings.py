@@ -56,6 +56,10 @@ class WaitFinding:
     besides: str = ""
     gone: tuple[str, ...] = ()
     """Those that have ended and that the last of the ranks waits for."""
+    is_sure: bool = True
+    """Whether the last of the ranks is known to wait for others."""
+    seconds: float = 0.0
+    """For how long it has waited at least."""
 
     def __str__(self) -> str:
         return f"{self.text}{self.besides}"
@@ -88,15 +92,19 @@ def explain(
     return found
 
 
-def left_behind(findings: Iterable[WaitFinding]) -> list[WaitFinding]:
+def left_behind(findings: Iterable[WaitFinding], limit: float = 0.0) -> list[WaitFinding]:
     """Return the findings on ranks that wait for an ended rank of their own cluster.
 
-    Between clusters the connections tell what is still to come from a rank that has ended.
+    Between clusters the connections tell what is still to come from a rank that has ended. What a
+    native request waits for is unknown, and may not be a rank: it has to have lasted for `limit`,
+    if there is one.
     """
     return [
         one
         for one in findings
-        if one.gone and {_home(rank) for rank in one.gone} == {_home(one.ranks[-1])}
+        if one.gone
+        and {_home(rank) for rank in one.gone} == {_home(one.ranks[-1])}
+        and (one.is_sure or 0 < limit <= one.seconds)
     ]
 
 
@@ -149,7 +157,15 @@ class _Explanation:
             blamed = self._blamed(rank, wait, part)
             way[rank] = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
             if not part.peer and part.kind != COLLECTIVE:
-                return WaitFinding(NOBODY, tuple(way), f"{_chain(way)}: {self._of_others(blamed)}")
+                is_deserted = all(one in picture.ended for one in blamed)
+                return WaitFinding(
+                    NOBODY,
+                    tuple(way),
+                    f"{_chain(way)}: {self._of_others(blamed)}",
+                    gone=tuple(blamed) if is_deserted else (),
+                    is_sure=part.kind != UNKNOWN,
+                    seconds=wait.seconds,
+                )
             gone = [one for one in blamed if one in picture.ended]
             if gone:
                 text = f"{_chain(way)}{self._gone(gone)}"
@@ -326,6 +342,8 @@ def said(wait: Wait) -> str:
         text += f" for a message {joined}" if wait.parts[0].kind == RECEIVE else f" for {joined}"
     elif joined:
         text += f" {joined}"
+    elif wait.began:
+        text += f" for {wait.began}"
     if wait.root:
         text += f" with root {wait.root}"
     name = str(wait.comm)

@@ -68,7 +68,8 @@ class Wait:
     It returns when all of its `parts` are done, or one of them if `needs_all` is false. `serial`
     distinguishes it from other calls of its rank, `turn` from other collectives of its
     communicator. `seconds` is how long it has lasted at least, `size` how many bytes it contributes
-    to a collective in which all members have to contribute equally.
+    to a collective in which all members have to contribute equally. `began` is the call whose
+    request it waits for, if that is known.
     """
 
     call: str
@@ -81,6 +82,7 @@ class Wait:
     where: str = ""
     serial: int = 0
     size: int | None = None
+    began: str = ""
 
     @property
     def is_collective(self) -> bool:
@@ -172,6 +174,7 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
         str(told["where"]),
         int(told["serial"]),
         None if told["size"] is None else int(told["size"]),
+        str(told.get("began", "")),
     )
 
 

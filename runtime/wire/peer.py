@@ -350,7 +350,7 @@ class Peer:
     def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
         resuming.taken(self._joining.taken_at(now))
         if resuming.is_ended and not self._context.are_all_ends_told:
-            self._give_up(self._absent(self._gone(said(resuming.why), resuming.reasons)))
+            self._give_up(self._absent(self._nobody_there(resuming)))
         elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
             if self._context.suspect is None or self._told is not None or self._has_said_bye:
@@ -378,13 +378,23 @@ class Peer:
         """Return that nothing led to the peer any more, and all that was tried."""
         peer, why = self._context.describe(self.index), said(resuming.why)
         if resuming.is_refused:
-            return self._gone(why, resuming.reasons)
+            return self._nobody_there(resuming)
         link = self._context.link_to(self.index)
         how = f"is broken ({why})" if self.connections else "could not be opened"
         return LinkLost(
             f"{peer} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
             cause=self._joining.describe() or resuming.reasons,
             cure="See whether the network between them is down, or a firewall cuts it",
+        )
+
+    def _nobody_there(self, resuming: breaks.Resuming) -> PeerLost:
+        """Return that the peer has ended, as its system says by refusing connections."""
+        unless = "" if resuming.is_ended else ", unless a firewall refuses connections to it"
+        why = resuming.why
+        return PeerLost(
+            f"{self._context.describe(self.index)} is not there any more",
+            cause="" if isinstance(why, PeerLost) else said(why),
+            cure=f"It has ended{unless}: its own output, or that of its cluster, may say how",
         )
 
     def _absent(self, fault: Exception) -> PeerLost:

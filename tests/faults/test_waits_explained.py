@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -98,13 +99,9 @@ IN_ONE_CLUSTER = {
         "world.Bcast(much, root=1) if me == 0 else world.Barrier()",
         "A is in Bcast with root B on COMM_WORLD (HERE) while B is in Barrier on COMM_WORLD (HERE)",
     ),
-    "a request for what nobody sends": (
-        "world.Irecv(one, 1, tag=6).Wait() if me == 0 else None",
-        "A waits in Wait (HERE): all others have ended",
-    ),
-    "a receive from any rank where nobody is left": (
-        "world.recv(tag=9) if me == 0 else None",
-        "A waits in recv from any rank tag 9 (HERE): all others have ended",
+    "a collective that was begun": (
+        "world.Ibarrier().Wait() if me == 0 else world.recv(source=0, tag=1)",
+        "A waits in Wait for Ibarrier (HERE): all others wait themselves",
     ),
 }
 
@@ -113,8 +110,21 @@ ENDED = {
         "for _ in range(3 - me): world.Allreduce(MPI.IN_PLACE, one)",
         "A waits in Allreduce on COMM_WORLD (HERE) that B is not in, which has ended (exit code 0)",
     ),
+    "a request for what nobody sends, and an end while others look": (
+        "world.Irecv(one, 1, tag=6).Wait() if me == 0 else time.sleep(1.2)",
+        "A waits in Wait for Irecv (HERE): all others have ended",
+    ),
+    "a receive from any rank where nobody is left": (
+        "world.recv(tag=9) if me == 0 else None",
+        "A waits in recv from any rank tag 9 (HERE): all others have ended",
+    ),
+    "a receive with another tag than was sent": (
+        "world.send(3, 0, tag=3) if me else world.recv(source=1, tag=4)",
+        "A waits in recv from B tag 4 (HERE) (a message that nobody receives has come:"
+        " tag 3, 5 bytes), which has ended (exit code 0)",
+    ),
 }
-"""Alone, because it ends the whole run."""
+"""Programs of two ranks in one cluster, and what is told of them when they have ended the run."""
 
 
 @pytest.fixture
@@ -175,6 +185,11 @@ def expected(number: int, text: str, clusters: int) -> str:
     return re.sub(r"\b[AB]\b", lambda found: first if found[0] == "A" else second, text)
 
 
+def in_one_line(said: list[str]) -> str:
+    """Return what is told with one line for each finding: a long one has a line for each rank."""
+    return "".join(said).replace(",\n    which waits in", ", which waits in")
+
+
 REPLICATED = {
     **IN_TWO_CLUSTERS,
     "a receive from any rank": (
@@ -206,7 +221,7 @@ def test_deadlocks_of_ranks_with_replicas_are_explained_as_those_of_others(
     said = []
     for line in run.stderr:
         said.append(line)
-        if line.strip().startswith(told):
+        if f"  {told}" in in_one_line(said):
             break
     else:
         pytest.fail("".join(said))
@@ -215,8 +230,8 @@ def test_deadlocks_of_ranks_with_replicas_are_explained_as_those_of_others(
 
 @pytest.mark.parametrize(
     ("cases", "clusters"),
-    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2), (ENDED, 1)],
-    ids=["in one cluster", "in two clusters", "after an end"],
+    [(IN_ONE_CLUSTER, 1), ({**IN_ANY, **IN_TWO_CLUSTERS}, 2)],
+    ids=["in one cluster", "in two clusters"],
 )
 def test_deadlocks_in_programs_are_explained(
     start: Start, tmp_path: Path, cases: Mapping[str, tuple[str, str]], clusters: int
@@ -230,12 +245,156 @@ def test_deadlocks_in_programs_are_explained(
     said = []
     for line in run.stderr:
         said.append(line)
-        for text in [one for one in left if line.strip().startswith(one)]:
+        for text in [one for one in left if f"  {one}" in in_one_line(said)]:
             del left[text]
         if not left:
             break
     run.terminate()
     assert not left, "".join(said)
+
+
+@pytest.mark.parametrize("name", ENDED)
+def test_a_wait_for_ranks_that_have_ended_ends_the_run(
+    start: Start, tmp_path: Path, name: str
+) -> None:
+    body, text = ENDED[name]
+    (tmp_path / "case0.py").write_text(BEGIN + body + "\n", encoding="utf-8")
+    run = start("--explain-waits", "1", "--emulate", "1x2", "case0.py")
+    _, said = run.communicate()
+    assert (run.returncode, said.splitlines()[-2:]) == (
+        204,
+        [
+            "gcm-deploy: ranks wait for others that have ended, and would wait for ever:",
+            f"    {expected(0, text, 1)}",
+        ],
+    )
+
+
+def test_a_time_for_the_whole_run_does_not_tell_again_who_can_never_go_on(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(
+        BEGIN + "def exchange_borders():\n    world.Sendrecv(one, other, me, one, other, me)\n"
+        "exchange_borders()\n",
+        encoding="utf-8",
+    )
+    run = start("--explain-waits", "1", "--run-timeout", "5", "--emulate", "1x2", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 124
+    assert said.splitlines()[:6] == [
+        "gcm-deploy: these ranks wait and can never go on:",
+        "  0:0:0 waits in Sendrecv from 0:0:1 tag 0 and to 0:0:1 tag 0 (program.py:9 in"
+        " exchange_borders),",
+        "    which waits in Sendrecv from 0:0:0 tag 1 and to 0:0:0 tag 1 (program.py:9 in"
+        " exchange_borders)",
+        "gcm-deploy: what the ranks are doing:",
+        "  0:0:0: in Sendrecv from 0:0:1 tag 0 and to 0:0:1 tag 0 (program.py:9 in"
+        " exchange_borders)",
+        "  0:0:1: in Sendrecv from 0:0:0 tag 1 and to 0:0:0 tag 1 (program.py:9 in"
+        " exchange_borders)",
+    ]
+    assert said.count("can never go on") == 1
+
+
+TRUNCATED = "world.Send(np.ones(10), 1, 3) if me == 0 else world.Recv(np.zeros(4), 0, 3)"
+
+
+def test_a_truncated_message_names_the_size_of_the_buffer_and_the_line_of_the_program(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(BEGIN + TRUNCATED + "\n", encoding="utf-8")
+    _, said = start("--emulate", "2x1", "program.py").communicate()
+    told = "rank 0 (0:0:0 on {host}) sent 80 bytes with tag 3 into a buffer of 32 bytes"
+    told = told.format(host=os.uname().nodename)
+    (first, *rest) = said.splitlines()
+    assert first.endswith(f" failed: {told}")
+    assert rest[0:3] == [
+        "    Traceback (most recent call last):",
+        f'      File "{tmp_path}/program.py", line 8, in <module>',
+        f"        {TRUNCATED}",
+    ]
+    assert rest[-2:] == ["    mpi4py.MPI.Exception: Message truncated", f"    {told}"]
+    assert len(rest) <= 6
+
+
+CGROUP = Path("/sys/fs/cgroup/memory")
+
+
+@pytest.mark.skipif(
+    not (CGROUP.is_dir() and os.access(CGROUP, os.W_OK)), reason="needs a memory cgroup of its own"
+)
+def test_a_rank_that_the_kernel_has_killed_for_lack_of_memory_is_told_of_as_that(
+    start: Start, tmp_path: Path
+) -> None:
+    group = CGROUP / f"gcm-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "memory.limit_in_bytes").write_text("700M")
+        grows = "if me: held = [bytearray(b'1' * (64 << 20)) for _ in range(20)]\n"
+        grows += "world.Barrier()\n"
+        (tmp_path / "program.py").write_text(BEGIN + grows, encoding="utf-8")
+        (tmp_path / "join.sh").write_text(f'echo $$ >{group}/cgroup.procs; exec "$@"\n')
+        done = subprocess.run(
+            ["sh", "join.sh", *COMMAND, "--quiet", "--emulate", "1x2", "program.py"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        for _ in range(50):
+            if not (group / "cgroup.procs").read_text():
+                break
+            time.sleep(0.1)
+        group.rmdir()
+    assert done.returncode == 137
+    assert (
+        "killed by SIGKILL; the kernel has killed a process for lack of memory meanwhile"
+        " (its cgroup may use 700 MiB)" in done.stderr
+    )
+
+
+WRONG = """\
+def told(call):
+    try:
+        call()
+    except MPI.Exception as error:
+        return [error.Get_error_class() - MPI.SUCCESS, *getattr(error, "__notes__", [])]
+wrong = [told(lambda: world.Split(-10)), told(lambda: world.Create_cart([-2, -1]))]
+print(wrong == [[MPI.ERR_ARG, "the color -10 is negative"],
+                [MPI.ERR_DIMS, "dimension 0 has the extent -2; it has to be at least 1"]])
+if me == 0:
+    time.sleep(0.7)
+    world.recv(source=1, tag=4)
+world.send(3, 0, tag=3)
+"""
+
+
+def test_wrong_arguments_are_refused_and_an_end_is_told_as_one(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(BEGIN + WRONG, encoding="utf-8")
+    inside = start("--explain-waits", "1", "--emulate", "1x2", "program.py")
+    across = start("--emulate", "2x1", "program.py")
+    unconnected = BEGIN.replace("world.Barrier()", "time.sleep(0.7 * (me == 0))")
+    (tmp_path / "unconnected.py").write_text(
+        unconnected + "if me == 0: world.recv(source=1)\n", encoding="utf-8"
+    )
+    absent = start("--emulate", "2x1", "unconnected.py")
+    said = across.communicate()[1].splitlines()
+    assert said[1].endswith(" has ended")
+    assert said[2:4] == [
+        "    a message that nobody receives has come: tag 3, 5 bytes;"
+        " rank 0:1:0 had ended with exit code 0 by then",
+        "    Traceback (most recent call last):",
+    ]
+    assert inside.communicate()[0] == "True\n" * 2
+    said = absent.communicate()[1].splitlines()
+    assert said[1].endswith(
+        " is not there any more. It has ended: its own output, or that of its cluster, may say how;"
+        " rank 0:1:0 had ended with exit code 0 by then"
+    )
 
 
 @pytest.mark.parametrize(
@@ -430,6 +589,7 @@ def test_messages_that_nobody_has_received_are_told_of_at_the_end(
         BEGIN
         + "if me == 0:\n"
         + "    for rank in range(1, world.size): world.Isend(one, rank, tag=rank)\n"
+        + "    for rank in range(1, world.size): world.isend(None, rank, tag=9)  # a mere sign\n"
         + "else:\n    world.Probe(source=0)  # it is there\n"
         + "world.Barrier()\n",
         encoding="utf-8",

@@ -21,6 +21,7 @@ from runtime.cli.screens.tree import (
     READY,
     RUNNING,
     STARTING,
+    STUCK,
     UP,
     ProgressTree,
 )
@@ -33,6 +34,7 @@ _STYLES = {
     UP: "cyan",
     READY: "cyan",
     RUNNING: "green",
+    STUCK: "bold yellow",
     DONE: "bold green",
     ENDED: "dim",
     FAILED: "bold red",

@@ -10,6 +10,9 @@ from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan, Level
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
+STUCK = "stuck"
+"""It runs, waits for others, and can never go on."""
+
 DONE, FAILED, LOST, ENDED = "done", "failed", "lost", "ended"
 
 BAD = frozenset({FAILED, LOST})
@@ -40,6 +43,8 @@ class ProgressPart:
     def words(self) -> str:
         """Return its state in words."""
         if self.state not in OVER and self.ranks:
+            if STUCK in self.ranks:
+                return STUCK
             if RUNNING in self.ranks:
                 return RUNNING
             if set(self.ranks) <= OVER:
@@ -54,7 +59,7 @@ class ProgressPart:
     def summed_up(self) -> str:
         """Return the one state that says most: a bad one wins, then that of the ranks."""
         states = {self.state, *self.ranks}
-        for state in (LOST, FAILED, RUNNING):
+        for state in (LOST, FAILED, STUCK, RUNNING):
             if state in states:
                 return state
         if self.ranks and states - {PLANNED} <= OVER:
@@ -127,6 +132,8 @@ class ProgressTree:
         states = {part.state for part in (*self.clusters, *self.others.values())} | set(ranks)
         if states & BAD:
             return "ending after a failure"
+        if ranks[STUCK]:
+            return f"{ranks[STUCK]} of {ranks.total()} ranks can never go on"
         if ranks[RUNNING]:
             return RUNNING
         if states <= {PLANNED}:

@@ -245,8 +245,14 @@ class MismatchDetector:
         theirs, mine = _shown(came, other), _shown(wanted, turn)
         who = self._name(rank), self._name(self._members.rank)
         text = f"{who[0]} is in {theirs} while {who[1]} waits for it in {mine}"
+        there = self._calls.get(other, "")
         if turn == other:
             text += _differently(mine, theirs)
+        elif other < turn and there and _kind_in(there) != _kind_in(theirs):
+            text = f"{who[0]} is in {theirs} where {who[1]} made {there} (call {other})"
+            text += f", and waits for it in {mine}"
+        else:
+            text += ". One of them has made a collective that the other one has not"
         if mine == theirs:  # one of them sends little data, the other one does not
             text = f"{who[0]} and {who[1]} send the data of {mine} in different ways"
             text += ". Operations, datatypes and the plan-choice have to be alike at all ranks"
@@ -353,6 +359,15 @@ def tags_inside(tag: int) -> tuple[int, int, int]:
     """
     last = tag | (1 << _KIND_BITS) - 1
     return last - 1, last, last - 2
+
+
+def _kind_in(call: str) -> str:
+    """Return the kind of a call.
+
+    >>> _kind_in("Bcast of rank 0 with 8 bytes"), _kind_in("Barrier (call 1)")
+    ('Bcast', 'Barrier')
+    """
+    return call.partition(" ")[0]
 
 
 def _differently(one: str, other: str) -> str:

@@ -64,15 +64,16 @@ class Splitting(MPI.Comm):
         """Return a communicator of those that give the same color, ordered by their keys."""
         members = members_behind(self)
         color, key = integer(color), integer(key)
-        if members is None:
-            return near_or_null(MPI.Comm.Split(self, color, key), self)
         if color < 0 and color != MPI.UNDEFINED:
-            from runtime.mpi.collectives.state import state_of
-
             why = f"the color {color} is negative"
-            state_of(members).mismatches.refuse("Split", why)
+            if members is not None:
+                from runtime.mpi.collectives.state import state_of
+
+                state_of(members).mismatches.refuse("Split", why)
             with as_mpi(self):
                 raise WrongArgument(Wrong.ARGUMENT, why)
+        if members is None:
+            return near_or_null(MPI.Comm.Split(self, color, key), self)
         if members.recovery.has_to_recover and (whole := _recovering.recovered(members)):
             return _part_of(whole, whole.Split(color, key))
         made: MPI.Comm = null()

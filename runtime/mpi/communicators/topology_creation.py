@@ -49,9 +49,11 @@ class TopologyCreation(MPI.Intracomm):
         """
         members = self._members
         if members is None:
+            if any(extent < 0 for extent in dims):
+                self._cartesian(self.Get_size(), dims, periods)
             native = MPI.Intracomm.Create_cart(self, dims, periods, reorder)  # type: ignore[arg-type]  # a single bool is allowed
             return near_or_null(native, self)
-        shape = self._cartesian(members, dims, periods)
+        shape = self._cartesian(len(members.group), dims, periods)
         new_ranks = _placed(members, shape) if reorder else list(range(shape.size))
         group = [0] * shape.size
         for old, new in enumerate(new_ranks):
@@ -64,7 +66,7 @@ class TopologyCreation(MPI.Intracomm):
         members = self._members
         if members is None:
             return MPI.Intracomm.Cart_map(self, dims, periods)  # type: ignore[arg-type]  # a single bool is allowed
-        shape = self._cartesian(members, dims, periods)
+        shape = self._cartesian(len(members.group), dims, periods)
         return _placed(members, shape)[members.rank] if members.rank < shape.size else MPI.UNDEFINED
 
     def Create_graph(
@@ -149,17 +151,14 @@ class TopologyCreation(MPI.Intracomm):
         return made
 
     def _cartesian(
-        self,
-        members: CommunicatorMembers,
-        dims: Sequence[int],
-        periods: Sequence[bool] | bool | None,
+        self, room: int, dims: Sequence[int], periods: Sequence[bool] | bool | None
     ) -> Cartesian:
         extents = entries(dims)
         if periods is None or isinstance(periods, bool):
             periods = [bool(periods)] * len(extents)
         ends = entries(periods, len(extents))
         with as_mpi(self):
-            return checked_cartesian(extents, [bool(end) for end in ends], len(members.group))
+            return checked_cartesian(extents, [bool(end) for end in ends], room)
 
     def _graph(
         self, members: CommunicatorMembers, index: Sequence[int], edges: Sequence[int]

@@ -559,6 +559,9 @@ class Engine:
             senders = receive.awaited()
             error = self.losses.among(senders, near=receive.asked.near)
             if error is not None and receive.forget():
+                instead = receive.box.instead_of(receive.asked.pattern)
+                if instead and isinstance(error, ProcessGone):
+                    error.cause = f"{error.cause}\n{instead}"
                 are_left = any(one not in self.losses.gone for one in senders)
                 receive.may_go_on = are_left and self.decisions is None
                 receive.finish(error)

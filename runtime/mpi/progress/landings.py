@@ -21,6 +21,10 @@ class Landing(Protocol):
     sized: bool
     """Whether native MPI can receive into it before the size of the message is known."""
 
+    @property
+    def size(self) -> int:
+        """How many bytes it has."""
+
     def native(self, size: int) -> Any:
         """Return what native MPI receives into; `size` matters if it has no size of its own."""
 
@@ -43,6 +47,11 @@ class InSpec:
 
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
+
+    @property
+    def size(self) -> int:
+        """How many bytes the specification describes."""
+        return self._spec.nbytes
 
     def native(self, size: int) -> Any:  # noqa: ARG002 - a landing without a specification needs it
         """Return the specification."""
@@ -69,6 +78,11 @@ class InMemory:
     def __init__(self, memory: memoryview) -> None:
         is_flat = memory.format == "B" and memory.ndim == 1
         self._memory = memory if is_flat else memory.cast("B")
+
+    @property
+    def size(self) -> int:
+        """How many bytes the memory has."""
+        return len(self._memory)
 
     def native(self, size: int) -> Any:  # noqa: ARG002 - a landing without memory needs it
         """Return the memory."""
@@ -102,6 +116,11 @@ class Fresh:
 
     def __init__(self) -> None:
         self._made = bytearray(0)
+
+    @property
+    def size(self) -> int:
+        """How many bytes were allocated."""
+        return len(self._made)
 
     def native(self, size: int) -> Any:
         """Return new memory."""

@@ -140,6 +140,14 @@ class Mailbox:
         """Return the name of a rank of the peers: `rank 3 (0:1:1 on node7)`."""
         return f"rank {rank} ({self._name_of(self.members.peers[rank])})"
 
+    def instead_of(self, pattern: Pattern) -> str:
+        """Say what has come from the sender of a message that will never come; "" for nothing."""
+        for envelope, incoming in self.matcher.kept():
+            if pattern.rank in (ANY, envelope.rank):
+                tag = f"tag {envelope.tag}, {incoming.size} bytes"
+                return f"a message that nobody receives has come: {tag}"
+        return ""
+
     def describe(self, pattern: Pattern) -> str:
         """Describe a receive."""
         m = self.members

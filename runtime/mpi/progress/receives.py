@@ -101,7 +101,10 @@ class Receive(Operation):
                 self.data = self._landing.land(b"" if payload is None else payload)
             except MPI.Exception as problem:
                 name = self.box.name_of(self.source)
-                problem.add_note(f"{name} sent {incoming.size} bytes, which are not as many as fit")
+                problem.add_note(
+                    f"{name} sent {incoming.size} bytes with tag {self.tag}"
+                    f" into a buffer of {self._landing.size} bytes"
+                )
                 error = problem
         self._incoming = None
         self.finish(error)

@@ -12,6 +12,7 @@ from runtime.mpi.process import predefined
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
 from runtime.mpi.progress.receives import PendingReceive, Receive
+from runtime.mpi.surface.refusals import reaches_out
 from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,
     EXCHANGES,
@@ -37,6 +38,11 @@ Part = list[object]
 
 LOCK_TIMEOUT = 0.2
 """Seconds to wait for an operation that a thread is driving just now."""
+
+SETTLED = 0.2
+"""For how many seconds a receive has to have lasted before native MPI is asked what has come
+instead.
+"""
 
 MOST_MESSAGES = 100
 """How many unexpected messages are reported."""
@@ -101,8 +107,13 @@ class NamedPeers:
 def state_of_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
     """Return what this rank is doing."""
     cluster = name.rpartition(":")[0]
-    found = plain_state(watch, lambda call: _told(call, cluster), with_stacks=with_stacks)
-    return found | state_of_messages()
+    stray: list[list[object]] = []
+    found = plain_state(watch, lambda call: _told(call, cluster, stray), with_stacks=with_stacks)
+    messages = state_of_messages()
+    messages["unreceived"] += [one for one in stray if one not in messages["unreceived"]]
+    if reaches_out() and any(_UNKNOWN in one["parts"] for one in found["waits"]):  # type: ignore[attr-defined]
+        found["may_act"] = True
+    return found | messages
 
 
 def state_at_end() -> dict[str, object]:
@@ -171,12 +182,33 @@ def _unreceived_inside() -> list[list[object]]:
     return found
 
 
+def _instead(
+    comm: MPI.Comm, source: object, peers: NamedPeers, cluster: str
+) -> Iterator[list[object]]:
+    """Yield the first message that native MPI has from where a call waits for another one."""
+    m = peers.members
+    native = comm if m is None else m.native
+    if isinstance(source, int) and m is not None:
+        source = source if source == MPI.ANY_SOURCE else m.near.get(source)
+    if not isinstance(source, int) or source == MPI.PROC_NULL or MPI.Comm.Is_inter(native):
+        return
+    status = MPI.Status()
+    if MPI.Query_thread() == MPI.THREAD_MULTIPLE and MPI.Comm.Iprobe(
+        native, source, MPI.ANY_TAG, status
+    ):
+        sender = _world_ranks(MPI.Comm.Get_group(native))[status.source]
+        yield [f"{cluster}:{sender}", status.tag, status.count, _name_of(comm, native)]
+
+
 # --- one call -------------------------------------------------------------------------------------
 
 
-def _told(call: CallOfThread, cluster: str) -> dict[str, object]:
+def _told(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
+    """Return what is known of a call; what native MPI has for it with another tag is `stray`."""
     values = {} if call.frame is None else call.frame.f_locals
     peers = NamedPeers(values.get("self"), cluster)
+    if call.name in RECEIVES and "source" in values and call.seconds > SETTLED:
+        stray += _instead(values["self"], values["source"], peers, cluster)
     parts, needs_all = _parts(call.name, values, peers)
     known = [one for one in parts if one is not None]
     m = peers.members or _members_of_request(values)

@@ -41,6 +41,17 @@ def not_on_the_grid(call: str, instead: str) -> NotOnTheGrid:
     return NotOnTheGrid(f"{call} is not possible over several clusters", cure=instead)
 
 
+_outside: set[str] = set()
+
+
+def reaches_out() -> bool:
+    """Return whether a native request may wait for something else than ranks.
+
+    That is a file, or a process that the program has started itself.
+    """
+    return bool(_outside)
+
+
 class RefusedCalls:
     """The part of a communicator that raises `NotOnTheGrid`."""
 
@@ -51,6 +62,7 @@ class RefusedCalls:
 def _refusal(name: str, instead: str) -> Callable[..., Any]:
     def refuse(self: RefusedCalls, *args: Any, **kwargs: Any) -> Any:
         if self._members is None and not here().has_replicas:
+            _outside.add(name)
             made = getattr(super(RefusedCalls, self), name)(*args, **kwargs)
             return hand_down(self, made) if isinstance(made, MPI.Comm) else made  # type: ignore[arg-type]  # it is a part of one
         raise not_on_the_grid(name, instead)
@@ -69,6 +81,8 @@ def _inside(native: type[Any], name: str, instead: str) -> Any:
         given = (*args, *kwargs.values())
         if any(getattr(one, "_members", None) is not None for one in given):
             raise not_on_the_grid(f"{native.__name__}.{name}", instead)
+        if native is MPI.File:
+            _outside.add(name)
         made = getattr(super(_FACES[native], cls), name)(*args, **kwargs)
         return handle_as_asked(made, _DEFAULTS[native])
 

@@ -16,6 +16,7 @@ from runtime.home import HOME, OWN_FRAMES
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from dis import Instruction
     from types import CodeType, FrameType
     from typing import Any
 
@@ -43,6 +44,13 @@ COLLECTIVES = {
     *("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv"),
     *("Neighbor_alltoallw", "neighbor_allgather", "neighbor_alltoall"),
 }
+NONBLOCKING = {
+    f"I{name[0].lower()}{name[1:]}"
+    for name in SENDS | RECEIVES | EXCHANGES | COLLECTIVES
+    if name[0].isupper()
+} | {"isend", "issend", "ibsend", "irecv", "Idup"}
+"""The calls that return a request."""
+
 BLOCKING = SENDS | RECEIVES | EXCHANGES | WAITS | COLLECTIVES
 """The calls that may block, as mpi4py names them."""
 
@@ -178,6 +186,7 @@ def told_of(call: CallOfThread) -> dict[str, object]:
     kind = "collective" if call.name in COLLECTIVES else "unknown"
     return {
         "call": call.name,
+        "began": begun_by(call.caller) if call.name in WAITS else "",
         "parts": [[kind, "", None, False]],
         "comm": ["", "", []],
         "needs_all": True,
@@ -273,24 +282,51 @@ def _native_call(frame: FrameType) -> str:
 def _called(code: CodeType, at: int) -> Iterator[str]:
     import dis
 
-    if not dis.opname[code.co_code[at]].startswith("CALL"):
-        return
-    # the last name that was loaded for a call on the same stretch of source
-    positions = list(code.co_positions())
-    line, end_line, column, end = positions[at // 2]
-    last = ""
+    if dis.opname[code.co_code[at]].startswith("CALL"):
+        names = [one.argval for one in _loaded_for(code, at) if one.opname in _ATTRIBUTES]
+        yield str(names[-1]) if names else ""
+
+
+_ATTRIBUTES = {"LOAD_METHOD", "LOAD_ATTR"}
+
+
+def _loaded_for(code: CodeType, at: int) -> list[Instruction]:
+    """Return what was done on the same stretch of source for a call."""
+    import dis
+
+    line, _, column, _ = list(code.co_positions())[at // 2]
+    return [
+        one
+        for one in dis.get_instructions(code)
+        if one.offset < at
+        and one.positions is not None
+        and (one.positions.lineno, one.positions.col_offset) == (line, column)
+    ]
+
+
+def begun_by(frame: FrameType) -> str:
+    """Return the call whose request a frame waits for, from its bytecode; "" if that is not plain.
+
+    It is plain in `comm.Ibarrier().Wait()`, and for a variable to which only such calls are
+    assigned.
+    """
+    import dis
+
+    code = frame.f_code
+    loaded = _loaded_for(code, frame.f_lasti)
+    names = [str(one.argval) for one in loaded if one.opname in _ATTRIBUTES]
+    begun = [name for name in names if name in NONBLOCKING]
+    if begun or len(names) != 1:
+        return "".join(begun[-1:])
+    variable = loaded[0].argval
+    before, assigned = None, set()
     for one in dis.get_instructions(code):
-        if one.offset >= at:
-            break
-        place = one.positions
-        if (
-            one.opname in {"LOAD_METHOD", "LOAD_ATTR"}
-            and place is not None
-            and (place.lineno, place.col_offset) == (line, column)
-        ):
-            last = str(one.argval)
-    del end_line, end
-    yield last
+        if one.opname.startswith("STORE") and one.argval == variable:
+            is_call = before is not None and before.opname.startswith("CALL")
+            assigned.add("".join(_called(code, before.offset)) if before and is_call else "")
+        before = one
+    found = "".join(assigned) if len(assigned) == 1 else ""
+    return found if found in NONBLOCKING else ""
 
 
 def _fingerprint(frame: FrameType) -> tuple[Any, ...]:

@@ -35,6 +35,7 @@ def as_mpi(comm: MPI.Comm | None = None) -> Iterator[None]:
     except WrongArgument as fault:
         error = MPI.Exception(getattr(MPI, fault.wrong))
         error.add_note(str(fault))
+        error.__suppress_context__ = True  # it says the same
         if comm is None:
             raise error from None
         report(comm, error)

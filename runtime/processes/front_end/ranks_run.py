@@ -28,6 +28,7 @@ from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
+from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
@@ -111,6 +112,7 @@ class RanksRun:
         self._again: dict[str, int] = {}  # the incarnations of ranks that were started again
         self._connected: set[str] = set()
         self._ends = JobEnds(told.cluster, goes_on=told.job.goes_on)
+        self._memory_kills = MemoryKills()
         self._job = RanksJob(
             told.job,
             told.folder,
@@ -455,6 +457,8 @@ class RanksRun:
         if self._ranks.goes_on and self.is_released:
             self._end_with_the_last()
         self._job.has_failed = self._job.has_failed or bool(end.code)
+        if end.facts.signal == signal.SIGKILL and not (end.why or end.facts.after):
+            end = replace(end, why=self._memory_kills.words())
         if self.is_released:
             told = (end.rank, end.code, end.why, *astuple(end.facts))
             self._launcher.health.rank_ended(self._launcher.name, *told)

@@ -82,6 +82,7 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
     Stop,
+    Stuck,
     Suspected,
     TellEnd,
     TellUnreachable,
@@ -212,6 +213,7 @@ class Executor:
             else lambda why, are_all: post(LeftBehind(why, are_all)),
             self._processes,
             replicas=replica_ranks(plan),
+            stuck=lambda ranks: post(Stuck(tuple(ranks))),
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)
@@ -485,7 +487,7 @@ class Executor:
 
     def _explain_before_end(self, *, is_brief: bool) -> None:
         def explained(seen: Snapshot) -> None:
-            _tell(seen)
+            _tell(self.waits.untold(seen))
             self._post(Explained())
 
         if is_brief:

@@ -16,7 +16,7 @@ class RunListener(Protocol):
         """Record that a part of the machine is in another state.
 
         `path` is a component's, such as `/grid/site0/cluster1/wrapper0`. The states: `starting`,
-        `up`, `ready`, `running`, `done`, `ended`, `failed`, `lost`.
+        `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`, `lost`.
         """
         ...
 

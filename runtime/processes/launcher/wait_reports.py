@@ -32,6 +32,14 @@ and once more after so many, before it is believed. They may do so later, so the
 MOST_ASKED = 200
 """So many ranks are asked for each second, where many end one after the other."""
 
+MOST_OF_A_SIGN = 5
+"""A message with no more bytes is a sign and no data: it holds nothing, or a pickled None, truth
+value or small number.
+"""
+
+MOST_IN_LINE, _AND_SO_ON = 120, ", which waits in"
+"""Findings with more characters get a line for each rank that waits for another one."""
+
 MOST_FINDINGS = 12
 """So many findings are told of at a time."""
 
@@ -72,7 +80,7 @@ class _Round:
     number: int
     with_stacks: bool
     patience: float
-    then: list[Seen]
+    then: Seen
     answers: dict[str, RankState] = field(default_factory=dict)
     before: dict[str, RankState] | None = None
 
@@ -88,12 +96,15 @@ class WaitReports:
         processes: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         *,
         replicas: Mapping[str, int] | None = None,
+        stuck: Callable[[list[str]], None] | None = None,
     ) -> None:
         """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
 
         It gets why, and whether nobody at all can go on. `processes` returns those of a `Snapshot`.
-        `replicas` has the rank of each process where ranks are several processes.
+        `replicas` has the rank of each process where ranks are several processes. `stuck` gets the
+        ranks of which was told that they can never go on.
         """
+        self._stuck = stuck
         self._replicas = replicas or {}
         self._processes = processes
         self._places = places
@@ -109,6 +120,7 @@ class WaitReports:
         self._round: _Round | None = None
         self._queue: list[tuple[bool, float, Seen]] = []
         self._told: set[str] = set()
+        self._is_telling_due = False
         self._limit = 0.0
 
     def rank_ready(self, rank: str) -> None:
@@ -154,7 +166,7 @@ class WaitReports:
         """Believe what was the same at two looks."""
         from runtime.waits import left_behind, stuck_in
 
-        found = [one.text for one in left_behind(seen.findings)]
+        found = [one.text for one in left_behind(seen.findings, self._limit)]
         now_stuck = stuck_in(seen.findings)
         sure = [one for one in found if one in before]
         if sure and self._left_behind is not None:
@@ -174,8 +186,9 @@ class WaitReports:
         if number == UNASKED:
             longest = max((one.seconds for one in known.waits), default=0.0)
             self._limit = min(longest, self._limit or longest)
-            if self._round is None:
-                self.look(self._tell)
+            if not self._is_telling_due:  # a look that goes on may have asked before that wait
+                self._is_telling_due = True
+                self.look(self._tell_of_long)
         elif number == AT_THE_END:
             self._last[rank] = known
         elif self._round is not None and number == self._round.number:
@@ -187,7 +200,12 @@ class WaitReports:
         if self._round is not None:
             self._queue.append((with_stacks, patience, then))
             return
-        self._round = _Round(UNASKED, with_stacks, patience, [then])
+        self._begin(with_stacks, patience, then)
+
+    def _begin(self, with_stacks: bool, patience: float, then: Seen) -> None:
+        if then == self._tell_of_long:
+            self._is_telling_due = False  # who tells of a wait from now on needs one more look
+        self._round = _Round(UNASKED, with_stacks, patience, then)
         self._ask()
 
     def glance(self, then: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
@@ -206,17 +224,29 @@ class WaitReports:
         self.look(tell, patience=BRIEF_ANSWERS)
 
     def tell_unreceived(self) -> None:
-        """Tell of messages that nobody had received when the run ended well."""
-        lines = [
-            f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
-            f"{one.comm and f', on {one.comm}'}"
+        """Tell of messages that nobody had received when the run ended well.
+
+        One with data is suspicious. One that is a mere sign may be left by a correct program, such
+        as the second word to end for a worker that has ended: that is a note in the log.
+        """
+        left = [
+            (rank, one)
             for rank, state in sorted(self._of_ranks({}).last.items())
             for one in state.unreceived
         ]
-        if lines:
-            more = f"\n  and {len(lines) - MOST_FINDINGS} more" if lines[MOST_FINDINGS:] else ""
-            shown = "\n".join(lines[:MOST_FINDINGS])
-            _log.warning("messages that nobody has received:\n%s%s", shown, more)
+        for level, some in (
+            (logging.WARNING, [one for one in left if one[1].size > MOST_OF_A_SIGN]),
+            (logging.INFO, [one for one in left if one[1].size <= MOST_OF_A_SIGN]),
+        ):
+            lines = [
+                f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
+                f"{one.comm and f', on {one.comm}'}"
+                for rank, one in some
+            ]
+            if lines:
+                more = f"\n  and {len(lines) - MOST_FINDINGS} more" if lines[MOST_FINDINGS:] else ""
+                shown = "\n".join(lines[:MOST_FINDINGS])
+                _log.log(level, "messages that nobody has received:\n%s%s", shown, more)
 
     def _ask(self) -> None:
         assert self._round is not None
@@ -246,11 +276,9 @@ class WaitReports:
             self._later(PAUSE, self._ask)
             return
         self._round = None
-        for then in found.then:
-            then(self._snapshot(found.before, found.answers))
-        if self._queue:
-            with_stacks, patience, then = self._queue.pop(0)
-            self.look(then, with_stacks=with_stacks, patience=patience)
+        found.then(self._snapshot(found.before, found.answers))
+        if self._queue and self._round is None:
+            self._begin(*self._queue.pop(0))
 
     def _snapshot(self, before: dict[str, RankState], after: dict[str, RankState]) -> Snapshot:
         from runtime.waits import explain, steady
@@ -268,11 +296,24 @@ class WaitReports:
             return of_ranks(states, self._ended, self._last, self._replicas)
         return RankStates(states, self._ended, self._last)
 
+    def _tell_of_long(self, seen: Snapshot) -> None:
+        """Tell why ranks wait of which one has told that it waits for long."""
+        self._tell(seen)
+
+    def untold(self, seen: Snapshot) -> Snapshot:
+        """Return it without what was told before."""
+        fresh = [one for one in seen.findings if _told_once(one) not in self._told]
+        return replace(seen, findings=fresh)
+
     def _tell(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
-        fresh = [one for one in seen.findings if _told_once(one) not in self._told]
-        fresh = fresh[:MOST_FINDINGS]
+        from runtime.waits import stuck_in
+
+        fresh = self.untold(seen).findings[:MOST_FINDINGS]
         self._told.update(map(_told_once, fresh))
+        stuck = stuck_in(fresh)
+        if stuck and self._stuck is not None:
+            self._stuck(sorted(stuck))
         if fresh:
             _log.warning("%s", "\n".join(in_lines(fresh)))
 
@@ -362,6 +403,13 @@ def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
     yield from ((rank, f"has ended ({how})") for rank, how in seen.ended.items())
 
 
+def _broken(line: str) -> list[str]:
+    """Return a line of bearable length as it is, and a longer one with a line for each rank."""
+    if len(line) <= MOST_IN_LINE:
+        return [line]
+    return line.replace(_AND_SO_ON, f",\n   {_AND_SO_ON[1:]}").splitlines()
+
+
 def in_lines(findings: list[WaitFinding]) -> list[str]:
     """Return findings as lines with a heading for each kind."""
     from runtime.waits import HEADINGS
@@ -372,7 +420,7 @@ def in_lines(findings: list[WaitFinding]) -> list[str]:
         if HEADINGS[one.kind] != heading:
             heading = HEADINGS[one.kind]
             lines.append(heading)
-        lines.append(f"  {one}")
+        lines += _broken(f"  {one}")
     if len(findings) > MOST_FINDINGS:
         lines.append(f"  and {len(findings) - MOST_FINDINGS} more")
     return lines

@@ -48,7 +48,7 @@ def test_every_fault_of_every_file_is_told_by_file_and_line(
     assert (code, err) == (1, "")
     lines = out.splitlines()
     assert [line.partition(": error[")[0] for line in lines[:-1]] == [
-        f"{also}:2",
+        f"{also}:1",
         f"{bad}:2",
         f"{bad}:3",
         f"{bad}:3",

@@ -89,6 +89,18 @@ def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
     assert other == "│  └─ 0:1 cluster1  planned              ··"
 
 
+def test_a_rank_that_can_never_go_on_does_not_look_as_if_it_ran(plan: Plan) -> None:
+    tree = ProgressTree(plan())
+    ranks = [f"/grid/site0/cluster0/wrapper{number}" for number in range(2)]
+    for rank in ranks:
+        tree.apply(rank, "running")
+    tree.apply(ranks[0], "stuck")
+    assert [(one.words, one.summed_up) for one in tree.clusters[:1]] == [("stuck", "stuck")]
+    assert tree.phase() == f"1 of {tree.rank_states().total()} ranks can never go on"
+    tree.apply(ranks[0], "failed")
+    assert tree.phase() == "ending after a failure"
+
+
 def test_a_lost_cluster_is_worse_than_a_failed_rank(plan: Plan) -> None:
     tree = ProgressTree(plan())
     tree.apply(f"{FIRST}/wrapper0", "failed")

@@ -62,7 +62,9 @@ def test_a_java_document_type_is_ignored_and_keeps_the_lines() -> None:
         (b"   ", "1 malformed-xml"),
         (b"hello", "1 malformed-xml"),
         (b"PK\x03\x04", "1 malformed-xml"),
-        (b"<a>\n</b>", "2 malformed-xml"),
+        (b"<a>\n</b>", "1 malformed-xml"),
+        (b"<a>\n <b>\n</a>", "2 malformed-xml"),
+        (b"<a>\n <b/>\n", "1 malformed-xml"),
         (b"<a>\n<b x='1' x='2'/></a>", "2 malformed-xml"),
         (b"<a/>\n<b/>", "2 malformed-xml"),
         (b"<a>\n<b></a>", "2 malformed-xml"),
@@ -154,9 +156,10 @@ def test_files_that_cannot_be_read_are_reported(tmp_path: Path) -> None:
     assert next(iter(found)).hint == f"look for it in {tmp_path}"
 
 
-def test_the_message_names_the_open_element_and_the_column() -> None:
+def test_an_element_that_is_not_closed_is_reported_where_it_begins() -> None:
     found = Diagnostics()
-    read_document(b"<a>\n <b></a>", diagnostics=found)
+    read_document(b"<a>\n <b>\n</a>", diagnostics=found)
     assert [str(one) for one in found] == [
-        "<bytes>:2: error[malformed-xml]: not well-formed XML: mismatched tag inside <b>, column 7"
+        "<bytes>:2: error[malformed-xml]: not well-formed XML: <b> is opened here, and line 3"
+        " closes another element first. write </b>, or <b .../> if nothing is inside"
     ]

@@ -191,6 +191,45 @@ def test_a_rank_that_begins_to_wait_long_after_the_end_of_another_is_known_too()
     assert not are_all
 
 
+IN_WAIT: dict[str, Any] = IN_RECV | {
+    "waits": [
+        IN_RECV["waits"][0]
+        | {"call": "Wait", "began": "Irecv", "parts": [("unknown", "", None, False)]}
+    ]
+}
+
+
+def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ranks = Simulated({"0:0:0": lambda _: in_recv_from("0:1:0")})
+    ranks.reports.rank_ready("0:1:0")
+    ranks.reports.look(lambda seen: ranks.reports.rank_ended("0:1:0", "exit code 0"))
+    for _ in range(2):
+        ranks.reports.told("0:0:0", 0, in_recv_from("0:1:0"))
+    ranks.run(5)
+    assert [one.getMessage() for one in caplog.records] == [
+        "these ranks wait and can never go on:\n"
+        "  0:0:0 waits in recv from 0:1:0 tag 7, which has ended (exit code 0)"
+    ]
+
+
+@pytest.mark.parametrize(("seconds", "is_left"), [(0.1, False), (30.0, True)])
+def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
+    seconds: float, is_left: bool
+) -> None:
+    """It may be for a file: only native MPI knows."""
+    (wait,) = IN_WAIT["waits"]
+    state = IN_WAIT | {"waits": [wait | {"seconds": seconds}]}
+    ranks = Simulated({"0:0:0": lambda _: state})
+    ranks.reports.rank_ready("0:0:1")
+    ranks.reports.told("0:0:0", 0, IN_WAIT | {"waits": [wait | {"seconds": 20.0}]})
+    ranks.reports.rank_ended("0:0:1", "exit code 0")
+    ranks.run(60)
+    words = "0:0:0 waits in Wait for Irecv: all others have ended"
+    assert [one for _, one, _ in ranks.left] == is_left * [words]
+
+
 def test_nobody_is_asked_for_those_left_behind_where_nobody_can_be() -> None:
     ranks = Simulated({"0:1:0": lambda _: AT_REST})
     ranks.reports.rank_ready("0:0:1")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtime.home import HOME
-from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch, _fingerprint
+from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch, _fingerprint, begun_by
 
 # As if they were of the package: what counts is the file of the code, and its name.
 OURS = """
@@ -119,3 +119,31 @@ def test_what_was_looked_at_keeps_nothing_of_the_call(programs: list[Program]) -
     program.thread.join()
     assert seen(watch) == []
     assert not watch._unmarked
+
+
+class FakeComm:
+    """Stands for a communicator and its requests: what it is asked waits on its frame."""
+
+    def __init__(self) -> None:
+        self.began: list[str] = []
+
+    def Ibarrier(self) -> FakeComm:
+        return self
+
+    def Iallreduce(self) -> FakeComm:
+        return self
+
+    def Wait(self) -> None:
+        self.began.append(begun_by(sys._getframe(1)))
+
+
+def test_the_call_that_began_a_request_is_known_where_the_bytecode_shows_it() -> None:
+    comm, (held, both) = FakeComm(), (FakeComm(), FakeComm())
+    comm.Ibarrier().Wait()
+    request = comm.Iallreduce()
+    request.Wait()
+    held.Wait()
+    either = comm.Ibarrier()
+    either = comm.Iallreduce()
+    either.Wait()
+    assert (comm.began, held.began, both.began) == (["Ibarrier", "Iallreduce", ""], [""], [])
