@@ -8,6 +8,7 @@ from runtime.topology.distance import (
     neighbourhood,
 )
 from runtime.topology.identifiers import Identifier
+from runtime.topology.rank_names import NamedCluster, RankNames
 from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Communicator",
     "Grid",
     "Identifier",
+    "NamedCluster",
     "Neighbourhood",
     "Node",
+    "RankNames",
     "RankTable",
     "Reachability",
     "Site",
