@@ -35,9 +35,11 @@ class NamedCluster:
 class RankNames:
     """Names ranks in messages. All methods take names as text, with or without an incarnation.
 
-    What is no rank of this machine, such as a cluster or a step, is returned as it is.
+    What is no rank of the machine, such as a cluster or a step, is returned as it is. So are all
+    ranks where no machine is known.
 
-    >>> names = RankNames({"0:0": NamedCluster("north/alder", 0), "1:0": NamedCluster("s/cedar", 2)})
+    >>> cedar = NamedCluster("s/cedar", 2)
+    >>> names = RankNames({"0:0": NamedCluster("north/alder", 0), "1:0": cedar})
     >>> names.name("1:0:0"), names.name("1:0:1#2"), names.name("1:0")
     ('rank 2 (s/cedar 0)', 'rank 3 (s/cedar 1)', '1:0')
     >>> names.names(["0:0:0", "0:0:1", "1:0:0", "1:0:2"])
@@ -49,6 +51,12 @@ class RankNames:
     def __init__(self, clusters: Mapping[str, NamedCluster] | None = None) -> None:
         """Know the clusters of a machine by their identifiers; without any, all names stay text."""
         self._clusters = dict(clusters or {})
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it names all ranks alike."""
+        return isinstance(other, RankNames) and self._clusters == other._clusters
+
+    __hash__ = None  # type: ignore[assignment]  # what compares by its contents
 
     @classmethod
     def of_grid(cls, grid: Grid, *, world: int = 0, is_of_cluster: bool = False) -> RankNames:
@@ -99,6 +107,23 @@ class RankNames:
             return self.name(name)
         return f"rank {_number(*found)}"
 
+    def numbers(self, cluster: str, first: int, count: int) -> str:
+        """Return so many ranks of a cluster by their numbers alone, where that is named already.
+
+        >>> RankNames({"0:1": NamedCluster("s/b", 2, world=3)}).numbers("0:1", 0, 3)
+        'rank 2, replica 0, ranks 0-1, replica 1'
+        """
+        known, texts = self._clusters[cluster], []
+        at, end = known.first + first, known.first + first + count
+        while at < end:
+            replica = at // known.world if known.world else 0
+            stop = min(end, (replica + 1) * known.world) if known.world else end
+            begin, last = at - replica * known.world, stop - 1 - replica * known.world
+            text = f"rank {begin}" if begin == last else f"ranks {begin}-{last}"
+            texts.append(f"{text}{_of(known)}{f', replica {replica}' if known.world else ''}")
+            at = stop
+        return ", ".join(texts)
+
     def tag(self, name: str) -> str:
         """Return what stands before a line of output: `2`, `ocean 2`, or `south/cedar`."""
         found = self._found(name)
@@ -116,7 +141,7 @@ class RankNames:
         ranks: list[str] = []
         others: list[str] = []
         for one in dict.fromkeys(names):
-            (ranks if self._found(one) else others).append(one)
+            (ranks if _is_rank(one) else others).append(one)
         run: list[str] = []
         for one in sorted(ranks, key=RankName.parse):
             if run and not self._follows(run[-1], one):
@@ -129,14 +154,16 @@ class RankNames:
 
     def _follows(self, before: str, after: str) -> bool:
         a, b = RankName.parse(before), RankName.parse(after)
-        numbers = self.number(before), self.number(after)
-        is_next = numbers[0] is not None and numbers[1] == numbers[0] + 1
-        return a.cluster == b.cluster and a.rank + 1 == b.rank and is_next
+        number = self.number(before)
+        wraps = number is not None and self.number(after) != number + 1
+        return a.cluster == b.cluster and a.rank + 1 == b.rank and not wraps
 
     def _range(self, run: list[str]) -> str:
         first, last = self._found(run[0]), self._found(run[-1])
-        if first is None or last is None or len(run) == 1:
+        if len(run) == 1:
             return self.rank(run[0])
+        if first is None or last is None:
+            return f"{run[0]}-{RankName.parse(run[-1]).rank}"
         numbers = f"{_number(*first)}-{_number(*last)}{_of(first[1])}"
         if first[1].world:
             return f"ranks {numbers}"
@@ -158,6 +185,14 @@ class RankNames:
 def _number(rank: RankName, cluster: NamedCluster) -> int:
     number = cluster.first + rank.rank
     return number % cluster.world if cluster.world else number
+
+
+def _is_rank(name: str) -> bool:
+    try:
+        RankName.parse(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _of(cluster: NamedCluster) -> str:

@@ -32,7 +32,8 @@ def test_nothing_else_is_a_name(text: str) -> None:
 def test_names_sort_by_place_then_by_incarnation() -> None:
     sorted_names = ["0:0:2", "0:0:10#1", "0:0:10#2", "0:2:0", "0:10:0", "1:0:0"]
     names = [RankName.parse(one) for one in sorted_names]
-    assert sorted(names[::-1]) == names
+    names.reverse()
+    assert [str(one) for one in sorted(names)] == sorted_names
 
 
 def cluster(name: str, ranks: int) -> Cluster:
