@@ -8,10 +8,11 @@ from runtime.topology.distance import (
     neighbourhood,
 )
 from runtime.topology.identifiers import Identifier
-from runtime.topology.rank_names import NamedCluster, RankNames
+from runtime.topology.rank_names import NO_NAMES, NamedCluster, RankNames, member_in_words
 from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site
 
 __all__ = [
+    "NO_NAMES",
     "Block",
     "Cluster",
     "Communicator",
@@ -26,6 +27,7 @@ __all__ = [
     "Site",
     "hops",
     "hops_through_hierarchy",
+    "member_in_words",
     "neighbourhood",
     "rank_table",
     "translate",

@@ -56,7 +56,9 @@ class RankNames:
         """Return whether it names all ranks alike."""
         return isinstance(other, RankNames) and self._clusters == other._clusters
 
-    __hash__ = None  # type: ignore[assignment]  # what compares by its contents
+    def __hash__(self) -> int:
+        """Return the same for those that name all ranks alike."""
+        return hash(frozenset(self._clusters.items()))
 
     @classmethod
     def of_grid(cls, grid: Grid, *, world: int = 0, is_of_cluster: bool = False) -> RankNames:
@@ -180,6 +182,26 @@ class RankNames:
             return None
         cluster = self._clusters.get(rank.cluster)
         return None if cluster is None else (rank, cluster)
+
+
+NO_NAMES = RankNames()
+"""Ranks as they are called where no machine is known: `0:1:2`."""
+
+
+def member_in_words(rank: int, name: str) -> str:
+    """Return how a message names a member of a communicator; `name` is that of its process.
+
+    >>> member_in_words(3, "rank 3 (south/cedar 1) on n7")
+    'rank 3 (south/cedar 1) on n7'
+    >>> member_in_words(0, "rank 3 (south/cedar 1) on n7")
+    'rank 0 of the communicator, in COMM_WORLD rank 3 (south/cedar 1) on n7'
+    """
+    number = f"rank {rank}"
+    if not name.startswith("rank "):  # of no machine
+        return f"{number} ({name})"
+    if name == number or name.startswith((f"{number} ", f"{number},")):
+        return name
+    return f"{number} of the communicator, in COMM_WORLD {name}"
 
 
 def _number(rank: RankName, cluster: NamedCluster) -> int:

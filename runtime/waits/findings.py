@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from runtime.rank_name import RankName
-from runtime.topology import RankNames
+from runtime.topology import NO_NAMES, RankNames
 from runtime.waits.blocked import Picture, made_by
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
@@ -43,9 +43,6 @@ HEADINGS = {
 
 _WAITING = ("wait", "waitall", "waitany", "waitsome")
 _MOST_NAMED = 6
-
-NO_NAMES = RankNames()
-"""Ranks as they are called where no machine is known: `0:1:2`."""
 
 
 @dataclass(frozen=True)
