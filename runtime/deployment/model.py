@@ -460,6 +460,7 @@ class Deployment:
                 0 if code.comm_world is CommWorld.CLUSTER else first[code.name],
                 0 if table is None else table.ranks,
                 code.name if several else "",
+                is_world=code.comm_world is CommWorld.CLUSTER,
             )
             first[code.name] += cluster.ranks
         return RankNames(named)

@@ -23,13 +23,15 @@ class NamedCluster:
 
     `path` is the name that the user knows, `south/cedar`. `first` is the number in COMM_WORLD of
     its first process, or would be without replicas: there are `world` ranks, 0 for no replicas.
-    `code` is the program where several are coupled, each with a COMM_WORLD of its own.
+    `code` is the program where several are coupled, each with a COMM_WORLD of its own. The cluster
+    itself `is_world` where each has its own.
     """
 
     path: str
     first: int
     world: int = 0
     code: str = ""
+    is_world: bool = False
 
 
 class RankNames:
@@ -71,7 +73,7 @@ class RankNames:
         for site, number, one in grid.clusters():
             path = f"{grid.sites[site].name}/{one.name}"
             start = 0 if is_of_cluster else first
-            clusters[f"{site}:{number}"] = NamedCluster(path, start, world)
+            clusters[f"{site}:{number}"] = NamedCluster(path, start, world, is_world=is_of_cluster)
             first += one.size
         return cls(clusters)
 
@@ -127,13 +129,17 @@ class RankNames:
         return ", ".join(texts)
 
     def tag(self, name: str) -> str:
-        """Return what stands before a line of output: `2`, `ocean 2`, or `south/cedar`."""
+        """Return what stands before a line of output: `2`, `ocean 2`, or `south/cedar`.
+
+        Where each cluster has its own COMM_WORLD, it is named: `south/cedar 0`.
+        """
         found = self._found(name)
         if found is None:
             cluster = self._clusters.get(name)
             return name if cluster is None else cluster.path
-        code = found[1].code
-        return f"{code} {_number(*found)}".lstrip()
+        cluster = found[1]
+        world = cluster.path if cluster.is_world and len(self._clusters) > 1 else cluster.code
+        return f"{world} {_number(*found)}".lstrip()
 
     def names(self, names: Iterable[str]) -> str:
         """Return how a message names several ranks, consecutive ones of a cluster as one range."""

@@ -73,6 +73,7 @@ def test_where_there_is_one_cluster_the_number_says_it_all() -> None:
 def test_a_cluster_may_have_a_world_of_its_own() -> None:
     names = RankNames.of_grid(GRID, is_of_cluster=True)
     assert names.name("1:0:1") == "rank 1 (south/cedar 1)"
+    assert names.tag("1:0:1") == "south/cedar 1"
 
 
 def test_replicas_have_the_number_of_their_rank() -> None:
