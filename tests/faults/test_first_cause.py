@@ -106,7 +106,7 @@ def check(found: tuple[int, dict[str, Any], str, str], ending: str, last: str) -
     assert out == ""
     assert "ProcessGone" not in err
     assert "BAD TERMINATION" not in err
-    said = [line for line in err.splitlines() if " failed" in line and "gcm-deploy: rank" in line]
+    said = [line for line in err.splitlines() if re.search(r"gcm-deploy: rank .*\) failed", line)]
     assert said[0].startswith(f"gcm-deploy: {cause['name']} on ")
     assert cause["name"].startswith(f"rank {cause['number']}")
 
