@@ -101,7 +101,7 @@ def _heading(run: dict[str, Any]) -> str:
 def _ps(run: dict[str, Any]) -> Iterator[str]:
     yield _heading(run)
     rows = [
-        (one["rank"], one["host"], str(one["process"] or ""), *_process(one), one["doing"])
+        (one["name"], one["host"], str(one["process"] or ""), *_process(one), one["doing"])
         for one in run["ranks"]
     ]
     columns = [at for at in range(4) if any(row[at] for row in rows)]
@@ -113,7 +113,7 @@ def _ps(run: dict[str, Any]) -> Iterator[str]:
     for one in run["ranks"]:
         for comm in one["communicators"]:
             known = comm["name"] or "a communicator", comm["modes"], comm["state"]
-            comms.setdefault(known, []).append(one["rank"])
+            comms.setdefault(known, []).append(one["name"])
     for (name, modes, state), ranks in comms.items():
         yield f"  {name} ({modes}): {state} at {', '.join(ranks)}"
 
@@ -128,7 +128,7 @@ def _waits(run: dict[str, Any]) -> Iterator[str]:
     yield _heading(run)
     for rank in run["ranks"]:
         for call in rank["calls"]:
-            yield f"  {rank['rank']} has waited for {call['seconds']:.0f} s in {call['text']}"
+            yield f"  {rank['name']} has waited for {call['seconds']:.0f} s in {call['text']}"
     if run["findings"]:
         heading = ""
         for one in run["findings"]:
@@ -145,9 +145,9 @@ def _stacks(run: dict[str, Any]) -> Iterator[str]:
     stacks: dict[tuple[str, str], list[str]] = {}
     for rank in run["ranks"]:
         for one in rank["stacks"]:
-            stacks.setdefault((one["thread"], one["stack"]), []).append(rank["rank"])
+            stacks.setdefault((one["thread"], one["stack"]), []).append(rank["name"])
         if not rank["stacks"]:
-            yield f"  {rank['rank']}: {rank['doing']}"
+            yield f"  {rank['name']}: {rank['doing']}"
     for (thread, stack), ranks in stacks.items():
         yield f"  {thread} of {', '.join(ranks)}:"
         yield from (f"  {line}" for line in stack.rstrip().splitlines())

@@ -39,11 +39,16 @@ _REACHED = {
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """A line of a cluster: a host, or several that have equally many ranks, from `first` on."""
+    """A line of a cluster: a host, or several that have equally many ranks.
+
+    `first` is the number in COMM_WORLD of the first one, which has `world` ranks if replicas make
+    them fewer than processes.
+    """
 
     names: tuple[str, ...]
     first: int
     ranks: int
+    world: int = 0
 
     @property
     def label(self) -> str:
@@ -54,11 +59,12 @@ class Hosts:
 
     def cells(self) -> list[str]:
         """Return the texts of the cells: the number of each rank, or the range of all."""
-        last = self.first + self.ranks * len(self.names) - 1
+        every = range(self.first, self.first + self.ranks * len(self.names))
+        numbers = [number % (self.world or len(every) + number) for number in every]
         if len(self.names) > 1 or self.ranks > MOST_CELLS:
             each = f", {self.ranks} each" if len(self.names) > 1 else ""
-            return [f"{self.first} … {last}{each}"] if self.ranks else []
-        return [str(number) for number in range(self.first, last + 1)]
+            return [f"{numbers[0]} … {numbers[-1]}{each}"] if self.ranks else []
+        return list(map(str, numbers))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +113,19 @@ def machine_picture(deployment: Deployment) -> str:
     )
 
 
-def hosts_of(nodes: Sequence[Node]) -> Iterator[Hosts]:
-    """Yield the lines of a cluster: its hosts, those that are many and alike in one line."""
-    first = 0
+def hosts_of(nodes: Sequence[Node], first: int = 0, world: int = 0) -> Iterator[Hosts]:
+    """Yield the lines of a cluster: its hosts, those that are many and alike in one line.
+
+    The number of its first rank is `first`.
+    """
     for ranks, alike in groupby(nodes, key=lambda node: node.ranks):
         names = [node.host for node in alike]
         if len(names) > MOST_HOSTS:
-            yield Hosts(tuple(names), first, ranks)
+            yield Hosts(tuple(names), first, ranks, world)
             first += ranks * len(names)
             continue
         for name in names:
-            yield Hosts((name,), first, ranks)
+            yield Hosts((name,), first, ranks, world)
             first += ranks
 
 
@@ -157,7 +165,9 @@ def _groups(site: DeployedSite) -> Iterator[list[DeployedCluster]]:
 def _cluster(deployment: Deployment, group: list[DeployedCluster], least_width: int) -> Panel:
     """Draw a cluster, or the first one of several that are alike."""
     cluster = group[0]
-    hosts = list(hosts_of(cluster.nodes))
+    table = deployment.replica_table
+    first = deployment.rank_names().number(f"{cluster.identifier}:0") or 0
+    hosts = list(hosts_of(cluster.nodes, first, table.ranks if table else 0))
     name = f"{cluster.identifier} {cluster.name}"
     if len(group) > 1:
         name = f"{len(group)} × {name} … {group[-1].identifier} {group[-1].name}"
@@ -289,7 +299,10 @@ def _key() -> Panel:
         lines.append(_arrow(x, 8, 40, inwards=inwards, outwards=outwards))
         lines.append(text("key", x + 48, 12, words))
         x += 48 + text_width(words, 11) + GAP
-    for style, words in (("clustering", "front-end"), ("wrapper", "rank, by its number")):
+    for style, words in (
+        ("clustering", "front-end"),
+        ("wrapper", "rank, by its number in COMM_WORLD"),
+    ):
         lines.append(rectangle(f"box {style}", 18, 13, 3, x=x, y=1))
         lines.append(text("key", x + 24, 12, words))
         x += 24 + text_width(words, 11) + GAP

@@ -136,7 +136,9 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
             )
         )
         news = None if options.quiet else lines
-        return PlainScreen(out, err, news=news, tags=tags, files=files, ends_lines=ends)
+        return PlainScreen(
+            out, err, news=news, tags=tags, files=files, ends_lines=ends, names=tree.names
+        )
     # rich is slow to load, so it is imported only for a live tree
     from rich.console import Console
 

@@ -11,7 +11,16 @@ from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
 from runtime.replicas import ReplicaTable, replica_table
-from runtime.topology import Cluster, Grid, Node, Reachability, Site, Wan
+from runtime.topology import (
+    Cluster,
+    Grid,
+    NamedCluster,
+    Node,
+    RankNames,
+    Reachability,
+    Site,
+    Wan,
+)
 
 Position = tuple[int, int]
 """The position of a cluster: the number of its site, and its own number within the site."""
@@ -445,6 +454,29 @@ class Deployment:
                 yield cluster.path, cluster.ranks
             else:
                 yield from ((f"{cluster.path}/{one.name}", one.ranks) for one in cluster.nodes)
+
+    def rank_names(self) -> RankNames:
+        """Return how messages name the ranks: by their numbers in the COMM_WORLD of their code.
+
+        The codes are named as well where several are coupled.
+        """
+        named, first = {}, dict.fromkeys((one.name for one in self.applications), 0)
+        several = len(self.applications) > 1
+        for cluster in self.clusters():
+            code = self.application_of(cluster)
+            if code is None:
+                named[cluster.identifier] = NamedCluster(cluster.path, 0)
+                continue
+            table = self.replica_table if code.replicas > 1 else None
+            named[cluster.identifier] = NamedCluster(
+                cluster.path,
+                0 if code.comm_world is CommWorld.CLUSTER else first[code.name],
+                0 if table is None else table.ranks,
+                code.name if several else "",
+                is_world=code.comm_world is CommWorld.CLUSTER,
+            )
+            first[code.name] += cluster.ranks
+        return RankNames(named)
 
     def grid(self) -> Grid:
         """Return the topology, without how it is deployed."""

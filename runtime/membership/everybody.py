@@ -11,11 +11,12 @@ import pickle
 from gcm.records import dataclass
 from runtime.machine.table import decoded
 from runtime.membership.doorstep import NOT_FOUND
-from runtime.topology import Grid, Identifier
+from runtime.topology import NO_NAMES, Grid, Identifier, RankNames
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from runtime.machine.table import Report
     from runtime.membership.doorstep import Found
@@ -51,6 +52,8 @@ class Everybody:
     """Where the front-ends of clusters forward, as far as they do."""
     tag_limit: int | None = None
     """The greatest tag that the MPIs of all clusters have, as far as they are known."""
+    names: RankNames = NO_NAMES
+    """How messages name the ranks."""
 
     @property
     def index(self) -> int:
@@ -98,7 +101,17 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
         residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))
     residents += replacing(table, len(residents))
     me = Identifier.parse(link.name)
-    return Everybody(grid, me, tuple(residents), front_ends, min(tag_limits, default=None))
+    limit = min(tag_limits, default=None)
+    names = NO_NAMES if pickled else _names(grid, wrapper.settings)
+    return Everybody(grid, me, tuple(residents), front_ends, limit, names)
+
+
+def _names(grid: Grid, settings: dict[str, Any]) -> RankNames:
+    """Return how messages name the ranks of this program."""
+    replicas = settings.get("replicas", 1)
+    world = grid.size // replicas if replicas > 1 else 0
+    is_of_cluster = settings.get("comm-world") == "cluster"
+    return RankNames.of_grid(grid, world=world, is_of_cluster=is_of_cluster)
 
 
 def _position(cluster: str) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from runtime.rank_name import RankName
 from runtime.run.outcome import Connections, RouteTraffic, Ways
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
@@ -26,7 +27,7 @@ class Exchanged:
 
     def tell(self, sender: str, rows: Iterable[Row], figures: Figures) -> None:
         """Take note of what a rank, `site:cluster:rank`, has sent to which clusters."""
-        here = sender.rpartition(":")[0]
+        here = RankName.parse(sender).cluster
         for there, between, peers, messages, size in rows:
             first, second = sorted((here, there), key=_numbers)
             ways = self._ways.setdefault((first, second), {})

@@ -8,6 +8,7 @@ from runtime.exit_codes import LOST
 from runtime.run.failures import Failure, Failures
 from runtime.run.outcome import FirstCause, RankReport
 from runtime.run.rank_exit import in_words
+from runtime.topology import RankNames
 
 MOST_NAMES = 4
 """How many of those are named that failed because of another."""
@@ -16,7 +17,9 @@ MOST_OTHERS = 3
 """How many are told of that failed for a reason of their own."""
 
 
-def first_cause(failures: Failures, ranks: Iterable[RankReport]) -> FirstCause | None:
+def first_cause(
+    failures: Failures, ranks: Iterable[RankReport], names: RankNames
+) -> FirstCause | None:
     """Return what failed first; None if nothing did."""
     first = failures.first
     if first is None:
@@ -25,11 +28,13 @@ def first_cause(failures: Failures, ranks: Iterable[RankReport]) -> FirstCause |
     known = {one.rank: one for one in ranks}
     found = known.get(first.who)
     missed = [one for one in facts.lost if facts.is_loss and one in known]
-    ended = _some([one for one in missed if known[one].code == 0])
-    too_early = f"; rank {ended} had ended with exit code 0 by then" if ended else ""
+    ended = _some([one for one in missed if known[one].code == 0], names)
+    too_early = f"; {ended} had ended with exit code 0 by then" if ended else ""
     return FirstCause(
         who=first.who,
         rank=first.who if first.is_rank else None,
+        number=names.number(first.who),
+        name=names.name(first.who) if first.is_rank else "",
         host="" if found is None else found.host,
         pid=None if found is None else found.pid,
         code=first.code,
@@ -41,25 +46,24 @@ def first_cause(failures: Failures, ranks: Iterable[RankReport]) -> FirstCause |
 
 
 def messages(
-    failures: Failures, ranks: Sequence[RankReport], paths: Mapping[str, str]
+    failures: Failures, ranks: Sequence[RankReport], paths: Mapping[str, str], names: RankNames
 ) -> Iterator[str]:
     """Yield whole messages, the first cause first; `paths` are those of clusters and ranks."""
-    first, cause = failures.first, first_cause(failures, ranks)
+    first, cause = failures.first, first_cause(failures, ranks, names)
     if first is None or cause is None:
         return
     if first.is_rank:
-        where = _cluster(first.who, paths)
         process = f" on {cause.host} (process {cause.pid})" if cause.host else ""
         alone = not failures.consequences and not failures.independent
         when = "" if alone else " first"
-        head = f"rank {first.who} of {where}{process} failed{when}: {cause.what}"
+        head = f"{names.name(first.who)}{process} failed{when}: {cause.what}"
         text = "" if _is_shown_in(cause.traceback, head) else cause.traceback
         yield _indented(head, text)
     elif first.why or first.who in paths:  # an exit code that an assembly chose says enough
         yield first.why or f"{paths[first.who]} ended with code {first.code}"
-    if because := _because(failures):
+    if because := _because(failures, names):
         yield because
-    yield from _others(failures.independent, first, paths)
+    yield from _others(failures.independent, first, names)
 
 
 def _what(failure: Failure) -> str:
@@ -73,12 +77,12 @@ def _what(failure: Failure) -> str:
     return "; ".join(part for part in (words, failure.exit.exception, failure.why) if part)
 
 
-def _because(failures: Failures) -> str:
+def _because(failures: Failures, known: RankNames) -> str:
     others = failures.consequences
     parts = []
     if others:
         ranks = [one.who for one in others if one.is_rank]
-        names = _some([*ranks, *(one.who for one in others if not one.is_rank)])
+        names = _some([*ranks, *(one.who for one in others if not one.is_rank)], known)
         were = "was" if len(others) == 1 else "were"
         parts.append(f"{len(others)} more failed or {were} ended ({names})")
     if failures.stopped:
@@ -86,30 +90,26 @@ def _because(failures: Failures) -> str:
     return f"because of that {', and '.join(parts)}" if parts else ""
 
 
-def _others(others: Sequence[Failure], first: Failure, paths: Mapping[str, str]) -> Iterator[str]:
+def _others(others: Sequence[Failure], first: Failure, names: RankNames) -> Iterator[str]:
     """Yield a line for all that failed in the same way, and one each for some of the rest."""
     same = [one for one in others if one.is_rank and _what(one) == _what(first)]
     if same:
-        yield f"{len(same)} more failed in the same way ({_some([one.who for one in same])})"
+        which = _some([one.who for one in same], names)
+        yield f"{len(same)} more failed in the same way ({which})"
     rest = [one for one in others if one not in same]
     for one in rest[:MOST_OTHERS]:
         if one.is_rank:
-            name = f"rank {one.who} of {_cluster(one.who, paths)}"
-            yield f"{name} failed by itself, too: {_what(one)}"
+            yield f"{names.name(one.who)} failed by itself, too: {_what(one)}"
         else:
             yield one.why
     if left := rest[MOST_OTHERS:]:
-        yield f"{len(left)} more failed by themselves ({_some([one.who for one in left])})"
+        which = _some([one.who for one in left], names)
+        yield f"{len(left)} more failed by themselves ({which})"
 
 
-def _cluster(rank: str, paths: Mapping[str, str]) -> str:
-    cluster = rank.rpartition(":")[0]
-    return paths.get(cluster, cluster)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+def _some(whom: Sequence[str], names: RankNames) -> str:
+    more = f" and {len(whom) - MOST_NAMES} more" if len(whom) > MOST_NAMES else ""
+    return names.names(whom[:MOST_NAMES]) + more
 
 
 def _is_shown_in(text: str, head: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
+from runtime.rank_name import RankName
 from runtime.run.rank_exit import BY_REQUEST, RankExit
 
 
@@ -86,7 +87,7 @@ class Failures:
     def knows_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
         return any(
-            one.is_rank and one.who.rpartition(":")[0] == cluster
+            one.is_rank and RankName.parse(one.who).cluster == cluster
             for one in (*self._known.values(), *self.survived.values())
         )
 
@@ -135,5 +136,6 @@ class Failures:
     def _missed_a_failure(self, one: Failure) -> bool:
         """Tell whether a rank had lost one that failed, or whose cluster did."""
         return any(
-            lost in self._known or lost.rpartition(":")[0] in self._known for lost in one.exit.lost
+            lost in self._known or RankName.parse(lost).cluster in self._known
+            for lost in one.exit.lost
         )

@@ -29,7 +29,8 @@ class RankReport:
 class FirstCause:
     """What failed first in a run.
 
-    `who` is a rank, or else a cluster, a node or a step; `what` is a line about it. `signal` is a
+    `who` is a rank, or else a cluster, a node or a step; `what` is a line about it. A rank has a
+    `number` in its COMM_WORLD and a `name` in messages, else None and "". `signal` is a
     name such as `SIGSEGV`, `exception` a line such as `ValueError: no good`; empty where there was
     none. `host` and `pid` tell where a rank ran.
     """
@@ -43,6 +44,8 @@ class FirstCause:
     exception: str
     traceback: str
     what: str
+    number: int | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from gcm.records import dataclass
 from runtime.deployment.planning.assembly import Level
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
+from runtime.topology import RankNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Outline:
     cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
     each rank to where it stands in the tree that users see. `survivors` are the clusters
     whose ranks go on when others are lost. `replicas` says which rank of COMM_WORLD each process is
-    a replica of, and is empty where every rank is one process.
+    a replica of, and is empty where every rank is one process. `names` name ranks in messages.
     """
 
     steps: Mapping[str, frozenset[str]]
@@ -32,6 +33,7 @@ class Outline:
     survivors: frozenset[str] = frozenset()
     has_assembly: bool = False
     replicas: Mapping[str, int] = field(default_factory=dict)
+    names: RankNames = field(default_factory=RankNames)
 
     @property
     def all_ranks_steps(self) -> frozenset[str]:
@@ -65,6 +67,7 @@ def outline_of(plan: DeploymentPlan) -> Outline:
         ),
         has_assembly=plan.deployment.assembly is not None,
         replicas=replica_ranks(plan),
+        names=plan.deployment.rank_names(),
     )
 
 

@@ -62,10 +62,10 @@ class RunProgress:
         ]
         ranks = [rank for rank in ranks if rank not in self._here] or ranks
         others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
-        return tuple(f"rank {rank}" for rank in ranks) + tuple(others)
+        return (*ranks, *others)
 
     def missing_in_words(self) -> str:
         """Return what is missing, for a message of bounded length."""
         missing = self.missing
         more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
-        return (", ".join(missing[:MOST_NAMES]) or "the handshake") + more
+        return (self.outline.names.names(missing[:MOST_NAMES]) or "the handshake") + more

@@ -13,6 +13,7 @@ from typing import Any
 from gcm.records import dataclass
 from runtime.collectives.recovery_modes import ProcessState
 from runtime.membership.whereabouts import Report, replacement
+from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
 FIRST = 1
@@ -86,7 +87,7 @@ class _Process:
 
 
 def _is_in(rank: str, cluster: str) -> bool:
-    return rank.rpartition(":")[0] == cluster
+    return RankName.parse(rank).cluster == cluster
 
 
 class Replacements:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gcm.records import dataclass
 from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
+from runtime.rank_name import RankName
 from runtime.run.events import (
     Aborted,
     AssemblyEnded,
@@ -219,7 +220,8 @@ class RunState:
         """A rank or a job has ended before the application began."""
         if isinstance(event, RankEnded):
             yield Show(self.outline.rank_paths[event.rank], "failed", f"exit code {event.code}")
-            what = f"{event.rank}: the rank ended with code {event.code} before the application ran"
+            name = self.outline.names.name(event.rank)
+            what = f"{name} ended with code {event.code} before the application ran"
         else:
             ended = f"{event.cluster}: its MPI ended with code {event.code}"
             what = f"{ended} before all its ranks were ready"
@@ -255,8 +257,8 @@ class RunState:
         """A code, or a rank in place of a lost one, was started, or started again."""
         self._ended.discard(event.rank)
         self._restarted.add(event.rank)
-        self._jobs.add(event.rank.rpartition(":")[0])
-        self._draining.discard(event.rank.rpartition(":")[0])
+        self._jobs.add(RankName.parse(event.rank).cluster)
+        self._draining.discard(RankName.parse(event.rank).cluster)
         self.codes.pop(event.rank, None)
         self.signals.pop(event.rank, None)
         self._told.pop(event.rank, None)
@@ -268,7 +270,7 @@ class RunState:
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
-        goes_on = event.rank.rpartition(":")[0] in self.outline.survivors
+        goes_on = RankName.parse(event.rank).cluster in self.outline.survivors
         if not self.steered:
             is_lost = goes_on and (bool(self.outline.replicas) or not event.facts.is_said)
             self.failures.rank_ended(
@@ -327,7 +329,7 @@ class RunState:
     def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
         """End the run with the last rank: where one was lost no job ends before."""
         if event.code:
-            self._held.add(event.rank.rpartition(":")[0])
+            self._held.add(RankName.parse(event.rank).cluster)
         yield from self._end_if_all_ended()
 
     def _has_ended(self, cluster: str) -> bool:
@@ -475,7 +477,7 @@ class RunState:
         that with fewer ranks, or the later one. What others say of who is to end already is no
         reason to end another one. Where nobody goes on without others it is their affair.
         """
-        clusters = {one.rpartition(":")[0] for one in (event.by, event.rank)}
+        clusters = {RankName.parse(one).cluster for one in (event.by, event.rank)}
         if event.rank in self._told:
             yield replace(self._told[event.rank], is_new=False)
         elif not clusters & self.outline.survivors:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gcm.records import dataclass
+from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
 
@@ -92,7 +93,7 @@ class Suspicions:
         """
         others = Counter(one for pair in {frozenset(pair) for pair in self._open} for one in pair)
         pair = suspicion.by, suspicion.rank
-        return parsed(max(pair, key=lambda one: (others[one], _numbers(one))))[0]
+        return parsed(max(pair, key=lambda one: (others[one], RankName.parse(one))))[0]
 
     def _keep(self, suspicion: Suspicion) -> Suspicion:
         self._open[suspicion.by, suspicion.rank] = suspicion
@@ -100,7 +101,3 @@ class Suspicions:
 
     def _about(self, rank: str) -> list[Suspicion]:
         return [one for one in self._open.values() if rank in one.names]
-
-
-def _numbers(member: str) -> list[int]:
-    return [int(part) for part in parsed(member)[0].split(":")]

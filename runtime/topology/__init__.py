@@ -3,20 +3,25 @@
 from runtime.topology.communicators import Block, Communicator, RankTable, rank_table, translate
 from runtime.topology.distance import Neighbourhood, neighbourhood
 from runtime.topology.identifiers import Identifier
+from runtime.topology.rank_names import NO_NAMES, NamedCluster, RankNames, member_in_words
 from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site, Wan
 
 __all__ = [
+    "NO_NAMES",
     "Block",
     "Cluster",
     "Communicator",
     "Grid",
     "Identifier",
+    "NamedCluster",
     "Neighbourhood",
     "Node",
+    "RankNames",
     "RankTable",
     "Reachability",
     "Site",
     "Wan",
+    "member_in_words",
     "neighbourhood",
     "rank_table",
     "translate",

@@ -6,7 +6,6 @@ sentences.
 
 from __future__ import annotations
 
-from runtime.waits.blocked import number_of, runs_of
 from runtime.waits.findings import HEADINGS, WaitFinding, explain, left_behind, said, stuck_in
 from runtime.waits.replicated import RankStates, of_ranks
 from runtime.waits.states import (
@@ -30,9 +29,7 @@ __all__ = [
     "WaitFinding",
     "explain",
     "left_behind",
-    "number_of",
     "of_ranks",
-    "runs_of",
     "said",
     "state_from",
     "steady",

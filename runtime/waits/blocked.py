@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from runtime.rank_name import RankName
 from runtime.waits.states import (
     COLLECTIVE,
     RECEIVE,
@@ -85,9 +86,9 @@ class Picture:
             return
         known: Iterable[str] = wait.comm.ranks
         if part.kind == UNKNOWN or not known:  # native MPI handles it, and knows this cluster only
-            cluster = rank.rpartition(":")[0]
+            cluster = RankName.parse(rank).cluster
             everybody = {*self.states, *self.ended}
-            known = [one for one in everybody if one.rpartition(":")[0] == cluster]
+            known = [one for one in everybody if RankName.parse(one).cluster == cluster]
         yield from (one for one in known if one != rank)
 
     def absent(self, rank: str, wait: Wait) -> list[str]:
@@ -170,28 +171,3 @@ def _is_same_turn(wait: Wait, other: Wait) -> bool:
     if not wait.comm.id or wait.comm.id != other.comm.id:
         return False
     return wait.turn is None or other.turn is None or wait.turn == other.turn
-
-
-def runs_of(ranks: Iterable[str]) -> str:
-    """Return names of ranks, with consecutive ranks of a cluster as one range.
-
-    >>> runs_of(["0:0:0", "0:0:1", "0:0:2", "0:1:0", "0:1:2"])
-    '0:0:0-2, 0:1:0, 0:1:2'
-    """
-    runs: list[tuple[str, int, int]] = []
-    for name in sorted(ranks, key=number_of):
-        cluster, _, number = name.rpartition(":")
-        if runs and runs[-1][0] == cluster and runs[-1][2] == int(number) - 1:
-            runs[-1] = cluster, runs[-1][1], int(number)
-        else:
-            runs.append((cluster, int(number), int(number)))
-    return ", ".join(f"{cluster}:{a}" if a == b else f"{cluster}:{a}-{b}" for cluster, a, b in runs)
-
-
-def number_of(rank: str) -> tuple[int, ...]:
-    """Return the sort key of a rank.
-
-    >>> number_of("0:1:12")
-    (0, 1, 12)
-    """
-    return tuple(int(part) for part in rank.split(":"))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runtime.waits.blocked import Picture, made_by, number_of, runs_of
+from runtime.rank_name import RankName
+from runtime.topology import NO_NAMES, RankNames
+from runtime.waits.blocked import Picture, made_by
 from runtime.waits.states import COLLECTIVE, RECEIVE, SEND, UNKNOWN, Part, RankState, Wait
 
 CYCLE, ENDED, NOBODY, MISMATCH, BEHIND, SIZES, APART, SLOW, INTERCEPTED = (
@@ -71,8 +73,11 @@ def explain(
     last: Mapping[str, RankState] | None = None,
     *,
     limit: float = 0.0,
+    names: RankNames = NO_NAMES,
 ) -> list[WaitFinding]:
     """Return why ranks wait: first those that are stuck, then calls longer than `limit`.
+
+    The sentences name ranks as `names` does.
 
     >>> from runtime.waits.states import Part, RankState, Wait
     >>> states = {
@@ -82,11 +87,11 @@ def explain(
     >>> print(explain(states, {})[0].text)
     0:0:0 waits in Recv from 0:1:0 tag 7, which waits in Recv from 0:0:0 tag 7
     """
-    found = list(_Explanation(Picture(states, ended, last)).findings(limit))
+    found = list(_Explanation(Picture(states, ended, last), names).findings(limit))
     if found:
         found += [
-            WaitFinding(INTERCEPTED, (rank,), f"{rank}: {what}")
-            for rank in sorted(states, key=number_of)
+            WaitFinding(INTERCEPTED, (rank,), f"{names.rank(rank)}: {what}")
+            for rank in sorted(states, key=RankName.parse)
             for what in states[rank].intercepted
         ]
     return found
@@ -115,17 +120,18 @@ def stuck_in(findings: Iterable[WaitFinding]) -> set[str]:
 
 
 def _home(rank: str) -> str:
-    return rank.rpartition(":")[0]
+    return RankName.parse(rank).cluster
 
 
 class _Explanation:
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: Picture, names: RankNames) -> None:
         self._picture = picture
+        self._names = names
         self._explained: set[str] = set()
 
     def findings(self, limit: float) -> Iterator[WaitFinding]:
         picture = self._picture
-        blocked = sorted(picture.blocked, key=number_of)
+        blocked = sorted(picture.blocked, key=RankName.parse)
         for rank in blocked:
             if rank not in self._explained:
                 finding = self._followed(rank)
@@ -152,28 +158,28 @@ class _Explanation:
             mismatch = picture.mismatch(rank, wait) if part.kind == COLLECTIVE else None
             if mismatch is not None:
                 other, theirs = mismatch
-                text = f"{rank} is in {said(wait)} while {other} is in {said(theirs)}"
+                text = f"{self._in(rank, wait)} while {self._in(other, theirs)}"
                 return WaitFinding(MISMATCH, (rank, other), text)
             blamed = self._blamed(rank, wait, part)
-            way[rank] = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
+            way[rank] = self._call(rank, wait, part, blamed)
             if not part.peer and part.kind != COLLECTIVE:
                 is_deserted = all(one in picture.ended for one in blamed)
                 return WaitFinding(
                     NOBODY,
                     tuple(way),
-                    f"{_chain(way)}: {self._of_others(blamed)}",
+                    f"{self._chain(way)}: {self._of_others(blamed)}",
                     gone=tuple(blamed) if is_deserted else (),
                     is_sure=part.kind != UNKNOWN,
                     seconds=wait.seconds,
                 )
             gone = [one for one in blamed if one in picture.ended]
             if gone:
-                text = f"{_chain(way)}{self._gone(gone)}"
+                text = f"{self._chain(way)}{self._gone(gone)}"
                 return WaitFinding(ENDED, tuple(way), text, gone=tuple(gone))
             rank = blamed[0]
         ranks = list(way)
         circle = ranks[ranks.index(rank) :]
-        text = _chain({one: way[one] for one in circle})
+        text = self._chain({one: way[one] for one in circle})
         if len(circle) == 1:
             text += ", which is itself"
         return WaitFinding(CYCLE, tuple(circle), text)
@@ -183,6 +189,14 @@ class _Explanation:
         wait = max(self._picture.states[rank].waits, key=lambda one: one.seconds)
         parts = (one for one in wait.parts if not self._picture.can_be_done(rank, wait, one))
         return wait, next(parts, wait.parts[0])
+
+    def _call(self, rank: str, wait: Wait, part: Part, blamed: list[str]) -> str:
+        """Return the call of a rank, whom it lacks, and what has come instead."""
+        whom = self._not_in(wait, part, blamed)
+        return f"{said(wait, self._names)}{whom}{self._hint(rank, part)}"
+
+    def _in(self, rank: str, wait: Wait) -> str:
+        return f"{self._names.rank(rank)} is in {said(wait, self._names)}"
 
     def _blamed(self, rank: str, wait: Wait, part: Part) -> list[str]:
         """Return the ranks that it waits for, those first that have ended."""
@@ -195,14 +209,14 @@ class _Explanation:
             ]
         else:
             found = list(picture.partners(rank, wait, part))
-        return sorted(found, key=lambda one: (one not in picture.ended, number_of(one)))
+        return sorted(found, key=lambda one: (one not in picture.ended, RankName.parse(one)))
 
     def _not_in(self, wait: Wait, part: Part, blamed: list[str]) -> str:
         if part.kind != COLLECTIVE:
             return ""
         verb = "has" if len(blamed) == 1 else "have"
         known = f"{verb} not entered" if wait.turn is not None else f"{_is(blamed)} not in"
-        return f" that {_named(blamed)} {known}"
+        return f" that {self._named(blamed)} {known}"
 
     def _gone(self, gone: list[str]) -> str:
         verb = "has" if len(gone) == 1 else "have"
@@ -236,11 +250,12 @@ class _Explanation:
         for rank in ranks:
             wait, part = self._hindered(rank)
             blamed = self._blamed(rank, wait, part)
-            what = f"{said(wait)}{self._not_in(wait, part, blamed)}{self._hint(rank, part)}"
+            what = self._call(rank, wait, part, blamed)
             groups.setdefault(what, []).append(rank)
         for what, members in groups.items():
             verb = "waits" if len(members) == 1 else "wait"
-            yield WaitFinding(BEHIND, tuple(members), f"{runs_of(members)} {verb} in {what}")
+            text = f"{self._names.names(members)} {verb} in {what}"
+            yield WaitFinding(BEHIND, tuple(members), text)
 
     def _of_different_sizes(self) -> Iterator[WaitFinding]:
         """Yield one finding for each collective to which members contribute different sizes."""
@@ -252,8 +267,9 @@ class _Explanation:
                     calls.setdefault(made, {}).setdefault(wait.size, []).append(rank)
         for (call, comm, _), sizes in calls.items():
             if len(sizes) > 1:
-                given = ", ".join(f"{runs_of(sizes[one])} {one} bytes" for one in sorted(sizes))
-                ranks = sorted((one for many in sizes.values() for one in many), key=number_of)
+                known = self._names.names
+                given = ", ".join(f"{known(sizes[one])} {one} bytes" for one in sorted(sizes))
+                ranks = sorted((one for many in sizes.values() for one in many), key=RankName.parse)
                 yield WaitFinding(SIZES, tuple(ranks), f"{call} on {comm}: {given}")
 
     def _in_different_calls(self, limit: float) -> Iterator[WaitFinding]:
@@ -271,16 +287,18 @@ class _Explanation:
             if len(groups) > 1:
                 texts = []
                 for members in groups.values():
-                    names = [rank for rank, _ in members]
-                    texts.append(f"{runs_of(names)} {_is(names)} in {said(members[0][1])}")
-                ranks = sorted((one for many in groups.values() for one, _ in many), key=number_of)
+                    names, wait = [rank for rank, _ in members], members[0][1]
+                    call = said(wait, self._names)
+                    texts.append(f"{self._names.names(names)} {_is(names)} in {call}")
+                every = (one for many in groups.values() for one, _ in many)
+                ranks = sorted(every, key=RankName.parse)
                 yield WaitFinding(APART, tuple(ranks), " while ".join(texts))
 
     def _waiting(self) -> list[str]:
         """Return the ranks that are not explained yet, and may go on."""
         picture = self._picture
         rest = picture.states.keys() - picture.blocked - picture.ended.keys() - self._explained
-        return sorted(rest, key=number_of)
+        return sorted(rest, key=RankName.parse)
 
     def _slow(self, limit: float) -> Iterator[WaitFinding]:
         """Yield one finding for all that have waited long in the same call, and may complete."""
@@ -290,11 +308,11 @@ class _Explanation:
             for wait in picture.states[rank].waits:
                 if wait.seconds >= limit:
                     others = self._others_of(rank, wait)
-                    groups.setdefault((said(wait), others), []).append(rank)
+                    groups.setdefault((said(wait, self._names), others), []).append(rank)
         for (what, others), members in sorted(groups.items()):
             verb = "waits" if len(members) == 1 else "wait"
-            ranks = tuple(sorted(members, key=number_of))
-            yield WaitFinding(SLOW, ranks, f"{runs_of(ranks)} {verb} in {what}", others)
+            ranks = tuple(sorted(members, key=RankName.parse))
+            yield WaitFinding(SLOW, ranks, f"{self._names.names(ranks)} {verb} in {what}", others)
 
     def _others_of(self, rank: str, wait: Wait) -> str:
         """Return what the ranks do that are waited for."""
@@ -308,7 +326,7 @@ class _Explanation:
         if not others:
             return ""
         more = f", and {len(others) - 1} more are not there" if len(others) > 1 else ""
-        return f"; {others[0]} {self._doing(others[0])}{more}"
+        return f"; {self._names.rank(others[0])} {self._doing(others[0])}{more}"
 
     def _doing(self, rank: str) -> str:
         state = self._picture.states.get(rank)
@@ -317,22 +335,28 @@ class _Explanation:
         if state is None:
             return "does not answer: it is in a call that lets no other thread run, or stopped"
         if state.waits:
-            return f"waits in {said(state.waits[0])}"
+            return f"waits in {said(state.waits[0], self._names)}"
         return f"is at {state.at}" if state.at else "waits for nobody"
 
+    def _chain(self, way: Mapping[str, str]) -> str:
+        (first, call), *others = way.items()
+        begin = f"{self._names.rank(first)} waits in {call}"
+        return "".join([begin, *(f", which waits in {one}" for _, one in others)])
 
-def _chain(way: Mapping[str, str]) -> str:
-    (first, call), *others = way.items()
-    return "".join([f"{first} waits in {call}", *(f", which waits in {one}" for _, one in others)])
+    def _named(self, ranks: list[str]) -> str:
+        if len(ranks) <= _MOST_NAMED:
+            return self._names.names(ranks)
+        left = len(ranks) - _MOST_NAMED
+        return f"{self._names.names(ranks[:_MOST_NAMED])} and {left} more"
 
 
-def said(wait: Wait) -> str:
+def said(wait: Wait, names: RankNames = NO_NAMES) -> str:
     """Describe a call in words.
 
     >>> said(Wait("Recv", (Part("receive", "0:0:1", 7),), where="ring.py:12"))
     'Recv from 0:0:1 tag 7 (ring.py:12)'
     """
-    known = [_part(one) for one in wait.parts if one.kind != UNKNOWN]
+    known = [_part(one, names) for one in wait.parts if one.kind != UNKNOWN]
     known = [one for one in known if one]
     joined = (" and " if wait.needs_all else " or ").join(known[:_MOST_NAMED])
     if len(known) > _MOST_NAMED:
@@ -345,25 +369,19 @@ def said(wait: Wait) -> str:
     elif wait.began:
         text += f" for {wait.began}"
     if wait.root:
-        text += f" with root {wait.root}"
+        text += f" with root {names.rank(wait.root)}"
     name = str(wait.comm)
     if wait.is_collective or name not in ("COMM_WORLD", "a communicator"):
         text += f" on {name}"
     return f"{text} ({wait.where})" if wait.where else text
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, names: RankNames) -> str:
     if part.kind == COLLECTIVE:
         return ""
     way = "to" if part.kind == SEND else "from"
     tag = "" if part.tag is None else f" tag {part.tag}"
-    return f"{way} {part.peer or 'any rank'}{tag}"
-
-
-def _named(ranks: list[str]) -> str:
-    if len(ranks) <= _MOST_NAMED:
-        return runs_of(ranks)
-    return f"{runs_of(ranks[:_MOST_NAMED])} and {len(ranks) - _MOST_NAMED} more"
+    return f"{way} {names.rank(part.peer) or 'any rank'}{tag}"
 
 
 def _is(ranks: list[str]) -> str:

@@ -197,6 +197,7 @@ def directory_of(known: Everybody) -> RankDirectory:
                 one.addresses,
                 one.incarnation,
                 known.cluster_name(one.identifier),
+                known.names,
             )
             for one in known.residents
         )

@@ -107,7 +107,7 @@ def test_a_rank_that_never_arrives_is_named_after_the_time_for_the_start(bench: 
     )
     outcome = bench.deploy(bench.plan(HELLO, python=str(slow)), start=4)
     assert outcome.exit_code == 203
-    expected = "not everything was up within 4 s; still missing: rank 0:0:1. "
+    expected = "not everything was up within 4 s; still missing: rank 1. "
     assert outcome.errors[0].startswith(expected)
 
 

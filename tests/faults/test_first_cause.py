@@ -106,8 +106,9 @@ def check(found: tuple[int, dict[str, Any], str, str], ending: str, last: str) -
     assert out == ""
     assert "ProcessGone" not in err
     assert "BAD TERMINATION" not in err
-    said = [line for line in err.splitlines() if " failed" in line and "gcm-deploy: rank" in line]
-    assert said[0].startswith(f"gcm-deploy: rank {last} of ")
+    said = [line for line in err.splitlines() if re.search(r"gcm-deploy: rank .*\) failed", line)]
+    assert said[0].startswith(f"gcm-deploy: {cause['name']} on ")
+    assert cause["name"].startswith(f"rank {cause['number']}")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -185,7 +186,7 @@ def test_who_waits_for_a_killed_rank_is_told_though_the_connection_lives_on(tmp_
     code, summary, out, err = run(held_open(tmp_path, last, seconds=3))
     assert (code, summary["first_cause"]["rank"]) == (137, "0:1:0"), err
     assert out.split("\n")[0] == "told"
-    assert "1 more failed or was ended (0:0:0)" in err
+    assert "1 more failed or was ended (rank 0 (site0/cluster0 0))" in err
     assert "0:0 did not end" not in err
 
 
@@ -208,7 +209,7 @@ def test_of_a_rank_that_ended_well_while_others_wait_for_it_the_message_tells(
     code, summary, _, err = run(describe(tmp_path, program, sites=2))
     assert code == 1
     assert summary["first_cause"]["rank"] != "0:0:1"
-    said = "rank 0:0:1 had ended with exit code 0 by then"
+    said = "rank 1 (site0/cluster0 1) had ended with exit code 0 by then"
     assert said in summary["first_cause"]["what"]
     assert err.count(said) == 1
 
@@ -272,9 +273,9 @@ def test_a_rank_that_leaves_early_ends_those_of_its_cluster_that_wait_for_it(
     path = describe(tmp_path, early.replace("Barrier()", "recv(source=1)"))
     code, _, _, err = run(path)
     assert code == LOST, err
-    assert re.search(r"0:0:0 waits in recv from 0:0:1 .*, which has ended \(exit code 0\)", err), (
-        err
-    )
+    assert re.search(
+        r"rank 0 waits in recv from rank 1 .*, which has ended \(exit code 0\)", err
+    ), err
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

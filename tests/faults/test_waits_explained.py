@@ -35,6 +35,9 @@ one, much = np.zeros(1), np.zeros(4_000_000)
 world.Barrier()
 """
 
+FIRST, SECOND = "rank 0 (site0/cluster0 0)", "rank 1 (site0/cluster1 0)"
+"""The first ranks of two emulated clusters, where each has one."""
+
 IN_ANY = {
     "two that receive from each other": (
         "world.Recv(one, source=other, tag=7)",
@@ -176,10 +179,13 @@ def planted(folder: Path, cases: Mapping[str, tuple[str, str]], clusters: int) -
     return folder / "planted.xml"
 
 
-def expected(number: int, text: str, clusters: int) -> str:
+def expected(number: int, text: str, clusters: int, *, is_alone: bool) -> str:
     """Return what is told of a case, with the names that its ranks have in the run."""
-    first = f"0:{number * clusters}:0"
-    second = f"0:{number * clusters}:1" if clusters == 1 else f"0:{number * clusters + 1}:0"
+    first, second = "rank 0", "rank 1"
+    if not is_alone:
+        last = "c{}-0 1" if clusters == 1 else "c{}-1 0"
+        first += f" of a{number} (here/c{number}-0 0)"
+        second += f" of a{number} (here/{last.format(number)})"
     line = BEGIN.count("\n") + 1
     text = text.replace("HERE", f"case{number}.py:{line}")
     return re.sub(r"\b[AB]\b", lambda found: first if found[0] == "A" else second, text)
@@ -216,7 +222,7 @@ def test_deadlocks_of_ranks_with_replicas_are_explained_as_those_of_others(
     (tmp_path / "case0.py").write_text(begin + body + "\n", encoding="utf-8")
     words = "--explain-waits", SET_TIME, "--emulate", "2x2", "--replicas", "2", "case0.py"
     run = start(*words)
-    told = expected(0, text, 1)
+    told = expected(0, text, 1, is_alone=True)
     assert run.stderr is not None
     said = []
     for line in run.stderr:
@@ -238,7 +244,7 @@ def test_deadlocks_in_programs_are_explained(
 ) -> None:
     run = start("--explain-waits", SET_TIME, planted(tmp_path, cases, clusters))
     left = {
-        expected(number, text, clusters): name
+        expected(number, text, clusters, is_alone=len(cases) == 1): name
         for number, (name, (_, text)) in enumerate(cases.items())
     }
     assert run.stderr is not None
@@ -402,13 +408,13 @@ def test_wrong_arguments_are_refused_and_an_end_is_told_as_one(
     [
         (
             "world.bcast(None, root=1) if me == 0 else world.allgather(3)",
-            "0:0:0 is in bcast with root 0:0:1 on COMM_WORLD (HERE)"
-            " while 0:0:1-2 are in allgather on COMM_WORLD (HERE)",
+            "rank 0 is in bcast with root rank 1 on COMM_WORLD (HERE)"
+            " while ranks 1-2 are in allgather on COMM_WORLD (HERE)",
         ),
         (
             "world.Allreduce(np.ones(4), np.empty(4)) if me == 0 else world.allreduce(1)",
-            "0:0:0 is in Allreduce on COMM_WORLD (HERE)"
-            " while 0:0:1 is in allreduce on COMM_WORLD (HERE)",
+            "rank 0 is in Allreduce on COMM_WORLD (HERE)"
+            " while rank 1 is in allreduce on COMM_WORLD (HERE)",
         ),
     ],
 )
@@ -434,15 +440,15 @@ def test_a_time_for_the_whole_run_ends_it_and_says_what_the_ranks_were_doing(
     assert run.returncode == 124
     assert said.splitlines() == [
         "gcm-deploy: what the ranks are doing:",
-        "  0:0:0: in recv from 0:1:0 (program.py:9)",
-        "  0:1:0: at program.py:10",
+        f"  {FIRST}: in recv from {SECOND} (program.py:9)",
+        f"  {SECOND}: at program.py:10",
         "these ranks have waited for long:",
-        "  0:0:0 waits in recv from 0:1:0 (program.py:9); 0:1:0 is at program.py:10",
-        "stack of MainThread in 0:0:0:",
+        f"  {FIRST} waits in recv from {SECOND} (program.py:9); {SECOND} is at program.py:10",
+        f"stack of MainThread in {FIRST}:",
         f'  File "{tmp_path}/program.py", line 9, in <module>',
         "    world.recv(source=1)",
         *(one for one in said.splitlines() if "object_calls.py" in one or "complete(m" in one),
-        "stack of MainThread in 0:1:0:",
+        f"stack of MainThread in {SECOND}:",
         f'  File "{tmp_path}/program.py", line 10, in <module>',
         "    time.sleep(60)",
         "gcm-deploy: the application ran for more than 4 s, so it was ended",
@@ -486,8 +492,8 @@ def test_another_terminal_sees_what_a_run_is_doing(start: Start, tmp_path: Path)
         continue  # one of them may not have come to its receive yet
     assert waits.splitlines()[3:] == [
         "these ranks wait and can never go on:",
-        "  0:0:0 waits in Recv from 0:1:0 tag 7 (program.py:10 in step),"
-        " which waits in Recv from 0:0:0 tag 7 (program.py:10 in step)",
+        f"  {FIRST} waits in Recv from {SECOND} tag 7 (program.py:10 in step),"
+        f" which waits in Recv from {FIRST} tag 7 (program.py:10 in step)",
     ]
     (found,) = json.loads(seen("ps", "--format", "json"))
     assert (found["deployment"], found["state"]) == ("program", "running")
@@ -513,8 +519,8 @@ def test_ctrl_c_tells_which_ranks_can_never_go_on_and_stops_the_run(
         [
             "gcm-deploy: stopping; press Ctrl-C again to end everything at once",
             "gcm-deploy: these ranks wait and can never go on:",
-            "  0:0:0 waits in recv from 0:1:0 (program.py:8),"
-            " which waits in recv from 0:0:0 (program.py:8)",
+            f"  {FIRST} waits in recv from {SECOND} (program.py:8),"
+            f" which waits in recv from {FIRST} (program.py:8)",
         ],
     )
 
@@ -579,7 +585,7 @@ def test_another_terminal_sees_the_states_of_processes_and_communicators(
     assert (lost["process_state"], lost["incarnation"]) == process
     assert ranks()["0:0:0"]["process_state"] == "OK"
     ((state, modes),) = communicators
-    assert f"  COMM_WORLD ({modes}): {state} at 0:0:0, 0:0:2\n" in seen()
+    assert f"  COMM_WORLD ({modes}): {state} at rank 0, rank 2\n" in seen()
 
 
 def test_messages_that_nobody_has_received_are_told_of_at_the_end(
@@ -599,9 +605,9 @@ def test_messages_that_nobody_has_received_are_told_of_at_the_end(
     assert run.returncode == 0
     assert said.splitlines() == [
         "gcm-deploy: messages that nobody has received:",
-        "  0:0:0 to 0:0:1: tag 1, 8 bytes, on COMM_WORLD",
-        "  0:0:0 to 0:1:0: tag 2, 8 bytes, on COMM_WORLD",
-        "  0:0:0 to 0:1:1: tag 3, 8 bytes, on COMM_WORLD",
+        f"  {FIRST} to rank 1 (site0/cluster0 1): tag 1, 8 bytes, on COMM_WORLD",
+        f"  {FIRST} to rank 2 (site0/cluster1 0): tag 2, 8 bytes, on COMM_WORLD",
+        f"  {FIRST} to rank 3 (site0/cluster1 1): tag 3, 8 bytes, on COMM_WORLD",
     ]
 
 
@@ -615,4 +621,6 @@ def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
     _, said = run.communicate()
     assert run.returncode == 1
     call = r"Allgather with (40|32) bytes \(call 2\)"
-    assert re.search(rf"rank [01] \(0:[01]:0 on .*\) is in {call} while rank .* in {call}", said)
+    assert re.search(
+        rf"rank [01] \(site0/cluster[01] 0\) on .* is in {call} while rank .* in {call}", said
+    )

@@ -72,10 +72,14 @@ def by_rank(layout: str, lines: list[str]) -> Lines:
     """Sort tagged lines by the rank in COMM_GRID of the process that wrote them."""
     names = identifiers(layout)
     found: Lines = {index: [] for index in range(len(names))}
+    tags = {str(index): index for index in found}
+    for index, name in enumerate(names):  # where each cluster has its own COMM_WORLD
+        site, cluster, rank = name.split(":")
+        tags[f"site{site}/cluster{cluster} {rank}"] = index
     for line in lines:
         tag, _, text = line.partition("] ")
-        if tag.startswith("[") and tag[1:] in names:
-            found[names.index(tag[1:])].append(text)
+        if tag.startswith("[") and tag[1:] in tags:
+            found[tags[tag[1:]]].append(text)
     return found
 
 

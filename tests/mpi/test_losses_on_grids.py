@@ -51,7 +51,8 @@ def test_no_communicator_is_made_without_a_rank_that_is_lost(grid: Grid, layout:
     """,
         code=137,
     )
-    wanted = {0: ["0:1:0"] * 8, 1: ["0:1:0"] * 7} if layout == "2+2" else {0: ["0:1:0"] * 8}
+    lost = f"rank {2 if layout == '2+2' else 1} (site0/cluster1 0)"
+    wanted = {0: [lost] * 8, 1: [lost] * 7} if layout == "2+2" else {0: [lost] * 8}
     assert {rank: said[rank][-len(lines) :] for rank, lines in wanted.items()} == wanted
 
 
@@ -66,7 +67,8 @@ def test_those_who_are_left_can_still_make_communicators_among_themselves(grid: 
     """,
         code=137,
     )
-    assert {rank: said[rank][-2:] for rank in (0, 1)} == {0: ["0:2:0", "2"], 1: ["0:2:0", "2"]}
+    told = ["rank 2 (site0/cluster2 0)", "2"]
+    assert [said[rank][-2:] for rank in (0, 1)] == [told, told]
 
 
 @pytest.mark.parametrize("call", ["world.Barrier()", "world.Dup()", "world.recv(source=last)"])
@@ -82,5 +84,5 @@ def test_a_loss_ends_the_run_where_errors_are_fatal(grid: Grid, call: str) -> No
         code=137,  # of who was killed, and not of who found that
         stderr=True,
     )
-    assert "ProcessGone: 0:1:0 on " in " ".join(said[0])
+    assert "ProcessGone: rank 1 (site0/cluster1 0) on " in " ".join(said[0])
     assert time.monotonic() - began < 40

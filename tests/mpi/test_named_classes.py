@@ -169,9 +169,11 @@ def test_a_class_that_drops_messages_is_named_when_ranks_wait_for_them(tmp_path:
     done = deployed(tmp_path, program, machine, "--quiet", "--run-timeout", "3")
     assert done.returncode == 124
     assert "interceptors have held up or dropped messages:" in done.stderr
-    told = "0:0:0: interceptor classes.Drop"
+    told = r"rank 0 \(site0/cluster0 0\): interceptor classes.Drop"
     assert re.search(
-        rf"^  {told} \(.*grid\.xml:2\) has dropped 1 message for 1:0:0$", done.stderr, re.M
+        rf"^  {told} \(.*grid\.xml:2\) has dropped 1 message for rank 1 \(site1/cluster0 0\)$",
+        done.stderr,
+        re.M,
     )
 
 

@@ -23,7 +23,8 @@ TRIED = """
         try:
             print(call())
         except MPI.OutOfStep as error:
-            print(*error.cause.split(" on ")[0].split(" ("), "|", error.cause.split(") ", 1)[1])
+            name, _, told = error.cause.partition(" on ")
+            print(name, "|", told.partition(" ")[2])
         except MPI.Exception as error:
             print(MPI.Get_error_string(error.error_class).split(",")[0])
         except Exception as error:
@@ -56,7 +57,7 @@ def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(
         assert duplicate == str(len(said))
         wrong = [second] if rank == last else [first, second]
         for line in wrong:
-            assert line.startswith(f"rank {last} 0:1:{last // 2} | {told}")
+            assert line.startswith(f"rank {last} (site0/cluster1 {last // 2}) | {told}")
         assert rank != last or "refused" not in first
 
 
@@ -84,8 +85,8 @@ def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Gr
     )
     assert [lines[1] for lines in said.values()] == ["True"] * 4
     assert "refused" not in said.pop(2)[0]
-    assert {lines[0].partition("(")[0] for lines in said.values()} == {
-        "rank 2 0:1:0 | refused bcast "
+    assert {lines[0].partition("(call")[0] for lines in said.values()} == {
+        "rank 2 (site0/cluster1 0) | refused bcast "
     }
 
 
@@ -138,7 +139,7 @@ def test_whatever_ends_a_collective_at_one_rank_is_told_to_the_others(
     )
     assert said.pop(1) == [error.partition("(")[0]]
     for (line,) in said.values():
-        assert line.startswith("rank 1 0:0:1 | refused allgather (call 2): ")
+        assert line.startswith("rank 1 (site0/cluster0 1) | refused allgather (call 2): ")
 
 
 def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(grid: Grid) -> None:
@@ -148,7 +149,8 @@ def test_a_function_that_fails_inside_a_reduction_lets_nobody_wait(grid: Grid) -
         + "    tried(lambda: comm.allreduce(me, op=lambda a, b: 1 / 0 if me == 0 else a + b))\n"
         + REST,
     )
-    told = "rank 0 0:0:0 | gave up allreduce (call 2): ZeroDivisionError: division by zero"
+    why = "ZeroDivisionError: division by zero"
+    told = f"rank 0 (site0/cluster0 0) | gave up allreduce (call 2): {why}"
     assert said.pop(0) == ["ZeroDivisionError", told, "4"]
     assert said == {rank: [told, told, "4"] for rank in said}
 
@@ -162,8 +164,8 @@ def test_clusters_that_are_in_different_calls_are_told(grid: Grid, layout: str) 
         + REST,
     )
     first = len(said) // 2
-    one = f"rank {first} 0:1:0 | is in allreduce (call 2) while rank 0 (0:0:0 on"
-    other = f"rank 0 0:0:0 | is in Barrier (call 2) while rank {first} (0:1:0 on"
+    one = f"rank {first} (site0/cluster1 0) | is in allreduce (call 2) while rank 0 ("
+    other = f"rank 0 (site0/cluster0 0) | is in Barrier (call 2) while rank {first} ("
     for lines in said.values():
         assert lines[-1] == str(len(said))
         assert all(line.startswith((one, other)) for line in lines[:-1])
@@ -180,7 +182,7 @@ def test_a_cluster_that_leaves_out_a_call_learns_of_it_with_the_next_one(grid: G
     world.Barrier()  # nobody has ended before all were told
     """,
     )
-    ranks = ("rank 0 0:0:0 | is in ", "rank 1 0:1:0 | is in ")
+    ranks = ("rank 0 (site0/cluster0 0) | is in ", "rank 1 (site0/cluster1 0) | is in ")
     for (line,) in said.values():
         assert line.startswith(ranks)
         assert "(call 2)" in line
@@ -229,7 +231,7 @@ def test_who_refuses_a_call_for_which_others_have_waited_for_long_says_why(grid:
     """,
     )
     assert "Invalid root" in said[1][0]
-    told = "rank 1 0:1:0 | refused gather (call 2): "
+    told = "rank 1 (site0/cluster1 0) | refused gather (call 2): "
     assert {lines[-1].startswith(told) for lines in said.values()} == {True}
 
 
@@ -245,7 +247,7 @@ def test_groups_that_talk_to_each_other_are_told_of_a_refusal(grid: Grid) -> Non
     world.Barrier()  # nobody has ended before all were told
     """,
     )
-    told = "rank 2 0:1:1 | refused allgather (call 1)"
+    told = "rank 2 (site0/cluster1 1) | refused allgather (call 1)"
     for rank, lines in said.items():
         assert [line for line in lines[rank == 2 :] if not line.startswith(told)] == []
 

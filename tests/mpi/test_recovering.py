@@ -195,7 +195,7 @@ def test_a_frozen_rank_is_ended_before_another_one_takes_its_place(grid: Grid) -
     """,
         failures="return",
     )
-    assert said[0][0].startswith("ERR_PROC_FAILED 0:1:0 on")
+    assert said[0][0].startswith("ERR_PROC_FAILED rank 1 (site0/cluster1 0) on")
     assert "was killed by SIGKILL" in said[0][0]
     assert said[0][1:] == ["it is gone", "[1, 2]"]
     assert said[1] == ["[1, 2]"]

@@ -80,8 +80,8 @@ class LiveScreen:
         self._clock = clock
         self._began = clock()
         self._output = output
-        self._above = SharedStream(tags=tags)
-        self._elsewhere = SharedStream(tags=tags)
+        self._above = SharedStream(tags=tags, names=tree.names)
+        self._elsewhere = SharedStream(tags=tags, names=tree.names)
         self._ends_output = ends_output
         self._files = files
         self._height = 0

@@ -11,6 +11,7 @@ from runtime.cli.screens.plain_lines import News
 from runtime.cli.screens.printer import Item, RankOutput, Word
 from runtime.cli.screens.rank_output import RankFiles, SharedStream
 from runtime.launchers.base import OutputStream
+from runtime.topology import RankNames
 
 
 class PlainScreen:
@@ -30,9 +31,10 @@ class PlainScreen:
         tags: bool = False,
         files: RankFiles | None = None,
         ends_lines: bool = False,
+        names: RankNames | None = None,
     ) -> None:
         self._targets = {OutputStream.OUTPUT: output, OutputStream.ERROR: error}
-        self._streams = {stream: SharedStream(tags=tags) for stream in OutputStream}
+        self._streams = {stream: SharedStream(tags=tags, names=names) for stream in OutputStream}
         self._news = news
         self._files = files
         self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)

@@ -98,7 +98,8 @@ class PlainLines:
             return self._other(path, state, detail)
         cluster, identifier = found
         if identifier != cluster.identifier:
-            return _with(f"{identifier} {cluster.name}: {state}", detail) if state in BAD else ""
+            name = self._tree.names.name(identifier)
+            return _with(f"{name}: {state}", detail) if state in BAD else ""
         if state in BAD:
             return f"{identifier} {cluster.name}: {cluster.words}"
         told = "" if self._is_large or state == ENDED else _told(cluster)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from runtime.cli.streams import OutputFailed
 from runtime.launchers.base import OutputStream
+from runtime.topology import RankNames
 
 MOST_OPEN = 128
 """How many files are open at once; systems allow some hundreds."""
@@ -67,6 +68,8 @@ class SharedStream:
 
     A newline is inserted where another rank writes after an unfinished line.
 
+    With `names` lines are tagged with the numbers of ranks, else with the texts of their names.
+
     >>> stream = SharedStream(tags=True)
     >>> stream.output("0:0:1", b"one\\ntw"), stream.output("0:0:1", b"o\\nthree")
     (b'[0:0:1] one\\n[0:0:1] tw', b'o\\n[0:0:1] three')
@@ -74,8 +77,9 @@ class SharedStream:
     (b'\\n[0:0:2] x\\n', b'news\\n')
     """
 
-    def __init__(self, *, tags: bool) -> None:
+    def __init__(self, *, tags: bool, names: RankNames | None = None) -> None:
         self._tags = tags
+        self._names = names or RankNames()
         self._begun = ""  # whose unfinished line is the last
 
     def output(self, rank: str, data: bytes) -> bytes:
@@ -83,7 +87,9 @@ class SharedStream:
         goes_on = self._begun == rank
         before = b"" if goes_on else self.end_line()
         self._begun = "" if data.endswith(b"\n") else rank
-        return before + (tagged(rank, data, goes_on=goes_on) if self._tags else data)
+        if not self._tags:
+            return before + data
+        return before + tagged(self._names.tag(rank), data, goes_on=goes_on)
 
     def word(self, text: str) -> bytes:
         """Return what to write for a line that is not from a rank."""
@@ -98,8 +104,8 @@ class SharedStream:
 def tagged(rank: str, data: bytes, *, goes_on: bool = False) -> bytes:
     """Return lines that begin with the rank they came from; the first one may be continued.
 
-    >>> tagged("0:1:2", b"one\\ntwo\\n")
-    b'[0:1:2] one\\n[0:1:2] two\\n'
+    >>> tagged("2", b"one\\ntwo\\n")
+    b'[2] one\\n[2] two\\n'
     """
     tag = f"[{rank}] ".encode()
     inner = data.count(b"\n", 0, -1)

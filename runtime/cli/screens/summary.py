@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
@@ -30,7 +30,8 @@ MOST_COMPONENTS = 24
 class RankRow:
     """One rank: where it ran, with which MPI, for how long; `code` is None if it was stopped.
 
-    `signal` is the name of the one that ended it, "" for none.
+    `signal` is the name of the one that ended it, "" for none. `number` is its rank in COMM_WORLD,
+    of which this is a `replica`; `name` is how messages call it.
     """
 
     rank: str
@@ -40,6 +41,9 @@ class RankRow:
     seconds: float | None
     code: int | None
     signal: str = ""
+    number: int | None = None
+    replica: int = 0
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +99,12 @@ def summary_of(
     """Return the summary of a run; `seconds` returns how long a rank has run."""
     reports = {report.rank: report for report in outcome.ranks}
     ranks: dict[str, list[RankRow]] = {}
+    names = plan.deployment.rank_names()
     for placed in plan.placements():
         name = str(placed.identifier)
         end = _end(name, placed.node.host, reports.get(name), seconds(name), outcome)
+        number, replica = names.number(name), names.replica(name)
+        end = replace(end, number=number, replica=replica, name=names.name(name))
         ranks.setdefault(placed.cluster.identifier, []).append(end)
     return Summary(
         name=plan.deployment.name,
@@ -238,10 +245,16 @@ def _codes(ranks: tuple[RankRow, ...]) -> str:
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
         code = "stopped" if rank.code is None else rank.signal or str(rank.code)
-        by_code.setdefault(code, []).append(rank.rank)
+        by_code.setdefault(code, []).append(_brief(rank))
     if len(by_code) == 1:
         return next(iter(by_code))
     return ", ".join(f"{code} ({_some(who)})" for code, who in by_code.items() if code != "0")
+
+
+def _brief(rank: RankRow) -> str:
+    """Return how a rank is called in the row of its cluster."""
+    replica = f", replica {rank.replica}" if rank.replica else ""
+    return rank.rank if rank.number is None else f"rank {rank.number}{replica}"
 
 
 def _some(names: list[str]) -> str:

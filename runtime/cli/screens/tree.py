@@ -76,6 +76,7 @@ class ProgressTree:
 
     def __init__(self, plan: DeploymentPlan) -> None:
         self.name = plan.deployment.name
+        self.names = plan.deployment.rank_names()
         self.sites: list[tuple[str, list[ProgressPart]]] = []
         self.others: dict[str, ProgressPart] = {}
         self.site_names: dict[str, str] = {}

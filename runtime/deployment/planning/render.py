@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from runtime.deployment.model import DeployedCluster
@@ -13,6 +13,7 @@ from runtime.deployment.planning.program_files import readable
 from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.deployment.variables import Variable
+from runtime.topology import Node
 
 
 def render_plan(plan: DeploymentPlan) -> str:
@@ -85,6 +86,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
 
 def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, object]:
     at = workplace_of(plan.deployment, cluster)
+    names = plan.deployment.rank_names()
     return {
         "name": cluster.name,
         "identifier": cluster.identifier,
@@ -96,7 +98,13 @@ def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str
         "works_in": {"folder": at.folder, "copy": at.is_copy, "staged": at.is_staged},
         "flavour": str(cluster.mpi.flavour),
         "nodes": [
-            {"name": node.name, "host": node.host, "ranks": node.ranks} for node in cluster.nodes
+            {
+                "name": node.name,
+                "host": node.host,
+                "ranks": node.ranks,
+                "first_number": names.number(f"{cluster.identifier}:{first}"),
+            }
+            for node, first in _first_ranks(cluster)
         ],
         "spares": [
             {"host": host, "places": places} for host, places in _spares(plan, cluster).items()
@@ -132,7 +140,7 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
             yield f"    cluster {one.identifier} {one.name}: {', '.join(_facts(one))}"
             yield f"      {_work(plan, one)}"
             yield from _named_classes(plan, one.position, "      ")
-            yield from (f"      {line}" for line in _nodes(one, _spares(plan, one)))
+            yield from (f"      {line}" for line in _nodes(plan, one))
     for virtual in plan.deployment.virtual_nodes:
         names = [
             f"{owner.path}/{owner.nodes[address.number].name}"
@@ -195,19 +203,24 @@ def _spares(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str, int]:
     return {one.host: one.places for one in cluster.spares}
 
 
-def _nodes(cluster: DeployedCluster, spares: Mapping[str, int]) -> Iterator[str]:
+def _first_ranks(cluster: DeployedCluster) -> Iterator[tuple[Node, int]]:
+    """Yield each node with its first rank in the cluster."""
     first = 0
     for node in cluster.nodes:
+        yield node, first
+        first += node.ranks
+
+
+def _nodes(plan: DeploymentPlan, cluster: DeployedCluster) -> Iterator[str]:
+    spares, names = _spares(plan, cluster), plan.deployment.rank_names()
+    for node, first in _first_ranks(cluster):
         where = f"{node.name} ({node.host})" if node.host != node.name else node.name
-        last = first + node.ranks - 1
         ranks = "no ranks"
         if node.host in spares:
             ranks = f"spare, for {_count(spares[node.host], 'rank')}"
         if node.ranks:
-            ranks = f"{cluster.identifier}:{first}"
-            ranks += f" to {cluster.identifier}:{last}" if node.ranks > 1 else ""
+            ranks = names.numbers(cluster.identifier, first, node.ranks)
         yield f"{where}: {ranks}"
-        first = last + 1
 
 
 def _order(plan: DeploymentPlan) -> Iterator[str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from runtime.collectives.choice import PLANS, USUAL, kind_of
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.progress.collective_mailbox import BRIEF, SIZED, TAGS
+from runtime.topology import member_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -295,7 +296,7 @@ class MismatchDetector:
         return f"{self._name(self._members.rank)} {verb} {kind} (call {turn}): {reason}"
 
     def _name(self, rank: int) -> str:
-        return f"rank {rank} ({self._engine.name_of(self._members.group[rank])})"
+        return member_in_words(rank, self._engine.name_of(self._members.group[rank]))
 
     def _turn_of(self, tag: int) -> int:
         """Return the number of the call with a tag.

@@ -8,7 +8,7 @@ from itertools import groupby
 from mpi4py import MPI
 
 from runtime.mpi.process.native import greatest_tag
-from runtime.topology import Cluster, Grid, Identifier, Node, Site
+from runtime.topology import Cluster, Grid, Identifier, Node, RankNames, Site
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -39,12 +39,13 @@ class Place:
         has_replicas: bool = False,
         tag_limit: int | None = None,
         replacing: Sequence[tuple[Identifier, int]] = (),
+        names: RankNames | None = None,
     ) -> None:
         """Be process `me` of a grid; `hosts` are those of all processes by index.
 
         `replacing` are the identifiers and incarnations of replacements of lost processes, whose
         indexes follow those of all others. `tag_limit` is the greatest tag that all their MPIs
-        support; None means that of this one.
+        support; None means that of this one. `names` are those of all processes in messages.
         """
         self.grid = grid
         self.me = me
@@ -53,6 +54,7 @@ class Place:
         self.is_isolated = is_isolated
         self.has_replicas = has_replicas
         self._tag_limit = tag_limit
+        self.names = RankNames.of_grid(grid) if names is None else names
 
     @cached_property
     def tag_limit(self) -> int:
@@ -127,9 +129,13 @@ class Place:
         return one.site, index if self.is_isolated else one.cluster
 
     def name_of(self, index: int) -> str:
-        """Return the name of a process for messages: `0:1:3 on node7`."""
-        host = self.hosts[index]
-        return f"{self.everybody[index]} on {host}" if host else str(self.everybody[index])
+        """Return the name of a process for messages: `rank 5 (south/cedar 3) on node7`."""
+        name, host = self.names.rank(self.process_of(index)), self.hosts[index]
+        return f"{name} on {host}" if host else name
+
+    def process_of(self, index: int) -> str:
+        """Return the name of a process for programs: `0:1:3`."""
+        return str(self.everybody[index])
 
     @property
     def is_one_cluster(self) -> bool:
@@ -174,6 +180,7 @@ def place_of_rank(link: RankLink, known: Everybody) -> Place:
         has_replicas=replicas > 1,
         tag_limit=known.tag_limit,
         replacing=[(one.identifier, one.incarnation) for one in behind],
+        names=known.names,
     )
 
 

@@ -31,6 +31,7 @@ from runtime.mpi.progress.receives import Receive
 from runtime.mpi.progress.recovery import INVITED, Recovery
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
+from runtime.topology import member_in_words
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -70,13 +71,20 @@ class Engine:
     """
 
     def __init__(
-        self, me: int, first: int, last: int, name_of: Callable[[int], str] = "process {}".format
+        self,
+        me: int,
+        first: int,
+        last: int,
+        name_of: Callable[[int], str] = "process {}".format,
+        process_of: Callable[[int], str] = str,
     ) -> None:
         """Make the engine of process `me`; `first` to before `last` are in its cluster.
 
-        `name_of` says who a process is, for errors: `0:1:3 on node7`.
+        `name_of` says who a process is, for messages: `rank 5 (south/cedar 3) on node7`, and
+        `process_of` for programs: `0:1:3`.
         """
         self.me, self.first, self.last, self.name_of = me, first, last, name_of
+        self.process_of = process_of
         self.is_alone = last - first == 1
         """Whether there is no other process in this cluster."""
         self.lock = threading.RLock()
@@ -92,7 +100,7 @@ class Engine:
         self._tasks = Tasks()
         self._left_alone: list[Operation] = []
         self._landing: set[Receive] = set()
-        self.losses = Losses(name_of)
+        self.losses = Losses(name_of, process_of)
         self.newcomers: Newcomers | None = None
         """Replacements of lost processes, where losses are survived."""
         self.decisions: DecisionPoints | None = None
@@ -502,7 +510,7 @@ class Engine:
 
     def names_of_gone(self) -> list[str]:
         """Return the identifiers of the lost ranks, such as `0:1:3`."""
-        return [self.name_of(peer).partition(" ")[0] for peer in tuple(self.losses.gone)]
+        return [self.process_of(peer) for peer in tuple(self.losses.gone)]
 
     def hopeless(self, senders: Sequence[int], *, near: bool) -> Exception | None:
         """Return why none of these can send any more; `near`: others of the cluster may."""
@@ -539,7 +547,7 @@ class Engine:
         return FarSend(
             outgoing,
             index,
-            lambda: f"a send to rank {to} ({self.name_of(index)})",
+            lambda: f"a send to {member_in_words(to, self.name_of(index))}",
             self.losses.problem,
             recovery,
         )

@@ -16,7 +16,7 @@ from typing import Any
 from runtime.machine.composition import Composition, CompositionError, Named
 from runtime.machine.interceptors import DROP, PAYLOADS, MessageEnvelope
 from runtime.mpi.progress.engine import HEAD
-from runtime.topology import Identifier
+from runtime.topology import NO_NAMES, Identifier, RankNames
 from runtime.wire import SENT, Incoming, MessageSink, Outgoing
 from runtime.wire.peer_connections import PeerConnections
 
@@ -224,14 +224,21 @@ def _fail_nobody(error: Exception) -> None:
 class Ports:
     """The interceptors of all ports; they are made at once, so that errors show early.
 
-    `places` maps peers to ranks of the machine.
+    `places` maps peers to ranks of the machine, `names` names these in messages.
 
     Raises:
         CompositionError: a class cannot be found, does not fulfil its contract, or raises.
     """
 
-    def __init__(self, composition: Composition, places: Sequence[Identifier], me: int) -> None:
+    def __init__(
+        self,
+        composition: Composition,
+        places: Sequence[Identifier],
+        me: int,
+        names: RankNames = NO_NAMES,
+    ) -> None:
         self._composition, self._places = composition, places
+        self.names = names
         self._here = self._cluster_of(me)
         others = {self._cluster_of(index) for index in range(len(places))}
         wanted = [named for one in others for named in composition.interceptors(self._here, one)]
@@ -299,7 +306,7 @@ class InterceptedConnections(PeerConnections):
     def intercepted(self) -> list[str]:
         """Return the messages that interceptors hold back or have dropped."""
         return [
-            f"{link.describe()} for {port.peer}"
+            f"{link.describe()} for {self._ports.names.rank(port.peer)}"
             for port in self._of.values()
             if port is not None
             for link in port.links

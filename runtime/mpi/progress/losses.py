@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 class Losses:
     """The lost processes, and why they are lost."""
 
-    def __init__(self, name_of: Callable[[int], str]) -> None:
-        self._name_of = name_of
+    def __init__(
+        self, name_of: Callable[[int], str], process_of: Callable[[int], str] = str
+    ) -> None:
+        self._name_of, self._process_of = name_of, process_of
         self.gone: dict[int, Exception] = {}
 
     def add(self, peer: int, why: Exception) -> None:
@@ -49,5 +51,5 @@ class Losses:
             cause=str(why),
             cure="What it has sent before can still be received, nothing else.",
         )
-        error.process = name.partition(" ")[0]
+        error.process = self._process_of(peer)
         return error

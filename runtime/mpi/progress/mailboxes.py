@@ -6,6 +6,7 @@ from mpi4py import MPI
 
 from runtime.matching import ANY, Envelope, JointMatcher, JointReceive, Pattern
 from runtime.mpi.progress.receives import Receive
+from runtime.topology import member_in_words
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -137,8 +138,8 @@ class Mailbox:
         ]
 
     def name_of(self, rank: int) -> str:
-        """Return the name of a rank of the peers: `rank 3 (0:1:1 on node7)`."""
-        return f"rank {rank} ({self._name_of(self.members.peers[rank])})"
+        """Return the name of a rank of the peers: `rank 3 (south/cedar 1) on node7`."""
+        return member_in_words(rank, self._name_of(self.members.peers[rank]))
 
     def instead_of(self, pattern: Pattern) -> str:
         """Say what has come from the sender of a message that will never come; "" for nothing."""

@@ -61,7 +61,13 @@ class Newcomers:
             site = place.grid.sites[one.identifier.site]
             name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
             party = Party(
-                str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
+                str(one.identifier),
+                one.host,
+                one.machine,
+                one.addresses,
+                one.incarnation,
+                name,
+                place.names,
             )
             connections.add(party)
         engine.wake()

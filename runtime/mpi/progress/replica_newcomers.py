@@ -48,7 +48,7 @@ class ReplicaNewcomers:
     ) -> None:
         self._link, self._engine, self._connections = link, engine, connections
         self._residents: list[Resident] = list(known.residents)
-        self._cluster_name = known.cluster_name
+        self._cluster_name, self._names = known.cluster_name, known.names
         self._given = b""
         self.is_joining = link.is_again
         """Whether this process has not joined the others yet."""
@@ -92,7 +92,13 @@ class ReplicaNewcomers:
             name = self._cluster_name(one.identifier)
             below.add(
                 Party(
-                    str(one.identifier), one.host, one.machine, one.addresses, one.incarnation, name
+                    str(one.identifier),
+                    one.host,
+                    one.machine,
+                    one.addresses,
+                    one.incarnation,
+                    name,
+                    self._names,
                 )
             )
         if self._is_waiting:

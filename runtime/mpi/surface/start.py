@@ -17,7 +17,7 @@ from runtime.mpi.process.predefined import Predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
-from runtime.topology import Communicator, Identifier, rank_table
+from runtime.topology import Communicator, Identifier, RankNames, rank_table
 from runtime.transport.keys import member_name
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -134,14 +134,15 @@ def _over(
 def _engine(place: Place, link: RankLink, known: Everybody) -> Engine:
     from runtime.wire import open_connections  # only where there are other clusters
 
-    engine = Engine(place.index, place.first, place.last, place.name_of)
+    engine = Engine(place.index, place.first, place.last, place.name_of, place.process_of)
     composition = engine.composition = _composition(place, link)
     make: Any = None
     if composition is not None and composition.has_interceptors:
         from runtime.mpi.progress.interception import InterceptedConnections, Ports
 
         make = partial(
-            InterceptedConnections, ports=Ports(composition, place.everybody, place.index)
+            InterceptedConnections,
+            ports=Ports(composition, place.everybody, place.index, place.names),
         )
     replicas = link.wrapper.settings.get("replicas", 1)
     replicated = _replicated(place, link, engine, known, replicas) if replicas > 1 else None
@@ -185,7 +186,7 @@ def _listen(
         connections.suspect = partial(_tell_suspicion_of, link, again.name_of)
         index_of, ended, hear = again.index_of, again.hear_of_end, again.hear_of_view
         link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear, table)))
-    explain = partial(_explain_ends, connections, index_of, link.name, ended)
+    explain = partial(_explain_ends, connections, index_of, link.name, ended, names=place.names)
     link.wrapper.hear_of_ends(lambda reports: connections.soon(partial(explain, reports)))
 
 
@@ -226,6 +227,8 @@ def _explain_ends(
     me: str,
     ended: Callable[[int, int], None] | None,
     reports: list[dict[str, Any]],
+    *,
+    names: RankNames,
 ) -> None:
     """Tell connections which processes have ended.
 
@@ -243,7 +246,7 @@ def _explain_ends(
         if one.get("by") == me:
             connections.confirm(index)
         elif "by" not in one:
-            connections.explain(index, kind(in_words(one)))
+            connections.explain(index, kind(in_words(one, names)))
             if ended is not None:
                 ended(index, one["code"])
 

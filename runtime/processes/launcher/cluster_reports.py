@@ -35,6 +35,7 @@ from runtime.run.events import (
 )
 from runtime.run.exchanged import Exchanged, Figures, Row
 from runtime.run.rank_exit import RankExit, in_words
+from runtime.topology import RankNames
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
@@ -45,6 +46,11 @@ _log = logging.getLogger(__name__)
 
 class Run(Protocol):
     """What of a run is told of front-ends and of who wants to read."""
+
+    @property
+    def names(self) -> RankNames:
+        """How messages name ranks."""
+        ...
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
@@ -179,7 +185,8 @@ class ClusterReports:
         self._post(RankEnded(rank, code, why, found))
         for text in found.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
-        exception = found.exception and f"rank {rank} ended with {found.exception}"
+        name = self._run.names.name(rank)
+        exception = found.exception and f"{name} ended with {found.exception}"
         self._codes.rank_ended(member, rank, code, why or exception)
 
     def replace_ranks(self, member: str, lost: list[str]) -> None:
@@ -198,10 +205,10 @@ class ClusterReports:
         """Tell the user that a rank stands still, or goes on."""
         self._run.stands_still(rank, goes_on=not seconds)
         if seconds:
-            text = "rank %s has been stopped for %.3g s, by a signal or a debugger"
-            _log.warning(text, rank, seconds)
+            text = "%s has been stopped for %.3g s, by a signal or a debugger"
+            _log.warning(text, self._run.names.name(rank), seconds)
         else:
-            _log.warning("rank %s continues", rank)
+            _log.warning("%s continues", self._run.names.name(rank))
 
     def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:  # noqa: ARG002
         """Let it be decided who of two ranks is lost that cannot reach each other."""

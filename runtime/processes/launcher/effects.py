@@ -66,6 +66,7 @@ from runtime.processes.launcher.wait_reports import (
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, sender_of
 from runtime.processes.watch import watch_of
+from runtime.rank_name import RankName
 from runtime.run.events import (
     Condemn,
     CondemnRank,
@@ -101,6 +102,7 @@ from runtime.run.replacements import (
 )
 from runtime.run.state import RunPhase, RunState
 from runtime.run.suspicions import Suspicion, Suspicions
+from runtime.topology import RankNames
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import parsed
@@ -214,6 +216,7 @@ class Executor:
             self._processes,
             replicas=replica_ranks(plan),
             stuck=lambda ranks: post(Stuck(tuple(ranks))),
+            names=self.names,
         )
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)
@@ -278,7 +281,7 @@ class Executor:
         paths = {
             path
             for rank, facts in self._facts.items()
-            if rank.rpartition(":")[0] == place.identifier
+            if RankName.parse(rank).cluster == place.identifier
             for path in facts["segments"]
         }
         if place.cluster.is_local and place.was_lost:
@@ -331,13 +334,13 @@ class Executor:
         self._replace(one for one in effects if not isinstance(one, TellMoved))
 
     def _condemn_rank(self, rank: str, why: str) -> None:
-        said = "rank %s is ended: others cannot reach it, and not all can go on: %s"
-        _log.warning(said, rank, why)
-        self._places[rank.rpartition(":")[0]].control.end_rank(rank)
+        said = "%s is ended: others cannot reach it, and not all can go on: %s"
+        _log.warning(said, self.names.name(rank), why)
+        self._places[RankName.parse(rank).cluster].control.end_rank(rank)
 
     def _tell_unreachable(self, by: str, rank: str, why: str) -> None:
         report = end_of(rank, LOST, why, "", time.strftime("%H:%M:%S"))
-        self._places[by.rpartition(":")[0]].views.lost([report | {"by": by}])
+        self._places[RankName.parse(by).cluster].views.lost([report | {"by": by}])
 
     def _tell_again(self, rank: str, _code: int, _why: str) -> None:
         for place in self._places.values():
@@ -364,13 +367,13 @@ class Executor:
                 case StartAgain(rank, incarnation):
                     self._start_again(rank, incarnation)
                 case EndRank(rank):
-                    self._places[rank.rpartition(":")[0]].control.end_rank(rank)
+                    self._places[RankName.parse(rank).cluster].control.end_rank(rank)
                 case TellMoved(report):
                     for place in self._places.values():
                         place.views.moved([report])
 
     def _start_again(self, rank: str, incarnation: int) -> None:
-        cluster = rank.rpartition(":")[0]
+        cluster = RankName.parse(rank).cluster
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
             self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
@@ -394,7 +397,7 @@ class Executor:
                 state.codes.get(rank),
                 state.signals.get(rank, 0),
             )
-            for rank, facts in sorted(self._facts.items(), key=lambda one: _numbers(one[0]))
+            for rank, facts in sorted(self._facts.items(), key=lambda one: RankName.parse(one[0]))
         )
         relays = tuple(
             ForwardedTraffic(place.cluster.path, *place.relay_figures)
@@ -667,6 +670,11 @@ class Executor:
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
             self._verdicts.ended(place, words)
 
+    @property
+    def names(self) -> RankNames:
+        """How messages name ranks."""
+        return self._plan.deployment.rank_names()
+
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
         if self._input is None:
@@ -721,7 +729,3 @@ def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
 
 def _tell(seen: Snapshot) -> None:
     _log.warning("%s", "\n".join(as_text(seen)))
-
-
-def _numbers(rank: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in rank.split(":"))

@@ -280,13 +280,14 @@ class Machine:
                 code = self._loop(executor)
                 self._executor = None
                 report = executor.report(self._state)
+        names = self._state.outline.names
         return Outcome(
             exit_code=code,
             errors=(
-                *messages(self._state.failures, report.ranks, report.paths),
+                *messages(self._state.failures, report.ranks, report.paths, names),
                 *self._state.errors,
             ),
-            first_cause=first_cause(self._state.failures, report.ranks),
+            first_cause=first_cause(self._state.failures, report.ranks, names),
             ranks=report.ranks,
             traffic=report.traffic,
             connections=report.connections,

@@ -10,6 +10,8 @@ from typing import Any
 from runtime.machine.contracts import Facts
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
+from runtime.rank_name import RankName
+from runtime.topology import RankNames
 
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
@@ -68,6 +70,7 @@ class Snapshot:
     ended: dict[str, str]
     findings: list[WaitFinding]
     processes: Mapping[str, ProcessOfRank] = field(default_factory=dict)
+    names: RankNames = field(default_factory=RankNames)
 
 
 Seen = Callable[[Snapshot], None]
@@ -97,6 +100,7 @@ class WaitReports:
         *,
         replicas: Mapping[str, int] | None = None,
         stuck: Callable[[list[str]], None] | None = None,
+        names: RankNames | None = None,
     ) -> None:
         """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
 
@@ -106,6 +110,7 @@ class WaitReports:
         """
         self._stuck = stuck
         self._replicas = replicas or {}
+        self._names = names or RankNames()
         self._processes = processes
         self._places = places
         self._later = later
@@ -153,7 +158,7 @@ class WaitReports:
 
     def _can_be_left_behind(self) -> bool:
         running, ended = (
-            {one.rpartition(":")[0] for one in of} for of in (self._running, self._ended)
+            {RankName.parse(one).cluster for one in of} for of in (self._running, self._ended)
         )
         return not running.isdisjoint(ended)
 
@@ -239,8 +244,8 @@ class WaitReports:
             (logging.INFO, [one for one in left if one[1].size <= MOST_OF_A_SIGN]),
         ):
             lines = [
-                f"  {one.sender} to {rank}: tag {one.tag}, {one.size} bytes"
-                f"{one.comm and f', on {one.comm}'}"
+                f"  {self._names.rank(one.sender)} to {self._names.rank(rank)}: tag {one.tag},"
+                f" {one.size} bytes{one.comm and f', on {one.comm}'}"
                 for rank, one in some
             ]
             if lines:
@@ -285,9 +290,12 @@ class WaitReports:
 
         states = steady(before.values(), after.values())
         ranks = self._of_ranks(states)
-        findings = explain(ranks.states, ranks.ended, ranks.last, limit=self._limit)
+        findings = explain(
+            ranks.states, ranks.ended, ranks.last, limit=self._limit, names=self._names
+        )
         silent = tuple(sorted(self._running - states.keys()))
-        return Snapshot(states, silent, dict(self._ended), findings, self._processes())
+        ended, processes = dict(self._ended), self._processes()
+        return Snapshot(states, silent, ended, findings, processes, self._names)
 
     def _of_ranks(self, states: dict[str, RankState]) -> RankStates:
         from runtime.waits import RankStates, of_ranks
@@ -327,15 +335,20 @@ def _told_once(finding: WaitFinding) -> str:
 
 def as_dict(seen: Snapshot) -> dict[str, Any]:
     """Return what all ranks were doing, for programs."""
-    from runtime.waits import HEADINGS, number_of, said
+    from runtime.waits import HEADINGS, said
 
-    doing = sorted(_doing(seen), key=lambda one: number_of(one[0]))
+    names = seen.names
+    doing = sorted(_doing(seen), key=lambda one: RankName.parse(one[0]))
     ranks: list[dict[str, Any]] = []
     for rank, how in doing:
         state, process = seen.states.get(rank), seen.processes.get(rank)
         ranks.append(
             {
                 "rank": rank,
+                "number": names.number(rank),
+                "replica": names.replica(rank),
+                "where": names.where(rank),
+                "name": names.name(rank),
                 "doing": how,
                 "process_state": process.state if process else None,
                 "incarnation": process.incarnation if process else 1,
@@ -348,7 +361,7 @@ def as_dict(seen: Snapshot) -> dict[str, Any]:
                 "calls": [
                     {
                         "call": one.call,
-                        "text": said(one),
+                        "text": said(one, names),
                         "seconds": round(one.seconds, 1),
                         "where": one.where,
                         "communicator": str(one.comm),
@@ -374,20 +387,19 @@ def as_dict(seen: Snapshot) -> dict[str, Any]:
 
 def as_text(seen: Snapshot) -> list[str]:
     """Return what all ranks were doing, why they wait, and their stacks, as lines."""
-    from runtime.waits import number_of, runs_of
-
+    names = seen.names
     lines = ["what the ranks are doing:"]
     groups: dict[str, list[str]] = {}
-    for rank, how in sorted(_doing(seen), key=lambda one: number_of(one[0])):
+    for rank, how in sorted(_doing(seen), key=lambda one: RankName.parse(one[0])):
         groups.setdefault(how, []).append(rank)
-    lines += [f"  {runs_of(ranks)}: {how}" for how, ranks in groups.items()]
+    lines += [f"  {names.names(ranks)}: {how}" for how, ranks in groups.items()]
     lines += in_lines(seen.findings)
     stacks: dict[tuple[str, str], list[str]] = {}
-    for rank in sorted(seen.states, key=number_of):
+    for rank in sorted(seen.states, key=RankName.parse):
         for stack in seen.states[rank].stacks:
             stacks.setdefault(stack, []).append(rank)
     for (thread, text), ranks in stacks.items():
-        lines += [f"stack of {thread} in {runs_of(ranks)}:", *text.rstrip().splitlines()]
+        lines += [f"stack of {thread} in {names.names(ranks)}:", *text.rstrip().splitlines()]
     return lines
 
 
@@ -395,7 +407,7 @@ def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
     from runtime.waits import said
 
     for rank, state in seen.states.items():
-        calls = [f"in {said(one)}" for one in state.waits]
+        calls = [f"in {said(one, seen.names)}" for one in state.waits]
         if state.may_act and state.at:
             calls.append(f"at {state.at}")
         yield rank, ", ".join(calls) or "at rest"

@@ -65,6 +65,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     link.wrapper.code = "" if options.kind == "executable" else options.application
     link.wrapper.membership.ready(name, 0, [facts])
     link.wait_for_go()
+    link.wrapper.settings["comm-world"] = options.comm_world
     link.wrapper.settings["failures"] = options.failures
     link.wrapper.settings["replicas"] = options.replicas
     link.wrapper.settings["restart"] = options.restart

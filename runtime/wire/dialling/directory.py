@@ -6,6 +6,10 @@ from gcm.records import dataclass
 from runtime.transport.keys import member_name
 from runtime.wire.errors import WireError
 
+TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
+if TYPE_CHECKING:
+    from runtime.topology import RankNames
+
 UNIX = "unix:"
 _LOCAL = (UNIX, "127.0.0.1:")
 
@@ -26,6 +30,8 @@ class Party:
     incarnation: int = 0
     """How often it was started until now; 0 if that does not matter."""
     cluster: str = ""
+    names: RankNames | None = None
+    """How errors name it, by its number in COMM_WORLD, where that is known."""
 
     @property
     def member(self) -> str:
@@ -44,7 +50,8 @@ class Party:
         """
         where = f" on {self.host}" if self.host else ""
         addresses = f" ({', '.join(self.addresses)})" if self.addresses else ""
-        return f"rank {self.name}{where}{addresses}"
+        name = f"rank {self.name}" if self.names is None else self.names.name(self.name)
+        return f"{name}{where}{addresses}"
 
 
 class RankDirectory:

@@ -74,7 +74,7 @@ def test_progress_summary_and_tags_are_those_of_any_run(start: Any, folder: Path
     code, out, err = ended(
         start("--verbose", "--tag-output", "--emulate", "2x1", "package/shows.py", cwd=folder)
     )
-    assert (code, out) == (0, f"[0:0:0] 2 ['{folder}'] [] None\n")
+    assert (code, out) == (0, f"[0] 2 ['{folder}'] [] None\n")
     assert "gcm-deploy: running: 2 ranks in 2 clusters" in err
     assert "shows: exit code 0; 2 ranks in 2 clusters; " in err
 

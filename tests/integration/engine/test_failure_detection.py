@@ -45,10 +45,10 @@ def running(
 def test_a_rank_that_a_signal_has_stopped_is_only_suspected_and_goes_on(tmp_path: Path) -> None:
     with running(tmp_path, "suspect") as run:
         freeze_rank(run)
-        _, line = run.seen.wait("rank 1:0:0 has been stopped for")
+        _, line = run.seen.wait("rank 1 (site1/cluster0 0) has been stopped for")
         assert "by a signal or a debugger" in line
         os.kill(run.victim, signal.SIGCONT)
-        run.seen.wait("rank 1:0:0 continues")
+        run.seen.wait("rank 1 (site1/cluster0 0) continues")
         assert run.process.poll() is None
 
 
@@ -58,9 +58,9 @@ def test_a_rank_that_stands_still_is_ended_where_that_is_asked_for(
 ) -> None:
     with running(tmp_path, "lost", protocol) as run:
         freeze_rank(run)
-        run.seen.wait("rank 1:0:0 has been stopped for")
+        run.seen.wait("rank 1 (site1/cluster0 0) has been stopped for")
         assert run.process.wait(30) == 128 + signal.SIGKILL
-        run.seen.wait("rank 1:0:0", "SIGKILL")
+        run.seen.wait("rank 1 (site1/cluster0 0)", "SIGKILL")
 
 
 @PROTOCOLS

@@ -46,8 +46,8 @@ def test_an_assembly_without_run_ends_with_the_application(field_of_work: Field)
     code, output, errors = field_of_work.deploy("--quiet", "--tag-output", "app.xml").end()
     assert (code, errors) == (0, "")
     assert sorted(output.splitlines()) == [
-        "[0:0:0] rank 0",
-        "[0:0:1] rank 1",
+        "[0] rank 0",
+        "[1] rank 1",
         "[office/desk/node1] closed",
         "[office/desk/node1] open",
     ]

@@ -229,7 +229,7 @@ def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -
         [said("0:0:0", OUT, "a \x1b[1mb"), Change(f"{FIRST}/wrapper1", "ready"), Word("word")]
     )
     assert terminal.getvalue().decode() == (
-        "\x1b[A\x1b[A\x1b[A\r\x1b[J[0:0:0] a \x1b[1mb\nword\n"
+        "\x1b[A\x1b[A\x1b[A\r\x1b[J[0] a \x1b[1mb\nword\n"
         "test  starting  0 s  1 planned, 1 ready\n└─ 0 site0\n"
         "   └─ 0:0 cluster0  planned       ·◐\n"
     )
@@ -244,9 +244,9 @@ def test_a_tree_does_not_disturb_a_standard_output_that_is_elsewhere(plan: Plan)
     screen = live(plan(), terminal, output)
     screen.show([said("0:0:0", OUT, "result"), said("0:0:0", ERR, "warning")])
     screen.close()
-    assert output.getvalue() == b"[0:0:0] result\n"
+    assert output.getvalue() == b"[0] result\n"
     assert b"result" not in terminal.getvalue()
-    assert terminal.getvalue().startswith(b"[0:0:0] warning\ntest  planned")
+    assert terminal.getvalue().startswith(b"[0] warning\ntest  planned")
 
 
 def test_a_line_of_the_tree_never_wraps(plan: Plan) -> None:

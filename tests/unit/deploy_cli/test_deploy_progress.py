@@ -213,9 +213,9 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
     [
         (
             (f"{FIRST}/wrapper1", "failed", "exit code 3"),
-            "0:0:1 site0/cluster0: failed, exit code 3",
+            "rank 1 (site0/cluster0 1): failed, exit code 3",
         ),
-        ((f"{FIRST}/wrapper1", "lost"), "0:0:1 site0/cluster0: lost"),
+        ((f"{FIRST}/wrapper1", "lost"), "rank 1 (site0/cluster0 1): lost"),
         ((FIRST, "failed", "front-end"), "0:0 site0/cluster0: failed, front-end"),
         ((FIRST, "lost"), "0:0 site0/cluster0: lost"),
         (("/grid/site1", "failed", "handshake"), "site 1 site1: failed, handshake"),

@@ -82,7 +82,7 @@ def test_failed_and_stopped_ranks_are_counted_and_the_first_is_named(plan: Plan)
         "",
         "cluster  name        runs on        application  ranks  seconds  exit codes",
         "0:0      lyon/rhone  n1 and 2 more  application      3      2.1  "
-        "137 (0:0:1), stopped (0:0:2)",
+        "137 (rank 1), stopped (rank 2)",
         "0:1      lyon/saone  gate           application      1        -  stopped",
     ]
 
@@ -112,7 +112,7 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
     assert (first["cluster"], first["name"], second["name"]) == ("0:0", "lyon/rhone", "lyon/saone")
     assert first["ranks"][1] == {
         "rank": "0:0:1", "host": "n2.lyon", "pid": 77, "mpi": "MPICH", "seconds": 2.06, "code": 2,
-        "signal": "",
+        "signal": "", "number": 1, "replica": 0, "name": "rank 1 (lyon/rhone 1)",
     }  # fmt: skip
     assert second["ranks"] == [
         {
@@ -123,6 +123,9 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
             "seconds": None,
             "code": None,
             "signal": "",
+            "number": 3,
+            "replica": 0,
+            "name": "rank 3 (lyon/saone 0)",
         }
     ]
     assert plain["errors"] == ["bad luck"]
@@ -135,7 +138,7 @@ def test_a_terminal_gets_the_same_as_tables(plan: Plan) -> None:
     text = shown.getvalue()
     assert text.startswith("test: exit code 2; 4 ranks in 2 clusters")
     assert "lyon/rhone" in text
-    assert "2 (0:0:1)" in text
+    assert "2 (rank 1)" in text
 
 
 def test_a_narrow_terminal_gets_plain_text(plan: Plan) -> None:

@@ -31,8 +31,8 @@ grid (led by the front-end of 0:0)
   site 0 far (led by the front-end of 0:0)
     cluster 0:0 big: over ssh gate -> me@front, reachability front-end, MPI mpich, runs code
       works in a copy of /home/me/grid
-      n1: 0:0:0 to 0:0:1
-      n2: 0:0:2
+      n1: ranks 0-1
+      n2: rank 2
   site 1 near (led by the front-end of 1:0)
     cluster 1:0 cluster0: on this machine, reachability direct, MPI auto, runs no application
       works in /home/me/grid
@@ -141,8 +141,8 @@ def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
             "works_in": {"folder": "/home/me/grid", "copy": True, "staged": True},
             "flavour": "mpich",
             "nodes": [
-                {"name": "n1", "host": "n1", "ranks": 2},
-                {"name": "n2", "host": "n2", "ranks": 1},
+                {"name": "n1", "host": "n1", "ranks": 2, "first_number": 0},
+                {"name": "n2", "host": "n2", "ranks": 1, "first_number": 2},
             ],
             "spares": [],
         }
@@ -165,8 +165,8 @@ def test_spare_hosts_are_shown_where_lost_ranks_are_restarted(read: Any) -> None
     plan = make_plan(read(text).good)
     shown = render_plan(plan).splitlines()
     assert [line.strip() for line in shown if line.startswith("      n")] == [
-        "n1: 0:0:0 to 0:0:1",
-        "n2: 0:0:2",
+        "n1: ranks 0-1",
+        "n2: rank 2",
         "n3: spare, for 2 ranks",
         "n4: spare, for 8 ranks",
     ]

@@ -99,7 +99,7 @@ def write(effect: Effect) -> str:
 
 def said(machine: RunState) -> list[str]:
     """Return all messages about a run."""
-    return [*messages(machine.failures, (), {}), *machine.errors]
+    return [*messages(machine.failures, (), {}, machine.outline.names), *machine.errors]
 
 
 def play(machine: RunState, script: str) -> None:
@@ -535,9 +535,9 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
         """,
     )
     assert said(started) == [
-        "rank 1:0:1 of 1:0 failed first: exit code 7; why",
+        "1:0:1 failed first: exit code 7; why",
         "because of that what was left of 0:0 did not end within 5 s and was stopped",
-        "rank 1:0:0 of 1:0 failed by itself, too: exit code 9",
+        "1:0:0 failed by itself, too: exit code 9",
     ]
 
 
@@ -563,7 +563,7 @@ def test_a_rank_that_aborts_ends_everything_at_once(started: RunState) -> None:
         finish 7
         """,
     )
-    assert said(started) == ["rank 1:0:1 of 1:0 failed: exit code 7; why"]
+    assert said(started) == ["1:0:1 failed: exit code 7; why"]
 
 
 def test_the_code_of_who_aborts_counts_also_where_others_missed_it_first(
@@ -615,11 +615,11 @@ def test_ranks_that_never_come_are_named_when_the_time_is_up() -> None:
     for event in ("Begin", "StepUp front-end:0:0", "RankHere 0:0:0"):
         machine.handle(read(event)[1], 0.0)
     assert machine.deadline == 100
-    assert machine.missing == ("rank 0:0:1",)
+    assert machine.missing == ("0:0:1",)
     late = "> at 99.9 Tick\n> at 100 Tick\nstop\n> PlaceClosed 0:0\n/0:0 is ended\nfinish 203"
     play(machine, late)
     assert said(machine) == [
-        "not everything was up within 100 s; still missing: rank 0:0:1. Look at the output above, "
+        "not everything was up within 100 s; still missing: 0:0:1. Look at the output above, "
         "or allow more time with --timeout"
     ]
 
@@ -860,7 +860,7 @@ def test_a_rank_that_has_failed_by_itself_is_blamed_all_the_same(started: RunSta
         stop
         """,
     )
-    assert said(started)[0].startswith("rank 0:0:0 of 0:0 failed first: exit code 7")
+    assert said(started)[0].startswith("0:0:0 failed first: exit code 7")
 
 
 def test_where_others_go_on_the_end_of_the_front_ends_of_this_machine_ends_nothing_else(

@@ -17,7 +17,10 @@ def test_one_that_takes_a_place_has_an_index_of_its_own_and_the_lost_one_keeps_i
     here = place()
     assert here.replace(LOST, 2, "d") == 3
     assert (here.index_of(LOST), here.newest(1), here.newest(3), here.newest(0)) == (3, 3, 3, 0)
-    assert [here.name_of(index) for index in (1, 3)] == ["0:1:0 on b", "0:1:0 on d"]
+    assert [here.name_of(index) for index in (1, 3)] == [
+        "rank 1 (s/b 0) on b",
+        "rank 1 (s/b 0) on d",
+    ]
     assert [here.incarnation_of(index) for index in (0, 1, 3)] == [1, 1, 2]
     assert (here.index_in(LOST, 1), here.index_in(LOST, 2), here.index_in(LOST, 3)) == (1, 3, None)
 
@@ -34,10 +37,10 @@ def test_one_that_was_started_again_knows_who_has_taken_places_before_it() -> No
     )
     assert (here.index, here.first, here.last) == (4, 4, 5)
     assert [here.index_of(one) for one in (FIRST, LOST, LAST)] == [0, 4, 3]
-    assert here.name_of(4) == "0:1:0 on e"
+    assert here.name_of(4) == "rank 1 (s/b 0) on e"
     assert here.neighbourhood_of(4) != here.neighbourhood_of(1)
 
 
 def test_one_that_has_not_come_has_a_name_without_a_host() -> None:
     here = place()
-    assert here.name_of(here.replace(LAST, 2, "")) == "0:2:0"
+    assert here.name_of(here.replace(LAST, 2, "")) == "rank 2 (s/c 0)"
