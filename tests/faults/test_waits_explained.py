@@ -271,7 +271,7 @@ def test_a_wait_for_ranks_that_have_ended_ends_the_run(
         204,
         [
             "gcm-deploy: ranks wait for others that have ended, and would wait for ever:",
-            f"    {expected(0, text, 1)}",
+            f"    {expected(0, text, 1, is_alone=True)}",
         ],
     )
 
