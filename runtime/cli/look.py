@@ -12,11 +12,13 @@ from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, running_deployments, unanswered
 from runtime.cli.line.options import Format, command_parser
 from runtime.cli.streams import write
+from runtime.shown_text import shown
 
 NOTHING_RUNS = 1
 """The exit code where there is nothing to look at."""
 
 _AT_ONCE = 16
+_LONGEST_LINE = 400
 
 COMMANDS = {
     "ps": "Show your runs on this machine, and what each rank is doing.",
@@ -74,7 +76,7 @@ def _asked(command: str, processes: Sequence[int]) -> list[tuple[dict[str, Any],
 
     def ask(process: int) -> tuple[dict[str, Any], list[str]] | UsageError:
         try:
-            run = inspected(process, stacks=command == "stacks")
+            run = _cleaned(inspected(process, stacks=command == "stacks"))
             return run, list(_LINES[command](run))
         except UsageError as fault:
             return fault
@@ -91,6 +93,18 @@ def _asked(command: str, processes: Sequence[int]) -> list[tuple[dict[str, Any],
             elif os.getuid() == 0:
                 print(f"gcm-deploy: {one}", file=sys.stderr)
     return found
+
+
+def _cleaned(value: Any) -> Any:
+    """Return an answer with all its texts as they may be shown: anybody can pretend to be a run."""
+    if isinstance(value, str):
+        lines = value.split("\n")
+        return "\n".join(shown(line, _LONGEST_LINE) for line in lines)
+    if isinstance(value, list):
+        return [_cleaned(one) for one in value]
+    if isinstance(value, dict):
+        return {shown(str(name)): _cleaned(one) for name, one in value.items()}
+    return value
 
 
 def _heading(run: dict[str, Any]) -> str:

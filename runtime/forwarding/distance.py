@@ -7,6 +7,8 @@ over a long line (slow start, losses) is not emulated.
 
 from __future__ import annotations
 
+import errno
+import resource
 import selectors
 import socket
 import threading
@@ -22,6 +24,8 @@ ADDRESS = "127.0.0.2"
 
 _PIECE = 1 << 16
 _LEAST_BUFFER = 1 << 20
+_FULL = 0.05
+"""Seconds without new connections where no more files can be open."""
 
 
 class WanLine:
@@ -67,6 +71,8 @@ class _Pipe:
             data = self.source.recv(_PIECE)
         except BlockingIOError:
             return
+        except OSError:  # the other end is told of its end behind all that it has sent
+            data = b""
         self.is_read = not data
         self.held += len(data)
         self.queue.append((self.line.arrival(now, len(data)), memoryview(data)))
@@ -90,16 +96,39 @@ class _Pipe:
                 self.is_stuck = True
                 return
 
+    def drop(self) -> None:
+        """Give up what nobody takes."""
+        self.queue.clear()
+        self.held, self.is_read, self.is_done, self.is_stuck = 0, True, True, False
+
     @property
     def next_arrival(self) -> float | None:
         """When there is something to pass on; None while nothing comes or the target is full."""
         return self.queue[0][0] if self.queue and not self.is_stuck else None
 
 
+def _allow_many_files() -> None:
+    """Each connection takes two descriptors, and there may be one for each two ranks."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # a system may refuse what it calls the limit
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, hard), hard))
+
+
+def _connected(path: str) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        made.connect(path)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
 class DistantDoors:
     """Lets ranks of other sites reach those of a cluster over a line; `close` ends its thread."""
 
     def __init__(self, wan: Wan, clock: Callable[[], float] = time.monotonic) -> None:
+        _allow_many_files()
         self._inwards, self._outwards = WanLine(wan), WanLine(wan)
         self._clock = clock
         self._selector = selectors.DefaultSelector()
@@ -160,14 +189,14 @@ class DistantDoors:
         assert isinstance(door, socket.socket)
         try:
             outer, _ = door.accept()
-        except OSError:
+        except OSError as fault:
+            if fault.errno in (errno.EMFILE, errno.ENFILE):
+                time.sleep(_FULL)  # the door stays readable: others go on meanwhile, but slower
             return
-        inner = socket.socket(socket.AF_UNIX)
         try:
-            inner.connect(path)
-        except OSError:
-            inner.close()
-            outer.close()  # the rank has gone, which the other end finds so
+            inner = _connected(path)
+        except OSError:  # the rank has gone, which the other end finds so, or no more can be open
+            outer.close()
             return
         outer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         inwards = _Pipe(outer, inner, self._inwards)
@@ -184,11 +213,7 @@ class DistantDoors:
         outgoing, incoming = self._pipes[end]
         now = self._clock()
         if events & selectors.EVENT_READ:
-            try:
-                outgoing.read(now)
-            except OSError:
-                self._hang_up(outgoing)
-                return
+            outgoing.read(now)
         if events & selectors.EVENT_WRITE:
             self._pass_on(incoming, now)
         self._watch(end)
@@ -196,9 +221,8 @@ class DistantDoors:
     def _pass_on(self, pipe: _Pipe, now: float) -> None:
         try:
             pipe.write(now)
-        except OSError:
-            self._hang_up(pipe)
-            return
+        except OSError:  # what travels the other way still arrives
+            pipe.drop()
         there = self._pipes.get(pipe.target)
         if there is not None and pipe.is_done and there[0].is_done:
             self._hang_up(pipe)

@@ -110,7 +110,10 @@ def accepted(listener: socket.socket) -> tuple[socket.socket, Any]:
         return made, where
     with made:
         made.settimeout(_WAIT)
-        _, beside, _, _ = made.recvmsg(1, _socket.CMSG_SPACE(_DESCRIPTOR))
+        try:
+            _, beside, _, _ = made.recvmsg(1, _socket.CMSG_LEN(_DESCRIPTOR))
+        except TimeoutError:  # not OSError of another kind: that stands for a lack of descriptors
+            raise ConnectionError("no connection was handed over in time") from None
     for level, kind, data in beside:
         if (level, kind) == (_socket.SOL_SOCKET, _socket.SCM_RIGHTS):
             descriptor = int.from_bytes(data[:_DESCRIPTOR], sys.byteorder)

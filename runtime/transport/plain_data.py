@@ -50,7 +50,20 @@ _TAKES = {pickle.APPEND: 1, pickle.SETITEM: 2,
 _HASHING = {pickle.SETITEM: 2, pickle.SETITEMS: 2, pickle.ADDITEMS: 1, pickle.FROZENSET: 1}
 """What hashes each, or each second, value that it takes."""
 
-_ONE = (0, 1)
+_ONE = (0, 1, False)
+_LONG = (0, 1, True)
+_LONGS = {pickle.LONG1, pickle.LONG4}
+_LONG_BYTES = pickle.LONG1 + pickle.LONG4
+
+MOST_TUPLES = 10_000
+"""How many keys may be tuples, whose hashes can be made alike: each is compared with all others."""
+
+_WORD = 8
+"""The bytes of the longest integer that may be a key.
+
+Longer ones with one hash are easily found, and an integer keeps none: each use takes its length.
+"""
+
 _MAKES_NONE = {pickle.PROTO, pickle.FRAME, pickle.READONLY_BUFFER}
 
 
@@ -64,13 +77,15 @@ def fault_of(data: Part) -> str:
     'its byte 1 begins no plain data'
     """
     at, end, kinds = 0, len(data), _KIND
-    tuples = gets = 0
+    tuples = gets = longs = 0
     while at < end:
         kind = kinds[data[at]]
         at += 1
         if kind > 10:
             kind -= 10
-            at += kind + int.from_bytes(data[at : at + kind], "little")
+            size = int.from_bytes(data[at : at + kind], "little")
+            longs += size > _WORD and data[at - 1] in _LONG_BYTES
+            at += kind + size
         elif kind >= 0:
             at += kind
         elif kind == _TUPLE:
@@ -81,7 +96,7 @@ def fault_of(data: Part) -> str:
         elif kind == _OTHER:
             return f"its byte {at - 1} begins no plain data"
         else:
-            if tuples <= MOST_NESTED and (tuples < 2 or gets <= _FEW_GETS):
+            if not longs and tuples <= MOST_NESTED and (tuples < 2 or gets <= _FEW_GETS):
                 return ""  # mostly: nothing else has to be looked at
             return _fault_of_nesting(bytes(data[:at]))
     return f"it has {end} bytes, but says more"
@@ -89,53 +104,72 @@ def fault_of(data: Part) -> str:
 
 def _fault_of_nesting(data: bytes) -> str:
     try:
-        depth, hashed = _depth_and_hashed(data)
+        found = _Looked(data)
     except IndexError:
         return "it takes values that it does not have"
-    if depth > MOST_NESTED:
-        return f"its tuples are nested {depth} deep"
-    if hashed > MOST_HASHED + PER_BYTE * len(data):
-        return f"its tuples stand for {hashed} values to be hashed"
+    if found.deepest > MOST_NESTED:
+        return f"its tuples are nested {found.deepest} deep"
+    if found.has_long_keys:
+        return f"one of its keys is an integer of more than {_WORD} bytes"
+    if found.tuple_keys > MOST_TUPLES:
+        return f"{found.tuple_keys} of its keys are tuples"
+    if found.hashed > MOST_HASHED + PER_BYTE * len(data):
+        return f"its tuples stand for {found.hashed} values to be hashed"
     return ""
 
 
-def _depth_and_hashed(data: bytes) -> tuple[int, int]:
-    """Return how deep tuples are nested, and how many values they stand for where they are hashed.
+class _Looked:
+    """How deep tuples of a pickle are nested, and what is hashed when it is opened.
 
-    It does what the opening does, with depth and number of values in place of each value. Of tuples
-    that are hashed nowhere the largest one counts: whoever is given it may hash or show it.
+    It does what the opening does, with depth, number of values and whether a long integer is among
+    them in place of each value. Of tuples that are hashed nowhere the largest one counts: whoever
+    is given it may hash or show it.
     """
-    deepest, hashed, largest, at, end = 0, 0, 0, 0, len(data) - 1
-    stack: list[tuple[int, int]] = []
-    marks: list[int] = []
-    memo: list[tuple[int, int]] = []
-    while at < end:
-        operation, kind = data[at : at + 1], _SIZES.get(_KIND[data[at]], _KIND[data[at]])
-        at += 1
-        size = kind % 10 if kind > 10 else kind
-        number = int.from_bytes(data[at : at + size], "little")
-        at += size + (number if kind > 10 else 0)
-        if operation == pickle.MARK:
-            marks.append(len(stack))
-        elif operation == pickle.MEMOIZE:
-            memo.append(stack[-1])
-        elif operation in _GETS:
-            stack.append(memo[number])
-        elif operation in _TO_MARK or operation in _TAKES:
-            first = marks.pop() if operation in _TO_MARK else len(stack) - _TAKES[operation]
-            if first < 0:
-                raise IndexError
-            taken = stack[first:]
-            del stack[first:]
-            if operation in _TUPLES:
-                depth = 1 + max((depth for depth, _ in taken), default=0)
-                values = 1 + sum(values for _, values in taken)
-                deepest, largest = max(deepest, depth), max(largest, values)
-                stack.append((depth, values))
-            elif operation in _HASHING:
-                hashed += sum(values for _, values in taken[:: _HASHING[operation]])
-                if operation == pickle.FROZENSET:  # it keeps its hash
-                    stack.append(_ONE)
-        elif operation not in _MAKES_NONE:
-            stack.append(_ONE)
-    return deepest, max(hashed, largest)
+
+    def __init__(self, data: bytes) -> None:
+        self.deepest = self.hashed = self.tuple_keys = 0
+        self.has_long_keys = False
+        largest, at, end = 0, 0, len(data) - 1
+        stack: list[tuple[int, int, bool]] = []
+        marks: list[int] = []
+        memo: list[tuple[int, int, bool]] = []
+        while at < end:
+            operation, kind = data[at : at + 1], _SIZES.get(_KIND[data[at]], _KIND[data[at]])
+            at += 1
+            size = kind % 10 if kind > 10 else kind
+            number = int.from_bytes(data[at : at + size], "little")
+            at += size + (number if kind > 10 else 0)
+            if operation == pickle.MARK:
+                marks.append(len(stack))
+            elif operation == pickle.MEMOIZE:
+                memo.append(stack[-1])
+            elif operation in _GETS:
+                stack.append(memo[number])
+            elif operation in _TO_MARK or operation in _TAKES:
+                first = marks.pop() if operation in _TO_MARK else len(stack) - _TAKES[operation]
+                if first < 0:
+                    raise IndexError
+                taken = stack[first:]
+                del stack[first:]
+                if operation in _TUPLES:
+                    made = _tuple_of(taken)
+                    self.deepest, largest = max(self.deepest, made[0]), max(largest, made[1])
+                    stack.append(made)
+                elif operation in _HASHING:
+                    self._hash(taken[:: _HASHING[operation]])
+                    if operation == pickle.FROZENSET:  # it keeps its hash
+                        stack.append(_ONE)
+            elif operation not in _MAKES_NONE:
+                stack.append(_LONG if operation in _LONGS and number > _WORD else _ONE)
+        self.hashed = max(self.hashed, largest)
+
+    def _hash(self, keys: list[tuple[int, int, bool]]) -> None:
+        for depth, values, is_long in keys:
+            self.hashed += values
+            self.tuple_keys += depth > 0
+            self.has_long_keys |= is_long
+
+
+def _tuple_of(taken: list[tuple[int, int, bool]]) -> tuple[int, int, bool]:
+    depth = 1 + max((depth for depth, _, _ in taken), default=0)
+    return depth, 1 + sum(values for _, values, _ in taken), any(one for _, _, one in taken)

@@ -7,6 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from runtime.shown_text import shown, shown_lines
+
+_LONGEST = 400
+"""The letters of a text of a program that are shown."""
+
 RECEIVE, SEND, COLLECTIVE, UNKNOWN = "receive", "send", "collective", "unknown"
 """The kinds of parts of a call. What a request of native MPI waits for is unknown."""
 
@@ -133,24 +138,27 @@ class RankState:
 
 
 def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
-    """Return the report of a rank from plain data; raises ValueError, TypeError or KeyError."""
+    """Return the report of a rank from plain data; raises ValueError, TypeError or KeyError.
+
+    Its texts are what a program wrote, such as names of communicators, so they are cleaned here.
+    """
     return RankState(
         rank,
         tuple(_wait_from(one) for one in told["waits"]),
-        str(told["at"]),
+        _text(told["at"]),
         bool(told["may_act"]),
         {str(name): int(turn) for name, turn in told["turns"].items()},
         tuple(
-            UnreceivedMessage(str(sender), int(tag), int(size), str(comm))
+            UnreceivedMessage(str(sender), int(tag), int(size), _text(comm))
             for sender, tag, size, comm in told["unreceived"]
         ),
-        tuple(str(what) for what in told.get("intercepted", ())),
+        tuple(_text(what) for what in told.get("intercepted", ())),
         tuple(
-            RecoveryState(str(comm), str(state), str(modes))
+            RecoveryState(_text(comm), _text(state), _text(modes))
             for comm, state, modes in told.get("recoveries", ())
         ),
-        tuple((str(name), str(text)) for name, text in told["stacks"]),
-        str(told["host"]),
+        tuple((_text(name), shown_lines(str(text))) for name, text in told["stacks"]),
+        _text(told["host"]),
         int(told["pid"]),
     )
 
@@ -159,23 +167,27 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
     id, name, members = told["comm"]
     turn = told["turn"]
     return Wait(
-        str(told["call"]),
+        _text(told["call"]),
         tuple(
             Part(str(kind), str(peer), None if tag is None else int(tag), bool(is_known))
             for kind, peer, tag, is_known in told["parts"]
         ),
         KnownCommunicator(
-            str(id), str(name), tuple((str(one), int(a), int(b)) for one, a, b in members)
+            str(id), _text(name), tuple((str(one), int(a), int(b)) for one, a, b in members)
         ),
         bool(told["needs_all"]),
         None if turn is None else int(turn),
         str(told["root"]),
         float(told["seconds"]),
-        str(told["where"]),
+        _text(told["where"]),
         int(told["serial"]),
         None if told["size"] is None else int(told["size"]),
-        str(told.get("began", "")),
+        _text(told.get("began", "")),
     )
+
+
+def _text(told: object) -> str:
+    return shown(str(told), _LONGEST)
 
 
 def steady(before: Iterable[RankState], after: Iterable[RankState]) -> dict[str, RankState]:

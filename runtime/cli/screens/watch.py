@@ -15,6 +15,7 @@ from runtime.cli.screens.history import History
 from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
 from runtime.launchers.base import OutputStream
 from runtime.processes.launcher.listener import TRACEBACK
+from runtime.shown_text import shown_lines
 
 GIVE_UP_SECONDS = 8.0
 """Seconds that a run may take to end after it was told to end at once."""
@@ -140,8 +141,8 @@ class LogLines(logging.Handler):
         self.setFormatter(logging.Formatter(f"{COMMAND}: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print one record."""
-        self._put(Word(self.format(record)))
+        """Print one record; what far ends wrote may be in it."""
+        self._put(Word(shown_lines(self.format(record))))
 
     @contextmanager
     def attached(self) -> Iterator[None]:

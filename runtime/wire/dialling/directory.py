@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcm.records import dataclass
 from runtime.transport.keys import member_name
+from runtime.transport.passage import host_port
 from runtime.wire.errors import WireError
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -49,7 +50,8 @@ class Party:
         'rank 0:1:2 on blade07 (10.0.0.7:4711)'
         """
         where = f" on {self.host}" if self.host else ""
-        addresses = f" ({', '.join(self.addresses)})" if self.addresses else ""
+        addresses = ", ".join(map(host_port, self.addresses))  # no token of a passage
+        addresses = f" ({addresses})" if addresses else ""
         name = f"rank {self.name}" if self.names is None else self.names.name(self.name)
         return f"{name}{where}{addresses}"
 

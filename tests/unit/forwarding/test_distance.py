@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+
 import pytest
 
-from runtime.forwarding.distance import WanLine
+from runtime.forwarding.distance import DistantDoors, WanLine
 from runtime.topology import Wan
 
 
@@ -28,3 +31,23 @@ def test_bytes_travel_one_behind_the_other_and_arrive_after_the_delay(
 def test_a_line_holds_what_is_under_way_on_it_and_at_least_a_mebibyte() -> None:
     assert WanLine(Wan(0.1, 1e9)).holds == 2 * 10**8
     assert WanLine(Wan(0.1)).holds == 1 << 20
+
+
+def test_last_words_arrive_although_nobody_takes_what_was_sent_to_their_sender(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "rank0")
+    doors = DistantDoors(Wan(0.05))
+    try:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            host, _, port = doors.before(path).partition(":")
+            with socket.create_connection((host, int(port)), timeout=20) as outer:
+                inner, _ = listener.accept()
+                with inner:
+                    inner.sendall(b"last words")
+                outer.sendall(b"a request that comes too late")
+                assert b"".join(iter(lambda: outer.recv(100), b"")) == b"last words"
+    finally:
+        doors.close()

@@ -128,3 +128,25 @@ def test_tuples_that_double_with_each_level_are_neither_hashed_nor_kept(
 def test_a_tuple_that_is_a_key_many_times_is_plain_data() -> None:
     key = ("host", 1)
     assert fault_of(pickle.dumps({n: {key: key} for n in range(1000)}, protocol=5)) == ""
+
+
+MODULUS = 2**61 - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (
+            {n * MODULUS: None for n in range(50)},
+            "one of its keys is an integer of more than 8 bytes",
+        ),
+        ({(1, 1 << 80)}, "one of its keys is an integer of more than 8 bytes"),
+        ([1 << 80, (1 << 80,)], ""),
+        ({(n, n): None for n in range(10_001)}, "10001 of its keys are tuples"),
+        ({(n, n): None for n in range(10_000)}, ""),
+        ({n * MODULUS: None for n in range(5)}, ""),
+    ],
+    ids=["long-keys", "in-a-tuple", "long-values", "tuples", "not-too-many", "in-a-word"],
+)
+def test_keys_whose_hashes_can_be_made_alike_are_bounded(value: object, fault: str) -> None:
+    assert fault_of(pickle.dumps(value, protocol=5)) == fault
