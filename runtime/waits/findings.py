@@ -163,7 +163,11 @@ class _Explanation:
             blamed = self._blamed(rank, wait, part)
             way[rank] = self._call(rank, wait, part, blamed)
             if not part.peer and part.kind != COLLECTIVE:
-                is_deserted = all(one in picture.ended for one in blamed)
+                is_deserted = (
+                    all(one in picture.ended for one in blamed)
+                    and picture.states[rank].is_alone
+                    and bool(part.kind != UNKNOWN or wait.began)
+                )
                 return WaitFinding(
                     NOBODY,
                     tuple(way),

@@ -135,6 +135,8 @@ class RankState:
     stacks: tuple[tuple[str, str], ...] = ()
     host: str = ""
     pid: int = 0
+    is_alone: bool = False
+    """Whether the program has one thread, so that nobody beside it can complete its wait."""
 
 
 def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
@@ -160,6 +162,7 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
         tuple((_text(name), shown_lines(str(text))) for name, text in told["stacks"]),
         _text(told["host"]),
         int(told["pid"]),
+        is_alone=bool(told.get("alone", False)),
     )
 
 

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 _OURS = f"{HOME}/runtime/mpi/"
 _RUNTIME = f"{HOME}/runtime/"
-_AT_REST = ("threading.py", "queue.py", "selectors.py", "concurrent/futures/_base.py")
-"""Files of Python in which threads wait for other threads of their process."""
+_AT_REST = ("threading.py", "queue.py", "concurrent/futures/_base.py")
+"""Files of Python in which threads wait for other threads of their process.
+
+One that waits for a time alone, such as a timer, may act, and so may one that waits for files.
+"""
 
 CO_OPTIMIZED = 1
 """A flag of the code of functions; see `inspect`, which ranks do not load just for that."""
@@ -94,11 +97,12 @@ class CallOfThread:
 class ThreadsLook:
     """What the threads of the program are doing: their calls, and which others may act."""
 
-    __slots__ = ("at", "calls", "may_act")
+    __slots__ = ("at", "calls", "may_act", "threads")
 
     def __init__(self) -> None:
         self.calls: list[CallOfThread] = []
         self.may_act = False
+        self.threads = 0
         self.at = ""
 
 
@@ -118,6 +122,7 @@ class CallWatch:
             name = names.get(thread)
             if name is None or name.startswith("gcm-"):
                 continue  # it is ours
+            found.threads += 1
             call = self._call_of(thread, frame, unmarked)
             if call is not None:
                 found.calls.append(call)
@@ -167,6 +172,7 @@ def plain_state(
         "waits": [told(one) for one in look.calls],
         "at": look.at,
         "may_act": look.may_act,
+        "alone": look.threads == 1,
         "turns": {},
         "unreceived": [],
         "stacks": stacks() if with_stacks else [],
@@ -268,7 +274,8 @@ def _name_of(entered: FrameType) -> str:
 
 
 def _is_at_rest(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.endswith(_AT_REST)
+    is_timed = frame.f_locals.get("timeout") is not None
+    return frame.f_code.co_filename.endswith(_AT_REST) and not is_timed
 
 
 def _native_call(frame: FrameType) -> str:
