@@ -56,7 +56,7 @@ CHAIN_ASPECT = 5.0
 """A row that is more times broader than high is a chain, ..."""
 CHAIN_WIDTH = 2600
 """... and broken into bands where it is wider than this, ..."""
-BOXES_PER_CROSSING = 10
+BOXES_PER_CROSSING = 3
 """... unless that costs more than one crossing for this many boxes."""
 ASPECT = 1.6
 SLENDER = 2.0

@@ -50,7 +50,7 @@ def document(name: str, body: str, **attributes: str) -> str:
 
 
 BAD_FILES: dict[str, tuple[bytes | str, int, str]] = {
-    "malformed": ("<definition name='malformed'>\n<component>\n</definition>", 3, "malformed-xml"),
+    "malformed": ("<definition name='malformed'>\n<component>\n</definition>", 2, "malformed-xml"),
     "empty": ("", 1, "malformed-xml"),
     "notxml": (b"\x00\x01\x02 this is no text", 1, "malformed-xml"),
     "latin": (

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.drawings import KINDS, measured
+from benchmarks.drawings import COUNT, KINDS, flat, measured
+from gcm.drawing.metrics import CHAIN_WIDTH
+from gcm.drawing.placing import place
+
+CHAIN = {(here, here + 1) for here in range(COUNT - 1)}
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,16 @@ def test_fifty_flat_components_are_drawn_as_well_as_graphviz_draws_them(
     assert crossed <= graphviz_crossings
     # Our wires run along two axes only, where those of Graphviz take short cuts.
     assert drawn <= 4 / 3 * graphviz_length
+
+
+@pytest.mark.parametrize(
+    "branches",
+    [
+        pytest.param({(here, COUNT - 1) for here in range(0, COUNT - 2, 4)}, id="one end for many"),
+        pytest.param({(0, there) for there in range(5, COUNT, 5)}, id="one start for many"),
+        pytest.param({(here, here - 7) for here in range(10, COUNT, 6)}, id="ways back"),
+        pytest.param(set(), id="none"),
+    ],
+)
+def test_a_long_chain_with_branches_is_not_drawn_in_one_row(branches: set[tuple[int, int]]) -> None:
+    assert place(flat(CHAIN | branches)).width <= CHAIN_WIDTH
