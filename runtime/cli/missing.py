@@ -6,39 +6,37 @@ import os
 import posixpath
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from runtime.deployment import DeployedCluster, DeploymentPlan
 from runtime.deployment.checker import is_installed
 from runtime.deployment.planning.program_files import IGNORE_FILE, ProgramFiles
 from runtime.deployment.planning.workplace import workplace_of
+from runtime.rank_name import RankName
 
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _FILE = re.compile(r"FileNotFoundError: \[Errno 2\] No such file or directory: '([^']+)'")
 _HIDDEN = re.compile(
     r"(?:cannot import name '\w+' from|No module named|module) '(gcm|runtime)\b[\w.]*'"
 )
-_ALIKE = re.compile(r"more failed in the same way \((.*)\)")
-_RANK = re.compile(r"\brank (\d+:\d+):\d+\b")
 
 
 def hints(
     plan: DeploymentPlan,
-    errors: Iterable[str],
+    exceptions: Mapping[str, str],
     *,
     exists: Callable[[str], bool] = os.path.exists,
     has_module: Callable[[str], bool] = is_installed,
 ) -> list[str]:
-    """Return hints about the modules and files that ranks did not find."""
+    """Return hints about the modules and files that ranks did not find.
+
+    `exceptions` are those that ranks ended with, by the identifiers of the ranks.
+    """
     clusters = {cluster.identifier: cluster for cluster in plan.deployment.clusters()}
     found: dict[str, None] = {}
-    for error in _each_rank(errors):
-        rank, module, file, hidden = (
-            sign.search(error) for sign in (_RANK, _MODULE, _FILE, _HIDDEN)
-        )
-        cluster = clusters.get(rank[1]) if rank else None
-        if cluster is None:
-            continue
+    for rank, error in exceptions.items():
+        module, file, hidden = (sign.search(error) for sign in (_MODULE, _FILE, _HIDDEN))
+        cluster = clusters[RankName.parse(rank).cluster]
         if hidden:
             found |= dict.fromkeys(_of_hidden(plan, cluster, hidden[1], exists))
         elif module:
@@ -46,18 +44,6 @@ def hints(
         elif file and not file[1].startswith("/"):
             found |= dict.fromkeys(_of_file(plan, cluster, posixpath.normpath(file[1]), exists))
     return list(found)
-
-
-def _each_rank(errors: Iterable[str]) -> Iterator[str]:
-    """Yield the errors, and the last one again for each cluster that failed in the same way."""
-    last = ""
-    for error in errors:
-        if alike := _ALIKE.search(error):
-            names = (name.split(" ")[0] for name in alike[1].split(", "))
-            yield from (f"rank {one}: {last}" for one in names)
-        else:
-            yield error
-            last = error
 
 
 def _of_module(

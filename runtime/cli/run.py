@@ -93,7 +93,7 @@ def run_plan(
     if not (has_begun or failures or ending.code) and is_repeated(outcome):
         return NEVER_STARTED
     errors = (*map(_why, failures), *outcome.errors)
-    for message in (*errors, *hints(plan, outcome.errors)):
+    for message in (*errors, *hints(plan, outcome.exceptions)):
         complain(message)
     code = _code(outcome, ending, failures)
     summary = summary_of(plan, outcome, history.seconds)

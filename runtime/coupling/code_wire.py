@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
+    from runtime.coupling.directory import CodeDirectory
     from runtime.coupling.mailbox import CouplingMailbox
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
@@ -53,6 +54,8 @@ class CodeWire:
         mailbox: CouplingMailbox,
         doors: list[socket.socket],
         found: Found,
+        *,
+        codes: CodeDirectory,
     ) -> None:
         self._link = link
         self._mailbox = mailbox
@@ -66,7 +69,7 @@ class CodeWire:
         self._is_closed = False
         self._is_broken = False
         self._process = os.getpid()
-        self._connections = CodeConnections(link, machine, self, doors, found)
+        self._connections = CodeConnections(link, machine, self, doors, found, codes=codes)
         self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
         self._thread.start()
 

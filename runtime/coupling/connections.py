@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from runtime.coupling.directory import CodeDirectory
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
     from runtime.wire.dialling.connecting import CountingConnector
@@ -39,12 +40,20 @@ class CodeConnections(PeerConnections):
         sink: MessageSink,
         doors: Sequence[socket.socket],
         found: Found,
+        *,
+        codes: CodeDirectory,
     ) -> None:
         """Accept connections at `doors`; `found` is told how ranks were reached."""
         known = everybody(link, machine)
+        self._names = codes.rank_names(known.grid)
         self._places = RankDirectory(
             tuple(
-                Party(str(one.identifier), one.host, cluster=known.cluster_name(one.identifier))
+                Party(
+                    str(one.identifier),
+                    one.host,
+                    cluster=known.cluster_name(one.identifier),
+                    names=self._names,
+                )
                 for one in known.residents[: known.grid.size]
             )
         )
@@ -52,7 +61,7 @@ class CodeConnections(PeerConnections):
         assert me is not None  # the launcher has said which code this rank belongs to
         own = self._places.party(me)
         self._places.put(
-            Party(own.name, own.host, *found, incarnation=link.incarnation, cluster=own.cluster)
+            Party(own.name, own.host, *found, link.incarnation, own.cluster, self._names)
         )
         connector: CountingConnector = DirectConnector(me, self._places, link.credentials)
         if known.front_ends:
@@ -119,7 +128,13 @@ class CodeConnections(PeerConnections):
             return
         known = self._places.party(index)
         party = Party(
-            name, host or known.host, machine, tuple(addresses), incarnation, known.cluster
+            name,
+            host or known.host,
+            machine,
+            tuple(addresses),
+            incarnation,
+            known.cluster,
+            self._names,
         )
         if incarnation > known.incarnation:
             self.renew(party)

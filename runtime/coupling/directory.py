@@ -9,6 +9,8 @@ TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from runtime.topology import Grid, RankNames
+
 
 class CodeDirectory:
     """The codes by name. The ranks of a code are numbered over all its clusters, in order.
@@ -84,6 +86,21 @@ class CodeDirectory:
                     return name, before + int(number)
                 before += ranks
         raise UnknownCode(f"no code has a rank {identifier}")
+
+    def rank_names(self, grid: Grid) -> RankNames:
+        """Return how messages name the ranks of all codes, and of which where there are several."""
+        from runtime.topology import NamedCluster, RankNames
+
+        named: dict[str, NamedCluster] = {}
+        for code, parts in self._clusters.items():
+            first, called = 0, code if len(self._clusters) > 1 else ""
+            for identifier, ranks in parts:
+                site, cluster = (int(number) for number in identifier.split(":"))
+                place = grid.sites[site]
+                path = f"{place.name}/{place.clusters[cluster].name}"
+                named[identifier] = NamedCluster(path, first, code=called)
+                first += ranks
+        return RankNames(named)
 
     def _unknown(self, code: str) -> UnknownCode:
         if code == DRIVER:

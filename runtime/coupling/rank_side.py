@@ -55,9 +55,9 @@ class RankSide:
         link.coupling.attach(link.name, link.incarnation, os.uname().nodename, self._found)
         if not self._answered.wait(REPORT_AFTER):
             _log.warning(
-                "for %g s now, rank %s waits for the launcher to say which codes run",
-                REPORT_AFTER, link.name,
-            )  # fmt: skip
+                "for %g s now, this rank waits for the launcher to say which codes run",
+                REPORT_AFTER,
+            )
             self._answered.wait()
         if self._mailbox is None:
             what = "this rank cannot reach the other codes"
@@ -82,13 +82,14 @@ class RankSide:
     ) -> None:
         """Open the mailbox, and connections to ranks of other codes."""
         link = self._link
-        peers = Peers(me, incarnation, CodeDirectory(*directory), states)
+        codes = CodeDirectory(*directory)
+        peers = Peers(me, incarnation, codes, states)
         mailbox = CouplingMailbox(peers, link.name, link.coupling, self._mail_to)
         if self._doors:
             from runtime.coupling.code_wire import CodeWire
 
             doors = [socket.socket(fileno=door.detach()) for door in self._doors]
-            self._wire = CodeWire(link, machine, mailbox, doors, self._found)
+            self._wire = CodeWire(link, machine, mailbox, doors, self._found, codes=codes)
             link.coupling.listens(link.name)
         for call in self._early:
             call(mailbox)

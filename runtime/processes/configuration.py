@@ -15,6 +15,7 @@ from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
 from runtime.processes.watch import WatchedGroups
+from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import Keyring, audience_of
 
@@ -122,7 +123,7 @@ class Configuration:
     each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
     anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
     ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
-    cluster, where it is emulated.
+    cluster, where it is emulated. `names` is how messages name the ranks of the run.
     """
 
     cluster: str
@@ -147,6 +148,7 @@ class Configuration:
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
     wan: Wan | None = None
+    names: RankNames = NO_NAMES
 
     def certificate(self, name: str) -> bytes:
         """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""

@@ -63,7 +63,9 @@ def messages(
         yield first.why or f"{paths[first.who]} ended with code {first.code}"
     if because := _because(failures, names):
         yield because
-    yield from _others(failures.independent, first, names)
+    replicas = [one.rank for one in ranks if names.is_copy(one.rank, first.who)]
+    is_last = all(failures.knows(one) for one in replicas)
+    yield from _others(failures.independent, first, names, is_last=is_last)
 
 
 def _what(failure: Failure) -> str:
@@ -90,12 +92,25 @@ def _because(failures: Failures, known: RankNames) -> str:
     return f"because of that {', and '.join(parts)}" if parts else ""
 
 
-def _others(others: Sequence[Failure], first: Failure, names: RankNames) -> Iterator[str]:
-    """Yield a line for all that failed in the same way, and one each for some of the rest."""
+def _others(
+    others: Sequence[Failure], first: Failure, names: RankNames, *, is_last: bool
+) -> Iterator[str]:
+    """Yield a line for all that failed in the same way, and one each for some of the rest.
+
+    `is_last` says that the first one has no replica that did not fail.
+    """
     same = [one for one in others if one.is_rank and _what(one) == _what(first)]
-    if same:
-        which = _some([one.who for one in same], names)
-        yield f"{len(same)} more failed in the same way ({which})"
+    copies = [one for one in same if names.is_copy(one.who, first.who)]
+    if copies and is_last:
+        numbers = ", ".join(str(names.replica(one.who)) for one in copies)
+        word = "replica" if len(copies) == 1 else "replicas"
+        yield (
+            f"{names.rank(first.who)} has lost its last replica: {word} {numbers} failed in the"
+            " same way"
+        )
+    if alike := [one for one in same if not (is_last and one in copies)]:
+        which = _some([one.who for one in alike], names)
+        yield f"{len(alike)} more failed in the same way ({which})"
     rest = [one for one in others if one not in same]
     for one in rest[:MOST_OTHERS]:
         if one.is_rank:

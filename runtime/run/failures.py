@@ -113,6 +113,16 @@ class Failures:
         """Return what failed for another reason than what failed first."""
         return tuple(one for one in self._but_first() if not self._is_consequence(one))
 
+    @property
+    def told_exceptions(self) -> dict[str, str]:
+        """Return what ranks ended with that failed by themselves: exceptions with tracebacks."""
+        first = self.first
+        return {
+            one.who: f"{one.exit.exception}\n{one.exit.traceback}"
+            for one in (*(() if first is None else (first,)), *self.independent)
+            if one.is_rank and one.exit.exception
+        }
+
     def _but_first(self) -> Iterator[Failure]:
         first = self.first
         return (one for one in self._known.values() if one is not first)

@@ -159,7 +159,8 @@ class Outcome:
 
     `exit_code` is what `gcm-deploy` ends with: that of what failed first, which is the
     `first_cause`, or one of `runtime.exit_codes`. `errors` are whole messages, the first cause
-    first. `seconds` are from the beginning to the start of the application
+    first; `exceptions` are what ranks ended with that failed by themselves, with tracebacks.
+    `seconds` are from the beginning to the start of the application
     (None: never) and to the end.
     """
 
@@ -174,3 +175,4 @@ class Outcome:
     connections: Connections = field(default_factory=Connections)
     results: tuple[Results, ...] = ()
     first_cause: FirstCause | None = None
+    exceptions: Mapping[str, str] = field(default_factory=dict)

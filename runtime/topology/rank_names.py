@@ -90,6 +90,14 @@ class RankNames:
         rank, cluster = found
         return (cluster.first + rank.rank) // cluster.world
 
+    def is_copy(self, name: str, of: str) -> bool:
+        """Return whether two processes are replicas of one rank."""
+        one, other = self._found(name), self._found(of)
+        if one is None or other is None or not (one[1].world and other[1].world):
+            return False
+        same_code = one[1].code == other[1].code
+        return same_code and name != of and _number(*one) == _number(*other)
+
     def where(self, name: str) -> str:
         """Return the cluster of a rank and its number there; "" where there is one cluster only."""
         found = self._found(name)

@@ -118,7 +118,7 @@ class PlainLines:
             return ""
         self._told_running = True
         clusters = sum(bool(part.ranks) for part in self._tree.clusters)
-        return f"running: {counted(ranks.total(), 'rank')} in {counted(clusters, 'cluster')}"
+        return f"running: {self._tree.ranks_in_words()} in {counted(clusters, 'cluster')}"
 
     def _other(self, path: str, state: str, detail: str) -> str:
         part = self._tree.others.get(path)

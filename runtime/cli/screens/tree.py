@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
 
+from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan, Level
 
@@ -77,6 +78,7 @@ class ProgressTree:
     def __init__(self, plan: DeploymentPlan) -> None:
         self.name = plan.deployment.name
         self.names = plan.deployment.rank_names()
+        self._replicas = max((one.replicas for one in plan.deployment.applications), default=1)
         self.sites: list[tuple[str, list[ProgressPart]]] = []
         self.others: dict[str, ProgressPart] = {}
         self.site_names: dict[str, str] = {}
@@ -126,6 +128,15 @@ class ProgressTree:
     def rank_states(self) -> Counter[str]:
         """Return how many ranks are in which state."""
         return Counter(self._all_ranks())
+
+    def ranks_in_words(self) -> str:
+        """Return how many ranks there are, each of which may have replicas.
+
+        Several codes have none.
+        """
+        replicas, processes = self._replicas, self.rank_states().total()
+        copies = f" with {replicas} replicas each" if replicas > 1 else ""
+        return f"{counted(processes // replicas, 'rank')}{copies}"
 
     def phase(self) -> str:
         """Return what the whole machine is doing."""

@@ -384,7 +384,7 @@ class RanksRun:
             return
         fault = GridError(
             "a rank died before the application started; not heard from: "
-            + (", ".join(self._unheard()) or "none; so it died while MPI started"),
+            + (self._told.names.names(self._unheard()) or "none; so it died while MPI started"),
             cause=self._job.last_lines,
             cure="The last lines of the ranks' stderr are below",
         )
@@ -464,7 +464,7 @@ class RanksRun:
             self._launcher.health.rank_ended(self._launcher.name, *told)
         elif not self._stopping and end.facts.after != BY_REQUEST:
             fault = GridError(
-                f"rank {end.rank} died before the application started:"
+                f"{self._told.names.name(end.rank)} died before the application started:"
                 f" {end.why or in_words(end.code, end.facts.signal)}",
                 cause=end.facts.traceback or self._job.last_lines,
                 cure="The last lines of the ranks' stderr are below",
@@ -544,7 +544,7 @@ class RanksRun:
     def _what_happened(self, code: int) -> str:
         missing = self._unheard()
         when = "" if self.is_released else " before the application started"
-        who = f"; not heard from: {', '.join(missing)}" if missing else ""
+        who = f"; not heard from: {self._told.names.names(missing)}" if missing else ""
         return self._at_home(
             GridError(
                 f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
@@ -628,7 +628,7 @@ class RanksRun:
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell why a rank cannot run."""
         fault = GridError(
-            f"rank {member} cannot start MPI: {why}",
+            f"{self._told.names.name(member)} cannot start MPI: {why}",
             cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
         )
         self._fail("ranks", fault)

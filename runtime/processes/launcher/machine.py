@@ -288,6 +288,7 @@ class Machine:
                 *self._state.errors,
             ),
             first_cause=first_cause(self._state.failures, report.ranks, names),
+            exceptions=self._state.failures.told_exceptions,
             ranks=report.ranks,
             traffic=report.traffic,
             connections=report.connections,

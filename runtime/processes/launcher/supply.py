@@ -124,6 +124,7 @@ def supply(
         ),
         explain_waits=plan.deployment.explain_waits,
         wan=cluster.wan,
+        names=plan.deployment.rank_names(),
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)

@@ -54,7 +54,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
     try:
         link = RankLink(options.room, name, is_again=options.is_again)
     except Exception as error:  # whatever it is, the front-end waits and stderr is the only way
-        print(f"rank {name} cannot reach its front-end: {error}", file=sys.stderr)
+        print(f"this rank cannot reach its front-end: {error}", file=sys.stderr)
         return 1
     try:
         facts = _facts(options)

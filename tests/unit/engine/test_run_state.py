@@ -31,9 +31,11 @@ from runtime.run.events import (
     TellUnreachable,
 )
 from runtime.run.failure_report import messages
+from runtime.run.failures import Failures
 from runtime.run.outline import Outline
 from runtime.run.rank_exit import RankExit
 from runtime.run.state import TRANSITIONS, IllegalEvent, RunPhase, RunState, RunTimeouts
+from runtime.topology import NamedCluster, RankNames
 
 TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
 
@@ -1458,3 +1460,14 @@ def test_a_rank_is_lost_with_its_last_replica_and_then_the_others_are_given_a_wh
         finish 202
         """.replace("202", str(LOST)),
     )
+
+
+def test_a_rank_that_failed_in_all_replicas_has_lost_its_last_one() -> None:
+    clusters = {"0:0": NamedCluster("a/b", 0, world=2), "1:0": NamedCluster("c/d", 2, world=2)}
+    failures = Failures()
+    for rank in ("0:0:1", "1:0:1"):
+        failures.rank_ended(rank, 3, "", RankExit())
+    assert list(messages(failures, (), {}, RankNames(clusters))) == [
+        "rank 1, replica 0 (a/b 1) failed first: exit code 3",
+        "rank 1 has lost its last replica: replica 1 failed in the same way",
+    ]
