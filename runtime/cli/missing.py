@@ -19,7 +19,7 @@ _HIDDEN = re.compile(
     r"(?:cannot import name '\w+' from|No module named|module) '(gcm|runtime)\b[\w.]*'"
 )
 _ALIKE = re.compile(r"more failed in the same way \((.*)\)")
-_RANK = re.compile(r"\brank (\d+:\d+):\d+\b")
+_RANK = re.compile(r"\branks? [\d-]+(?: of [^\s,(]+)?(?:, replica \d+)?(?: \((.+?) [\d-]+\))?")
 
 
 def hints(
@@ -30,13 +30,14 @@ def hints(
     has_module: Callable[[str], bool] = is_installed,
 ) -> list[str]:
     """Return hints about the modules and files that ranks did not find."""
-    clusters = {cluster.identifier: cluster for cluster in plan.deployment.clusters()}
+    clusters = {cluster.path: cluster for cluster in plan.deployment.clusters()}
+    only = next(iter(clusters.values())) if len(clusters) == 1 else None  # is not named
     found: dict[str, None] = {}
     for error in _each_rank(errors):
         rank, module, file, hidden = (
             sign.search(error) for sign in (_RANK, _MODULE, _FILE, _HIDDEN)
         )
-        cluster = clusters.get(rank[1]) if rank else None
+        cluster = (clusters.get(rank[1]) if rank[1] else only) if rank else None
         if cluster is None:
             continue
         if hidden:
@@ -53,8 +54,7 @@ def _each_rank(errors: Iterable[str]) -> Iterator[str]:
     last = ""
     for error in errors:
         if alike := _ALIKE.search(error):
-            names = (name.split(" ")[0] for name in alike[1].split(", "))
-            yield from (f"rank {one}: {last}" for one in names)
+            yield from (f"{one[0]}: {last}" for one in _RANK.finditer(alike[1]))
         else:
             yield error
             last = error

@@ -69,7 +69,7 @@ def parse_emulation(text: str) -> Emulation:
     """Return what `SITESxCLUSTERSxRANKS` means; what is left out on the left is 1.
 
     >>> parse_emulation("3x4")
-    Emulation(sites=1, clusters=3, ranks=4)
+    Emulation(sites=1, clusters=3, ranks=4, wan='')
 
     Raises:
         ValueError: it has another form, or too small or too large a number.
