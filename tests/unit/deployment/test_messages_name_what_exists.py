@@ -44,6 +44,7 @@ OF_PYTHON = {
 OF_CONTROLLER_FILES = {"componentConfiguration", "controllers", "implementation"}
 OF_RANKS = {"--room"}  # of the command that `mpiexec` is given
 OF_ALL = {"--help"}
+OF_VENV = {"--system-site-packages"}  # of `python -m venv`
 OF_EXAMPLES = {"--steps"}  # of programs that examples run
 
 ATTRIBUTES: dict[str, set[str]] = {
@@ -73,6 +74,7 @@ OPTIONS = {
     *(f"--{role}" for role in MemberRole),
     *OF_RANKS,
     *OF_ALL,
+    *OF_VENV,
     *OF_EXAMPLES,
 }
 
