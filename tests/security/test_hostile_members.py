@@ -80,7 +80,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     try:
         yield made
     finally:
-        made.daemon.halt()
+        if found := find_running(PeerFolder(made.base / "desk7")):  # perhaps booted anew
+            found.halt()
 
 
 def test_a_message_of_31_mib_takes_no_memory_before_it_is_known_whose_it_is(lab: Lab) -> None:
