@@ -1,4 +1,4 @@
-"""Completion in shells: the scripts that `gcm completion` and `gcm-deploy completion` print."""
+"""Completion in shells: the scripts that `gcm completion` and those of the other commands print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator
 
 _FILES = ("FILE", "PATH")
-_FOLDERS = ("DIR",)
+_FOLDERS = ("DIR", "FOLDER")
 
 
 def completion_script(parser: argparse.ArgumentParser, shell: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import sys
@@ -18,10 +19,26 @@ from runtime.cli.line.options import (
     options_of,
 )
 from runtime.cli.line.words import OneLine, add_ranks_of_others, add_recovery, cut, options_end
+from runtime.deployment.language.grammar import ValueKind
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
+from runtime.web_address import is_web_address
 
 _WAIT = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(s|min|h)?\s*")
+
+_DETECTOR = LANGUAGE.elements["failure-detector"].attributes
+_DETECTOR_OPTIONS = {
+    "protocol": "--detector",
+    "timeout": "--detector-timeout",
+    "period": "--detector-period",
+    "frozen": "--frozen",
+}
+_HELP = {
+    "protocol": "how heartbeats spread (default: dbrr)",
+    "timeout": "how long a peer may be silent before it counts as lost (default: 3s)",
+    "period": "the time between two heartbeats (default: 0.5 s, or what fits the timeout)",
+    "frozen": "what happens to a rank that is stopped: reported, or ended (default: suspect)",
+}
 
 _USAGE = """\
 gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
@@ -83,7 +100,7 @@ def read_line(words: Sequence[str]) -> Options:
     if not program:
         parser.error("name a program after the options, or a module with -m")
     machine = PeersArgument(
-        found.ranks, found.strategy, found.wait, found.credential, found.staging
+        found.ranks, found.strategy, found.wait or "", found.credential, found.staging
     )
     one_line = OneLine(
         program,
@@ -95,6 +112,8 @@ def read_line(words: Sequence[str]) -> Options:
         failures=found.failures,
         recovery=found.recovery,
         recovery_messages=found.recovery_messages,
+        inputs=found.inputs,
+        detector=_detector(found),
     )
     return options_of(found, one_line, pieces.arguments)
 
@@ -128,7 +147,7 @@ def build_parser() -> CommandParser:
         f"(default: {strategy.default})",
     )  # fmt: skip
     parser.add_argument(
-        "-w", dest="wait", metavar="SECONDS", default="", type=_wait,
+        "-w", dest="wait", metavar="SECONDS", type=_wait,
         help=f"how long to look for free places (default: {wait.default})",
     )  # fmt: skip
     parser.add_argument(
@@ -144,6 +163,12 @@ def build_parser() -> CommandParser:
         "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
     )
     parser.add_argument(
+        "-l", dest="inputs", metavar="FILE", type=_listed, default=(),
+        help="copy the files that FILE lists, one in a line, to the peers as well: relative to this"
+        " folder, or addresses of a web server; those outside of it arrive under their last name",
+    )  # fmt: skip
+    _add_detector(parser)
+    parser.add_argument(
         "--dry-run", action="store_true", help="show which peers would be asked, and ask none"
     )
     parser.add_argument(
@@ -153,6 +178,43 @@ def build_parser() -> CommandParser:
     add_watching(parser)
     add_variables(parser)
     return parser
+
+
+def _add_detector(parser: CommandParser) -> None:
+    """Add an option for each attribute of `<failure-detector>`."""
+    group = parser.add_argument_group(
+        "failure detector", "how soon the loss of a peer is noticed: as <failure-detector> has it"
+    )
+    for one in _DETECTOR:
+        group.add_argument(
+            _DETECTOR_OPTIONS[one.name], dest=f"detector_{one.name}",
+            metavar="SECONDS" if one.kind is ValueKind.DURATION else None,
+            type=_wait if one.kind is ValueKind.DURATION else str,
+            choices=one.choices or None, help=_HELP[one.name],
+        )  # fmt: skip
+
+
+def _detector(found: argparse.Namespace) -> Sequence[tuple[str, str]]:
+    """Return the attributes of `<failure-detector>` that are given."""
+    given = [(one.name, getattr(found, f"detector_{one.name}")) for one in _DETECTOR]
+    return [(name, value) for name, value in given if value]
+
+
+def _listed(file: str) -> tuple[str, ...]:
+    """Return the files that a file lists; blank lines and those with # in front are left out."""
+    try:
+        with open(file, encoding="utf-8") as stream:
+            lines = [line.strip() for line in stream]
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise argparse.ArgumentTypeError(
+            f"the list of files '{file}' cannot be read: {why}"
+        ) from error
+    found = tuple(one for one in lines if one and not one.startswith("#"))
+    for one in found:
+        if not is_web_address(one) and not os.path.exists(one):
+            raise argparse.ArgumentTypeError(f"'{file}' lists '{one}', which does not exist")
+    return found
 
 
 def _wait(text: str) -> str:

@@ -32,6 +32,7 @@ from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, 
 from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
+from runtime.shown_text import shown_lines
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
@@ -188,6 +189,7 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
 
 
 def complain(text: str) -> None:
-    """Write an error."""
+    """Write an error, in which words of ranks and far ends cannot steer the terminal."""
     paint = Paint.on(sys.stderr)
-    print(f"{paint(f'{COMMAND}:', 'bold', 'red')} {text}", file=sys.stderr)
+    head = paint(f"{COMMAND}:", "bold", "red")
+    print(f"{head} {shown_lines(text)}", file=sys.stderr)

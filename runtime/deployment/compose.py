@@ -32,6 +32,8 @@ _HEAD = """\
 """
 _PROGRAM = "runs on every rank of every cluster"
 _RESULTS = 'what the ranks write comes home when they have ended; only this with others="discard"'
+_INPUTS = "files that the ranks find in their working directory"
+_DETECTOR = "how the launcher and the clusters find out that one of them is gone"
 _EMULATION = """\
 all clusters are emulated on this machine; a <grid> in the place of this names real ones:
        <grid>
@@ -53,7 +55,8 @@ class OneLineRequest:
     one. `python` starts front-ends on other machines. `variables` are those of the environment,
     each `NAME` or `NAME=VALUE`, `results` the sources of files to bring home. `failures` and
     `recovery...`, if given, say what the loss of a rank means, `replicas` how many processes each
-    rank has, and `restart` whether lost ones are started again.
+    rank has, and `restart` whether lost ones are started again. `inputs` are pairs of a file and
+    its path in the working directory, `detector` the attributes of `<failure-detector>`.
     """
 
     name: str
@@ -70,6 +73,8 @@ class OneLineRequest:
     recovery_messages: str = ""
     replicas: int = 1
     restart: bool = False
+    inputs: tuple[tuple[str, str], ...] = ()
+    detector: tuple[tuple[str, str], ...] = ()
 
 
 def compose(request: OneLineRequest) -> str:
@@ -86,6 +91,15 @@ def compose(request: OneLineRequest) -> str:
             for source in request.results
         ]
         lines += ["", *_indented(_comment(_RESULTS), transfers)]
+    if request.inputs:
+        transfers = [
+            f"<file-transfer {_pairs(('direction', 'in'), ('source', one), ('destination', to))}/>"
+            for one, to in request.inputs
+        ]
+        lines += ["", *_indented(_comment(_INPUTS), transfers)]
+    if request.detector:
+        detector = f"<failure-detector {_pairs(*request.detector)}/>"
+        lines += ["", *_indented(_comment(_DETECTOR), [detector])]
     lines += ["", *_indented(_machine(request)), "</deployment>"]
     return _HEAD + "\n".join(lines) + "\n"
 

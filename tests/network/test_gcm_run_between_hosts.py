@@ -84,7 +84,9 @@ def test_mixed_puts_a_whole_copy_at_each_of_two_sites_that_are_equally_far_away(
         (lab.work / "where.py").write_text(WHERE)
         try:
             lab.start()
-            code, output, errors = lab.run("-n", "2", "-r", "2", "-a", "mixed", "where.py")
+            code, output, errors = lab.run(
+                "--verbose", "-n", "2", "-r", "2", "-a", "mixed", "where.py"
+            )
         finally:
             lab.stop()
     assert code == 0, errors

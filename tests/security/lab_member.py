@@ -82,7 +82,7 @@ EVIL = "\x1b[2J\x1b]0;mine\x07\u202e\n2026-01-01 00:00:00,000 INFO forged"
 def say(file: str, port: int) -> None:
     """Say what moves cursors and adds lines, wherever somebody listens."""
     with connection(file, port) as made:
-        call(made, "reservation", "reserve", "user:alice", "ab" * 16, EVIL, 1, 60.0)
+        call(made, "reservation", "reserve", "user:alice", "ab" * 16, f"{EVIL}:{'ab' * 8}", 1, 60.0)
     with connection(file, port) as made:
         call(made, EVIL, EVIL, "user:alice")
     peer = file.replace("alice", "mallory")

@@ -6,11 +6,16 @@ import json
 import os
 import shlex
 import shutil
+import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -75,7 +80,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     try:
         yield made
     finally:
-        made.daemon.halt()
+        if found := find_running(PeerFolder(made.base / "desk7")):  # perhaps booted anew
+            found.halt()
 
 
 def test_a_message_of_31_mib_takes_no_memory_before_it_is_known_whose_it_is(lab: Lab) -> None:
@@ -139,8 +145,30 @@ def test_a_new_credential_goes_into_no_file_that_another_account_has_planted(lab
         shutil.rmtree(shared)
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(lab: Lab) -> None:
-    words = [sys.executable, "-c", PEER, "hosts", "--json", "--folder", str(lab.base / "desk7")]
+def test_a_browser_that_drops_its_request_is_no_error(lab: Lab) -> None:
+    words = [sys.executable, "-c", PEER, "web", "--folder", str(lab.base / "desk7")]
+    with subprocess.Popen(
+        words, env=lab.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as web:
+        assert web.stdout is not None
+        url = web.stdout.readline().strip()
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0)) as browser:
+                browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                browser.sendall(b"GET ")
+        with urlopen(url) as answered:
+            assert b"desk7" in answered.read()
+        web.send_signal(signal.SIGINT)
+        _, errors = web.communicate(timeout=20)
+    assert errors == "open that in a browser of this machine; Ctrl-C ends it\n"
+
+
+@pytest.mark.parametrize("command", ["hosts --json", "boot"])
+def test_a_reader_that_has_seen_enough_is_no_error(lab: Lab, command: str) -> None:
+    folder = str(lab.base / "desk7")
+    if command == "boot":
+        lab.peer("halt", "--folder", folder)
+    words = [sys.executable, "-c", PEER, *command.split(), "--folder", folder]
     ends = "exec 3>&1; { PYTHON; echo $? >&3; } | true"
     line = ends.replace("PYTHON", "sleep 0.3; " + shlex.join(words))
     done = subprocess.run(

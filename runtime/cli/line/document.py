@@ -74,6 +74,8 @@ def document_of(
                 failures=one_line.failures,
                 replicas=one_line.replicas or 1,
                 restart=one_line.restart,
+                inputs=tuple(_input(one, home, folder) for one in one_line.inputs),
+                detector=tuple(one_line.detector),
                 recovery=one_line.recovery,
                 recovery_messages=one_line.recovery_messages,
             )
@@ -174,6 +176,16 @@ def _is_script(file: str) -> bool:
     except (OSError, ValueError):
         return False
     return first.startswith(b"#!") and b"python" in first
+
+
+def _input(file: str, home: str, folder: str) -> tuple[str, str]:
+    """Return a file as `folder` sees it, and where ranks find it, if not under its name alone."""
+    if is_web_address(file):
+        return file, ""
+    path, home = os.path.abspath(file), os.path.realpath(home)
+    inside = os.path.relpath(os.path.realpath(path), home)
+    is_below = os.sep in inside and not inside.startswith(os.pardir)
+    return os.path.relpath(path, folder), inside if is_below else ""
 
 
 def _relative(kind: ProgramKind, path: str, folder: str) -> str:

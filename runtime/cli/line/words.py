@@ -23,7 +23,8 @@ class OneLine:
 
     `python` is that of the machine's hosts, `options` are the words before the program, `failures`
     and `recovery...` say what the loss of a rank means, `replicas` how many processes each rank
-    has, 0 if not given, and `restart` whether lost ones are started again.
+    has, 0 if not given, and `restart` whether lost ones are started again. `inputs` are files that
+    are copied besides the program folder, `detector` attributes of `<failure-detector>`.
     """
 
     program: str
@@ -36,6 +37,8 @@ class OneLine:
     recovery_messages: str = ""
     replicas: int = 0
     restart: bool = False
+    inputs: Sequence[str] = ()
+    detector: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from gcm.cli.completion import completion_script
 from runtime.peers.commands.columns import MOST, columns
 from runtime.peers.commands.lab_actions import install
+from runtime.peers.commands.peer_options import build_parser
 from runtime.peers.configuration import (
     SETTINGS,
     PeerFolder,
@@ -223,6 +225,12 @@ def _duration(seconds: float) -> str:
     return f"{minutes:.1f} minutes" if minutes >= 1 else f"{seconds:.0f} seconds"
 
 
+def completion(options: argparse.Namespace) -> int:
+    """Print the script that completes this command in a shell."""
+    print(completion_script(build_parser(), options.shell))
+    return 0
+
+
 ACTIONS = {
     "boot": boot_peer,
     "supernode": boot_supernode,
@@ -230,5 +238,6 @@ ACTIONS = {
     "status": status,
     "hosts": hosts,
     "config": config,
+    "completion": completion,
 }
 """What each sub-command does."""

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gcm.cli.common_options import CommandParser, ShowVersion
+from gcm.cli.common_options import CommandParser, ShowVersion, add_shell
 
 WRONG_USAGE = 2
 
@@ -45,6 +45,7 @@ def build_parser() -> CommandParser:
     _add_watching(commands)
     _add_config(commands)
     _add_lab(commands)
+    _add_completion(commands)
     return parser
 
 
@@ -243,6 +244,18 @@ def _add_lab(commands: Any) -> None:
     show = _parser(actions, "show", "Show a lab and its members.")
     show.add_argument("--lab", default="", metavar="LAB", help="which lab, if there are several")
     _add_json(show)
+
+
+def _add_completion(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "completion",
+        "Print the script with which a shell completes gcm-peer.",
+        "examples:\n"
+        '  eval "$(gcm-peer completion bash)"       in ~/.bashrc; likewise for zsh, in ~/.zshrc\n'
+        "  gcm-peer completion fish | source        in ~/.config/fish/config.fish",
+    )
+    add_shell(parser)
 
 
 def _port(written: str) -> int:

@@ -37,6 +37,9 @@ COMMAND = (
     "-c",
     "import sys; from runtime.cli import run_main; sys.exit(run_main())",
 )
+GCM_RUN = (str(Path(sys.executable).with_name("gcm-run")),)
+"""The command itself: it does not look into the current folder as `python -c` does."""
+GCM_PEER = (str(Path(sys.executable).with_name("gcm-peer")),)
 DEPLOY = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 PEERS = ("peer:h1", "peer:h2", "peer:h3")
 PROGRAM = """\
@@ -255,20 +258,25 @@ def test_somebody_without_a_credential_is_told_how_to_get_one(user: User) -> Non
     [(("-n", "7", "-w", "60"), "2 places"), (("-n", "4"), "running: 4 ranks")],
     ids=["while it looks for places", "while the program runs"],
 )
-def test_ctrl_c_gives_everything_back(user: User, words: tuple[str, ...], seen: str) -> None:
+def test_ctrl_c_gives_everything_back(
+    user: User, lab: Lab, words: tuple[str, ...], seen: str
+) -> None:
     with user.start("--verbose", *words, "program.py", "wait") as process:
         assert process.stderr is not None
         for line in process.stderr:
             if seen in line:
                 break
+        if "running" in seen:
+            folder = str(lab.folder("peer:h1").path)
+            _, status, _ = user.run("status", "--folder", folder, command=GCM_PEER)
+            assert re.search(r"running: program\.py of user:alice, ranks \d", status), status
+            _, top, _ = user.run("top", "--once", "--folder", folder, command=GCM_PEER)
+            assert re.search(r"program\.py +user:alice +running +\d+ .*h1 \(\d", top), top
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=60)
     assert process.returncode == INTERRUPTED
     user.nothing_is_reserved()
 
-
-GCM_RUN = (str(Path(sys.executable).with_name("gcm-run")),)
-"""The command itself: it does not look into the current folder as `python -c` does."""
 
 STRATEGY = """\
 from runtime.peers.booking import SpreadStrategy
@@ -278,15 +286,27 @@ class Backwards(SpreadStrategy):
 """
 
 
+READER = """\
+from mpi4py import MPI
+print(MPI.COMM_WORLD.size, open("far.txt").read(), open("inner/near.txt").read())
+"""
+
+
 def test_a_strategy_beside_the_program_is_found_and_losses_can_be_survived(user: User) -> None:
     folder = user.work / "inner"
     folder.mkdir()
     (folder / "own.py").write_text(STRATEGY)
-    (folder / "last.py").write_text("from mpi4py import MPI; print(MPI.COMM_WORLD.Get_size())")
-    words = ("-n", "2", "-a", "own.Backwards", "--failures", "return", "--recovery", "shrink")
+    (folder / "last.py").write_text(READER)
+    (user.work.parent / "far.txt").write_text("far")
+    (folder / "near.txt").write_text("near")
+    (user.work / "files").write_text("# read by each rank\n../far.txt\ninner/near.txt\n")
+    words = ["-n", "2", "-a", "own.Backwards", "--failures", "return", "--recovery", "shrink"]
+    words += ["--verbose", "-l", "files", "--detector-timeout", "9s", "--frozen", "lost"]
     code, output, errors = user.run(*words, "inner/last.py", command=GCM_RUN)
-    assert (code, output) == (0, "2\n2\n"), errors
+    assert (code, output) == (0, "2 far near\n2 far near\n"), errors
     assert "h3: 2 places" in errors
+    _, written, _ = user.run(*words, "--write", "-", "inner/last.py")
+    assert '<failure-detector timeout="9s" frozen="lost"/>' in written
 
 
 def test_hosts_of_one_lab_are_not_asked_with_a_credential_of_another_one(
