@@ -623,3 +623,21 @@ def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
     assert re.search(
         rf"rank [01] \(site0/cluster[01] 0\) on .* is in {call} while rank .* in {call}", said
     )
+
+
+def test_a_rank_that_is_one_collective_ahead_is_told_of_as_that(
+    start: Start, tmp_path: Path
+) -> None:
+    body = "time.sleep(1.5 * (me == 1))\nif me < 2: world.gather(1, root=1)\nworld.Barrier()\n"
+    (tmp_path / "program.py").write_text(BEGIN + body, encoding="utf-8")
+    _, said = start("--emulate", "3x1", "program.py").communicate()
+    ahead, behind = (
+        f"{one} on {os.uname().nodename}" for one in (FIRST, "rank 2 (site0/cluster2 0)")
+    )
+    seen_by_either = (
+        f"{ahead} is in Barrier (call 3) while {behind} waits for it in Barrier (call 2)."
+        " The former has made a collective before that the latter has not\n",
+        f"{behind} is in Barrier (call 2) where {ahead} made gather of rank 1 (call 2), and waits"
+        " for it in Barrier (call 3)\n",
+    )
+    assert any(one in said for one in seen_by_either), said
