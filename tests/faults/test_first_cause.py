@@ -323,7 +323,7 @@ def test_a_run_whose_front_ends_are_told_to_end_by_somebody_else_has_failed(
             os.kill(pid, signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == LOST, err
-    assert re.search(r"(front-end has gone|front-ends .* was killed by SIGTERM)", err), err
+    assert re.search(r"(: the front-end has ended\.|front-ends .* was killed by SIGTERM)", err), err
 
 
 def name_of(pid: int) -> str:

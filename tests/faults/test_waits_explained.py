@@ -289,14 +289,14 @@ def test_a_time_for_the_whole_run_does_not_tell_again_who_can_never_go_on(
     assert run.returncode == 124
     assert said.splitlines()[:6] == [
         "gcm-deploy: these ranks wait and can never go on:",
-        "  0:0:0 waits in Sendrecv from 0:0:1 tag 0 and to 0:0:1 tag 0 (program.py:9 in"
+        "  rank 0 waits in Sendrecv from rank 1 tag 0 and to rank 1 tag 0 (program.py:9 in"
         " exchange_borders),",
-        "    which waits in Sendrecv from 0:0:0 tag 1 and to 0:0:0 tag 1 (program.py:9 in"
+        "    which waits in Sendrecv from rank 0 tag 1 and to rank 0 tag 1 (program.py:9 in"
         " exchange_borders)",
         "gcm-deploy: what the ranks are doing:",
-        "  0:0:0: in Sendrecv from 0:0:1 tag 0 and to 0:0:1 tag 0 (program.py:9 in"
+        "  rank 0: in Sendrecv from rank 1 tag 0 and to rank 1 tag 0 (program.py:9 in"
         " exchange_borders)",
-        "  0:0:1: in Sendrecv from 0:0:0 tag 1 and to 0:0:0 tag 1 (program.py:9 in"
+        "  rank 1: in Sendrecv from rank 0 tag 1 and to rank 0 tag 1 (program.py:9 in"
         " exchange_borders)",
     ]
     assert said.count("can never go on") == 1
@@ -310,8 +310,7 @@ def test_a_truncated_message_names_the_size_of_the_buffer_and_the_line_of_the_pr
 ) -> None:
     (tmp_path / "program.py").write_text(BEGIN + TRUNCATED + "\n", encoding="utf-8")
     _, said = start("--emulate", "2x1", "program.py").communicate()
-    told = "rank 0 (0:0:0 on {host}) sent 80 bytes with tag 3 into a buffer of 32 bytes"
-    told = told.format(host=os.uname().nodename)
+    told = f"{FIRST} on {os.uname().nodename} sent 80 bytes with tag 3 into a buffer of 32 bytes"
     (first, *rest) = said.splitlines()
     assert first.endswith(f" failed: {told}")
     assert rest[0:3] == [
@@ -392,14 +391,14 @@ def test_wrong_arguments_are_refused_and_an_end_is_told_as_one(
     assert said[1].endswith(" has ended")
     assert said[2:4] == [
         "    a message that nobody receives has come: tag 3, 5 bytes;"
-        " rank 0:1:0 had ended with exit code 0 by then",
+        f" {SECOND} had ended with exit code 0 by then",
         "    Traceback (most recent call last):",
     ]
     assert inside.communicate()[0] == "True\n" * 2
     said = absent.communicate()[1].splitlines()
     assert said[1].endswith(
         " is not there any more. It has ended: its own output, or that of its cluster, may say how;"
-        " rank 0:1:0 had ended with exit code 0 by then"
+        f" {SECOND} had ended with exit code 0 by then"
     )
 
 
@@ -519,8 +518,8 @@ def test_ctrl_c_tells_which_ranks_can_never_go_on_and_stops_the_run(
         [
             "gcm-deploy: stopping; press Ctrl-C again to end everything at once",
             "gcm-deploy: these ranks wait and can never go on:",
-            f"  {FIRST} waits in recv from {SECOND} (program.py:8),"
-            f" which waits in recv from {FIRST} (program.py:8)",
+            f"  {FIRST} waits in recv from {SECOND} (program.py:8),",
+            f"    which waits in recv from {FIRST} (program.py:8)",
         ],
     )
 
@@ -624,3 +623,21 @@ def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
     assert re.search(
         rf"rank [01] \(site0/cluster[01] 0\) on .* is in {call} while rank .* in {call}", said
     )
+
+
+def test_a_rank_that_is_one_collective_ahead_is_told_of_as_that(
+    start: Start, tmp_path: Path
+) -> None:
+    body = "time.sleep(1.5 * (me == 1))\nif me < 2: world.gather(1, root=1)\nworld.Barrier()\n"
+    (tmp_path / "program.py").write_text(BEGIN + body, encoding="utf-8")
+    _, said = start("--emulate", "3x1", "program.py").communicate()
+    ahead, behind = (
+        f"{one} on {os.uname().nodename}" for one in (FIRST, "rank 2 (site0/cluster2 0)")
+    )
+    seen_by_either = (
+        f"{ahead} is in Barrier (call 3) while {behind} waits for it in Barrier (call 2)."
+        " The former has made a collective before that the latter has not\n",
+        f"{behind} is in Barrier (call 2) where {ahead} made gather of rank 1 (call 2), and waits"
+        " for it in Barrier (call 3)\n",
+    )
+    assert any(one in said for one in seen_by_either), said

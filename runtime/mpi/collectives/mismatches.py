@@ -253,7 +253,8 @@ class MismatchDetector:
             text = f"{who[0]} is in {theirs} where {who[1]} made {there} (call {other})"
             text += f", and waits for it in {mine}"
         else:
-            text += ". One of them has made a collective that the other one has not"
+            ahead, behind = ("former", "latter") if other > turn else ("latter", "former")
+            text += f". The {ahead} has made a collective before that the {behind} has not"
         if mine == theirs:  # one of them sends little data, the other one does not
             text = f"{who[0]} and {who[1]} send the data of {mine} in different ways"
             text += ". Operations, datatypes and the plan-choice have to be alike at all ranks"

@@ -458,7 +458,8 @@ class RanksRun:
             self._end_with_the_last()
         self._job.has_failed = self._job.has_failed or bool(end.code)
         if end.facts.signal == signal.SIGKILL and not (end.why or end.facts.after):
-            end = replace(end, why=self._memory_kills.words())
+            is_here = self._ready.get(end.rank, {}).get("host") == os.uname().nodename
+            end = replace(end, why=self._memory_kills.words() if is_here else "")
         if self.is_released:
             told = (end.rank, end.code, end.why, *astuple(end.facts))
             self._launcher.health.rank_ended(self._launcher.name, *told)

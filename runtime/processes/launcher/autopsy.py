@@ -20,7 +20,7 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
     process = place.process
     if process is not None and process.exit is not None and process.exit.code == REFUSED:
         return GridError("\n".join(process.tail), place=place.cluster.path)
-    found = _too_old(place, words) if place.cluster.is_local and not place.is_up else None
+    found = _too_old(place) if place.cluster.is_local and not place.is_up else None
     return found or GridError(
         "the front-end has ended",
         place=place.cluster.path,
@@ -47,8 +47,11 @@ def end_of_parent(place: ClusterPlace) -> str:
     return str(GridError(what, cure="Everything on this machine was ended with it"))
 
 
-def _too_old(place: ClusterPlace, words: str) -> PythonTooOld | None:
-    """Ask the Python of a place for its version; over ssh that was done before."""
+def _too_old(place: ClusterPlace) -> PythonTooOld | None:
+    """Ask the Python of a place for its version; over ssh that was done before.
+
+    What an old Python said of our command line or of our files tells no more than that.
+    """
     python, said = place.cluster.front_end.python, Collected()
     try:
         process: Process = place.launcher.start(Command((python, "-c", _ASK)), said)
@@ -62,6 +65,5 @@ def _too_old(place: ClusterPlace, words: str) -> PythonTooOld | None:
     return PythonTooOld(
         f"{python} is Python {version}, which is too old",
         place=place.cluster.path,
-        cause=words,
         cure="Name a Python from 3.11 on in its <front-end python='...'/>",
     )
