@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     """What a folder held once, and what counts for nothing in it."""
 
 FILE, FOLDER, LINK, OTHER = "file", "folder", "link", "other"
+_KINDS = (FILE, FOLDER, LINK, OTHER)
 CHUNK = 1 << 16
+MOST_ENTRIES = 500_000
+"""How many files and folders a folder may have; the memory for more is not given away."""
 HEAD, DATA, DONE, CHANGED, FAILED = b"H", b"D", b"E", b"C", b"F"
 _ODD = {
     stat.S_IFIFO: "a FIFO",
@@ -150,19 +153,71 @@ def packed(found: dict[str, Entry] | None) -> bytes:
     import json
     import zlib
 
-    return zlib.compress(json.dumps([os.uname().nodename, found]).encode(), 1)
+    lines = [[os.uname().nodename, found is not None]]
+    lines += [[path, *entry] for path, entry in (found or {}).items()]
+    squeeze = zlib.compressobj(1)
+    pieces = [squeeze.compress(json.dumps(line).encode() + b"\n") for line in lines]
+    return b"".join((*pieces, squeeze.flush()))
 
 
 def unpacked(data: bytes) -> tuple[str, dict[str, Entry] | None]:
-    """Return host and content of a folder, None if there is none; raises ValueError."""
+    """Return host and content of a folder, None if there is none; raises ValueError.
+
+    Whoever sent it may lie, so each line is judged before the next one is unpacked.
+    """
     import json
     import zlib
 
+    found: dict[str, Entry] = {}
+    lines = _lines(data)
     try:
-        host, found = json.loads(zlib.decompress(data))
-    except zlib.error as fault:
+        host, is_there = json.loads(next(lines, b""))
+        for number, line in enumerate(lines, 1):
+            if number > MOST_ENTRIES:
+                raise ValueError(f"it has more than {MOST_ENTRIES:,} files and folders")
+            path, *entry = json.loads(line)
+            found[path] = _checked(path, entry)
+    except (zlib.error, TypeError, RecursionError) as fault:
         raise ValueError(str(fault)) from fault
-    return host, None if found is None else {path: tuple(one) for path, one in found.items()}
+    return str(host), found if is_there else None
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    """Yield lines as they are unpacked: a few bytes may become very many."""
+    import zlib
+
+    squeeze, rest = zlib.decompressobj(), b""
+    for start in range(0, len(data), CHUNK):
+        piece = data[start : start + CHUNK]
+        while piece:
+            *whole, rest = (rest + squeeze.decompress(piece, CHUNK)).split(b"\n")
+            yield from whole
+            if len(rest) > CHUNK:
+                raise ValueError("it is no list of files")
+            piece = squeeze.unconsumed_tail
+    *whole, rest = (rest + squeeze.flush()).split(b"\n")
+    yield from whole
+    if rest or not squeeze.eof:
+        raise ValueError("it is cut off")
+
+
+def _checked(path: object, entry: list[object]) -> Entry:
+    """Return what a host says of a file if it can be so; raises ValueError, TypeError."""
+    kind, size, mtime, mode, note = entry
+    if not (isinstance(path, str) and isinstance(note, str)) or kind not in _KINDS:
+        raise ValueError(f"{entry!r:.99} is not a file or folder")
+    if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise ValueError(f"{path!r:.99} is not a path inside it")
+    if b"\0" in os.fsencode(path + note):  # or cannot be a name at all
+        raise ValueError(f"{path!r:.99} cannot be the name of a file")
+    return str(kind), whole(size), whole(mtime), whole(mode), note
+
+
+def whole(number: object) -> int:
+    """Return a number that a host sent if it is a whole one a file may have; raises ValueError."""
+    if type(number) is not int or abs(number) >= 1 << 63:
+        raise ValueError(f"{number!r:.99} is no size, time or mode")
+    return number
 
 
 # --- the program at the far end ---------------------------------------------------------------

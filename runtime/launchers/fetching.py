@@ -46,7 +46,7 @@ class _Incoming:
     def __init__(self, receiver: FileReceiver | None = None) -> None:
         self.moved = time.monotonic()
         self.text = bytearray()
-        self.fault: OSError | None = None
+        self.fault: Exception | None = None
         self._receiver = receiver
 
     def received(self, stream: OutputStream, data: bytes) -> None:
@@ -54,23 +54,31 @@ class _Incoming:
         self.moved = time.monotonic()
         if stream is not OutputStream.OUTPUT or self.fault is not None:
             return
-        self.text += data
-        if self._receiver is None:
-            return
         try:
-            for kind, number, payload in wire.frames(self.text):
-                pass_on(self._receiver, kind, number, payload)
-        except OSError as fault:
-            self.fault = fault
+            self.text += data
+            if self._receiver is not None:
+                for kind, number, payload in wire.frames(self.text, contents.CHUNK):
+                    pass_on(self._receiver, kind, number, payload)
+            elif len(self.text) > wire.MOST:
+                raise ValueError(f"what it holds has more than {wire.MOST:,} bytes")
+        except (OSError, ValueError) as fault:
+            self._end(fault)
+        except LookupError:
+            self._end(ValueError("what was not asked for came"))
 
     def finished(self) -> None:
         """Need nothing."""
+
+    def _end(self, fault: Exception) -> None:
+        """Take nothing more."""
+        self.text.clear()
+        self.fault = fault
 
 
 def pass_on(receiver: FileReceiver, kind: bytes, number: int, payload: bytes) -> None:
     """Tell a receiver what a message of the far end says."""
     if kind == contents.HEAD:
-        size, mtime, mode = map(int, payload.split())
+        size, mtime, mode = (contents.whole(int(word)) for word in payload.split())
         receiver.begins(number, size, mtime, mode)
     elif kind == contents.DATA:
         receiver.goes_on(number, payload)
@@ -92,11 +100,10 @@ def list_folder(
     process = launcher.start(_far_end(launcher, "list", folder, *words), said)
     process.close_input()
     _await(launcher, process, said, folder, given_up)
-    host, found = contents.unpacked(bytes(said.text))
-    for path in found or ():
-        if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
-            raise FetchFailed(f"{path!r} is not a path inside {folder}", place=launcher.place)
-    return host, found
+    try:
+        return contents.unpacked(bytes(said.text))
+    except ValueError as fault:
+        raise FetchFailed(f"{folder} could not be read: {fault}", place=launcher.place) from fault
 
 
 def receive(

@@ -101,9 +101,19 @@ class GuardSession(ABC):
 
     def feed(self, data: bytes) -> None:
         """Take bytes from the guard; only ever called from one thread."""
+        if self._fault is not None:
+            return
         self._buffer += data
-        for kind, number, payload in wire.frames(self._buffer):
-            self._actions[kind](number, payload)
+        try:
+            for kind, number, payload in wire.frames(self._buffer):
+                self._actions[kind](number, payload)
+        except (ValueError, LookupError) as fault:
+            self._buffer.clear()
+            self.lose(
+                ConnectionLost(
+                    "the guard sent what no guard sends", place=self.place, cause=str(fault)
+                )
+            )
 
     def lose(self, fault: LaunchError) -> None:
         """Nothing more will come: tell everyone who waits why. The first reason counts."""
@@ -217,7 +227,12 @@ class GuardSession(ABC):
         from runtime.launchers.contents import unpacked
 
         asked = json.dumps([folder, list(rules)]).encode()
-        found = unpacked(self._ask(wire.SEAL, asked, "read", timeout))[1] or {}
+        try:
+            found = unpacked(self._ask(wire.SEAL, asked, "read", timeout))[1] or {}
+        except ValueError as fault:
+            raise StagingFailed(
+                f"what {folder} holds could not be read", place=self.place, cause=str(fault)
+            ) from fault
         self.sealed[folder] = found, list(rules)
 
     def _ask(self, kind: bytes, payload: bytes, done: str, timeout: float | None) -> bytes:

@@ -13,6 +13,7 @@ PROTOCOL = 1
 HEADER = 9  # one byte of kind, four of command number, four of length
 CHUNK = 65536
 WINDOW = 1 << 20  # bytes a command may leave unread before its writer has to wait
+MOST = 1 << 25  # bytes of a message of a guard: those that tell what a folder holds are the longest
 
 # From the launcher.
 START, DATA, CLOSE, SIGNAL, MAKE_ROOM, DROP_ROOM, SEAL, PING, REPEAT, END = (
@@ -31,12 +32,18 @@ def frame(kind: bytes, number: int, payload: bytes = b"") -> bytes:
     return kind + number.to_bytes(4, "big") + len(payload).to_bytes(4, "big") + payload
 
 
-def frames(buffer: bytearray) -> Iterator[tuple[bytes, int, bytes]]:
-    """Take every complete message out of `buffer`, which keeps what is left."""
+def frames(buffer: bytearray, most: int = MOST) -> Iterator[tuple[bytes, int, bytes]]:
+    """Take every complete message out of `buffer`, which keeps what is left.
+
+    Raises ValueError as soon as a message is announced with more than `most` bytes.
+    """
     start = 0
     while len(buffer) - start >= HEADER:
         body = start + HEADER
-        end = body + int.from_bytes(buffer[start + 5 : body], "big")
+        size = int.from_bytes(buffer[start + 5 : body], "big")
+        if size > most:
+            raise ValueError(f"a message of {size:,} bytes was announced, of at most {most:,}")
+        end = body + size
         if len(buffer) < end:
             break
         number = int.from_bytes(buffer[start + 1 : start + 5], "big")

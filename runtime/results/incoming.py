@@ -46,6 +46,7 @@ class IncomingFiles:
 
     def begins(self, number: int, size: int, mtime: int, mode: int) -> None:
         """Begin a file, or resume it."""
+        self._shut()
         path, _ = self._asked[number]
         part = self.parts.get(path)
         if part is not None and part.version != (size, mtime):

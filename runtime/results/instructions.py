@@ -22,19 +22,23 @@ def _words(text: str) -> frozenset[str]:
 
 _PROGRAMS = _words("""
     py pyw pyc pyo pyd pyi pyz pth egg egg-link whl so dylib dll exe com elf run jar class wasm
-    sh bash zsh csh tcsh ksh fish bat cmd ps1 xml fractal xsd dtd
+    sh bash zsh csh tcsh ksh fish bat cmd ps1 fractal xsd dtd
 """)
 _SOURCES = _words("""
     pyx pxd pxi c h cc cpp cxx hpp hh cu cuh cl ptx cubin ll f f03 f08 f77 f90 f95
     r jl pl pm rb lua js mjs tcl mk cmake ninja service desktop
 """)
 _NAMES = _words("""
-    makefile gnumakefile cmakelists.txt dockerfile snakefile pyproject.toml setup.cfg tox.ini
-    pytest.ini pyvenv.cfg matplotlibrc
+    makefile gnumakefile build.xml pom.xml cmakelists.txt dockerfile snakefile pyproject.toml
+    setup.cfg tox.ini pytest.ini pyvenv.cfg matplotlibrc
 """)
 _FOLDERS = (".dist-info", ".egg-info", ".egg")
 _LIBRARY = re.compile(r".*\.so(\.\d+)+")
 _MAGIC = (b"#!", b"\x7fELF")
+_ROOTS = ("deployment", "definition", "componentConfiguration")
+"""The documents that are read as instructions here."""
+_PROLOGUE = 1 << 16
+"""Bytes of an XML document in which its root element has to come for it to be data."""
 
 
 def own_name(target: str, owner: DeployedCluster) -> str:
@@ -71,7 +75,8 @@ class Instructions:
         parts = path.split("/")
         names = [own_name(one, owner) if _is_loaded_as_folder(one) else one for one in parts[:-1]]
         last = parts[-1]
-        if self._is_named(target) or _is_loaded_as_file(last) or (part and _can_run(part)):
+        is_loaded = self._is_named(target) or _is_loaded_as_file(last)
+        if is_loaded or (part and _can_run(part)) or _instructs(last, part, target):
             last = own_name(last, owner)
         return target.removesuffix(path) + "/".join((*names, last))
 
@@ -145,6 +150,29 @@ def _can_run(part: str) -> bool:
         return False
     with open(part, "rb") as file:
         return bool(os.fstat(file.fileno()).st_mode & 0o111) or file.read(4).startswith(_MAGIC)
+
+
+def _instructs(name: str, part: str, target: str) -> bool:
+    """Tell whether an XML file has instructions, or those at its place would be lost."""
+    if not _plain(name).endswith(".xml"):
+        return False
+    return not _is_other_xml(part) or (os.path.exists(target) and not _is_other_xml(target))
+
+
+def _is_other_xml(file: str) -> bool:
+    """Tell whether a document begins with an element that nobody here reads: a report, a mesh.
+
+    Whatever hides its root element from this reader is no such document.
+    """
+    from xml.parsers import expat
+
+    roots = list[str]()
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = lambda tag, _: roots.append(tag)
+    parser.StartDoctypeDeclHandler = lambda *_: roots.append("definition")
+    with suppress(OSError, expat.ExpatError), open(file, "rb") as opened:
+        parser.Parse(opened.read(_PROLOGUE), False)
+    return bool(roots) and roots[0].rpartition(":")[2] not in _ROOTS
 
 
 def _is_package(folder: str) -> bool:

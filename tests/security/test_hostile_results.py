@@ -66,12 +66,14 @@ os.makedirs("x.py", exist_ok=True)
 pathlib.Path("x.py/data.txt").write_text("1")
 pathlib.Path("data.txt").write_text("data")
 pathlib.Path("asked.py").write_text("asked = 1\\n")
+pathlib.Path("report.xml").write_text("<report/>")
+pathlib.Path("next.xml").write_text(two)
 """.replace("__MPIEXEC__", repr(str(MPIEXEC)))
 
 HELD = {
     *("two.py.s.a", "TWO.PY.s.a", "helper.py.s.a", "mpi4py.py.s.a", "sitecustomize.py.s.a"),
     *("conftest.py.s.a", "sub/fresh.py.s.a", "pkg/__init__.py.s.a", "evil.sh.s.a", "mpirun.s.a"),
-    *("plain.s.a", "two.xml.s.a", ".gcmignore.s.a", "evil.pth.s.a", "_fast.so.s.a"),
+    *("plain.s.a", "two.xml.s.a", "next.xml.s.a", ".gcmignore.s.a", "evil.pth.s.a", "_fast.so.s.a"),
     *("libm.so.6.s.a", "native.s.a", ".config.s.a/x/data", "json.dist-info.s.a/entry_points.txt"),
     *("link.so.s.a", "numpy.py.s.a"),
 }
@@ -137,7 +139,14 @@ def test_nothing_that_came_home_is_loaded_by_the_next_run(victim: Victim) -> Non
             "data",
         )
         new = set(files) - set(mine) - {"out/.gcm-former/state.txt"}
-        assert new == {*HELD, "out/state.txt", "data.txt", "asked.py", "x.py/data.txt"}
+        assert new == {
+            *HELD,
+            "out/state.txt",
+            "data.txt",
+            "asked.py",
+            "report.xml",
+            "x.py/data.txt",
+        }
         is_executable = [name for name in HELD if os.access(files[name], os.X_OK)]
         assert [one for one in is_executable if not files[one].is_dir()] == []
         for name in ("two.py", "two.xml", "evil.sh"):

@@ -30,7 +30,15 @@ RULES = Instructions()
     "path",
     [
         *("a.py", "A.Py", "a.py.", "a.py ", "a.p\u200dy", "a.\uff50\uff59", "x.pyc", "x.pth"),
-        *("x.so", "x.cpython-311-x86_64-linux-gnu.so", "libm.so.6.1", "d.xml", "Makefile", "k.c"),
+        *(
+            "x.so",
+            "x.cpython-311-x86_64-linux-gnu.so",
+            "libm.so.6.1",
+            "d.xml",
+            "Makefile",
+            "build.xml",
+            "k.c",
+        ),
         *(".gcmignore", ".bashrc", "\u200d.env", "pytest.ini", "pkg/__init__.py"),
     ],
 )
@@ -79,6 +87,39 @@ def test_what_would_run_gets_the_name_of_its_cluster(
     part.chmod(mode)
     place = RULES.place("/home/x", "x", CLUSTER, str(part))
     assert place == ("/home/x.s.b" if runs else "/home/x")
+
+
+@pytest.mark.parametrize(
+    ("content", "is_data"),
+    [
+        (b"<report><deployment/></report>", True),
+        (b"<?xml version='1.0'?>\n<!-- <deployment> -->\n<VTKFile a='deployment'/>", True),
+        ("<?xml version='1.0' encoding='utf-16'?><mesh/>".encode("utf-16"), True),
+        (b"<mesh>" + bytes(1 << 17), True),
+        (b"<deployment/>", False),
+        ("<?xml version='1.0' encoding='utf-16'?><deployment/>".encode("utf-16"), False),
+        (b"<a:definition xmlns:a='b'/>", False),
+        (b"<!-- <report> --><componentConfiguration/>", False),
+        (b"<!DOCTYPE report><report/>", False),
+        (b" " * (1 << 16) + b"<report/>", False),
+        (b"report", False),
+        (b"", False),
+    ],
+)
+def test_xml_is_data_unless_it_may_be_read_as_instructions(
+    tmp_path: Path, content: bytes, *, is_data: bool
+) -> None:
+    part, target = tmp_path / "part", str(tmp_path / "report.xml")
+    part.write_bytes(content)
+    place = RULES.place(target, "report.xml", CLUSTER, str(part))
+    assert place == (target if is_data else f"{target}.s.b")
+
+
+def test_a_report_does_not_replace_a_descriptor(tmp_path: Path) -> None:
+    part, target = tmp_path / "part", tmp_path / "grid.xml"
+    part.write_bytes(b"<report/>")
+    target.write_bytes(b"<deployment/>")
+    assert RULES.place(str(target), "grid.xml", CLUSTER, str(part)) == f"{target}.s.b"
 
 
 def test_what_the_descriptor_names_is_never_replaced(tmp_path: Path) -> None:
