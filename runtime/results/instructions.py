@@ -26,15 +26,22 @@ _PROGRAMS = _words("""
 """)
 _SOURCES = _words("""
     pyx pxd pxi c h cc cpp cxx hpp hh cu cuh cl ptx cubin ll f f03 f08 f77 f90 f95
-    r jl pl pm rb lua js mjs tcl mk cmake ninja service desktop
+    r jl m go rs pl pm rb lua js mjs tcl gp mk mak cmake ninja service desktop
 """)
 _NAMES = _words("""
-    makefile gnumakefile build.xml pom.xml cmakelists.txt dockerfile snakefile pyproject.toml
-    setup.cfg tox.ini pytest.ini pyvenv.cfg matplotlibrc
+    makefile gnumakefile make.inc build.xml pom.xml cmakelists.txt meson.build sconstruct sconscript
+    wscript justfile rakefile dockerfile snakefile package.json requirements.txt pyproject.toml
+    setup.cfg tox.ini pytest.ini pyvenv.cfg matplotlibrc head
 """)
+"""`HEAD` makes a folder a repository of git, whose settings name programs to run."""
+_HIDDEN_DATA = _words(".zarray .zattrs .zgroup .zmetadata")
+"""What stores of arrays (Zarr) have beside their arrays, and cannot be opened without."""
+_SITES = ("site-packages", "dist-packages")
+_SAVED = (b"PK\x03\x04", b"\x80")
+"""How models begin that PyTorch has saved as `*.pth`, which is elsewhere a list of modules."""
 _FOLDERS = (".dist-info", ".egg-info", ".egg")
 _LIBRARY = re.compile(r".*\.so(\.\d+)+")
-_MAGIC = (b"#!", b"\x7fELF")
+_MAGIC = (b"#!", b"\x7fELF", b"!<arch>")
 _ROOTS = ("deployment", "definition", "componentConfiguration")
 """The documents that are read as instructions here."""
 _PROLOGUE = 1 << 16
@@ -75,8 +82,9 @@ class Instructions:
         parts = path.split("/")
         names = [own_name(one, owner) if _is_loaded_as_folder(one) else one for one in parts[:-1]]
         last = parts[-1]
-        is_loaded = self._is_named(target) or _is_loaded_as_file(last)
-        if is_loaded or (part and _can_run(part)) or _instructs(last, part, target):
+        is_loaded = _is_loaded_as_file(last) and not (part and _is_model(target, part))
+        is_program = (part and _can_run(part)) or (os.path.isfile(target) and _can_run(target))
+        if self._is_named(target) or is_loaded or is_program or _instructs(last, part, target):
             last = own_name(last, owner)
         return target.removesuffix(path) + "/".join((*names, last))
 
@@ -136,7 +144,8 @@ def _is_loaded_as_file(name: str) -> bool:
     _, dot, ending = plain.rpartition(".")
     is_program = bool(dot) and (ending in _PROGRAMS or ending in _SOURCES)
     is_other = plain in _NAMES or _LIBRARY.fullmatch(plain) is not None
-    return is_program or is_other or _is_loaded_as_folder(name)
+    is_hidden = _is_loaded_as_folder(name) and name not in _HIDDEN_DATA
+    return is_program or is_other or is_hidden
 
 
 def _is_loaded_as_folder(name: str) -> bool:
@@ -148,8 +157,17 @@ def _can_run(part: str) -> bool:
     """Tell whether a file that has come would run: it has the right to, or begins as one does."""
     if os.path.islink(part):
         return False
+    with suppress(OSError), open(part, "rb") as file:
+        return bool(os.fstat(file.fileno()).st_mode & 0o111) or file.read(8).startswith(_MAGIC)
+    return True  # nobody can tell
+
+
+def _is_model(target: str, part: str) -> bool:
+    """Tell whether a `*.pth` is a saved model; where Python looks for modules it never is."""
+    if not _plain(target).endswith(".pth") or set(_plain(target).split("/")) & {*_SITES}:
+        return False
     with open(part, "rb") as file:
-        return bool(os.fstat(file.fileno()).st_mode & 0o111) or file.read(4).startswith(_MAGIC)
+        return file.read(4).startswith(_SAVED)
 
 
 def _instructs(name: str, part: str, target: str) -> bool:

@@ -38,6 +38,8 @@ RULES = Instructions()
             "Makefile",
             "build.xml",
             "k.c",
+            "runs/HEAD",
+            "SConstruct",
         ),
         *(".gcmignore", ".bashrc", "\u200d.env", "pytest.ini", "pkg/__init__.py"),
     ],
@@ -47,7 +49,19 @@ def test_what_is_loaded_because_of_its_name_gets_that_of_its_cluster(path: str) 
 
 
 @pytest.mark.parametrize(
-    "path", ["a", "out/x.npy", "x.h5", "run.1", "a.json", "py", "so", "x.py/a.txt", "a.pyx.txt"]
+    "path",
+    [
+        "a",
+        "out/x.npy",
+        "x.h5",
+        "run.1",
+        "a.json",
+        "py",
+        "so",
+        "x.py/a.txt",
+        "a.pyx.txt",
+        "s.zarr/.zarray",
+    ],
 )
 def test_data_keeps_its_name(path: str) -> None:
     assert RULES.place(f"/home/{path}", path, CLUSTER) == f"/home/{path}"
@@ -143,3 +157,32 @@ def test_a_link_to_a_package_is_not_imported_under_its_name(tmp_path: Path) -> N
 def test_no_cluster_is_called_so_that_its_files_are_loaded() -> None:
     assert own_name("/a.py", replace(CLUSTER, path="s/py")) == "/a.py.s.py.kept"
     assert own_name("/a.py", replace(CLUSTER, path="lyon/rhone")) == "/a.py.lyon.rhone"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "is_kept"),
+    [
+        ("model.pth", b"PK\x03\x04...", False),
+        ("model.pth", b"\x80\x02...", False),
+        ("model.pth", b"import os", True),
+        ("lib/site-packages/x.pth", b"PK\x03\x04\nimport os", True),
+    ],
+    ids=["zip", "pickle", "text", "where-python-looks"],
+)
+def test_a_saved_model_comes_under_its_name(
+    tmp_path: Path, path: str, content: bytes, *, is_kept: bool
+) -> None:
+    part = tmp_path / "part"
+    part.write_bytes(content)
+    part.chmod(0o644)
+    place = RULES.place(f"/home/{path}", path, CLUSTER, str(part))
+    assert place == f"/home/{path}" + ".s.b" * is_kept
+
+
+def test_data_does_not_replace_a_program(tmp_path: Path) -> None:
+    (tmp_path / "job").write_text("#!/bin/sh\n")
+    part = tmp_path / "part"
+    part.write_text("rm -r .")
+    part.chmod(0o644)
+    target = str(tmp_path / "job")
+    assert RULES.place(target, "job", CLUSTER, str(part)) == f"{target}.s.b"
