@@ -60,7 +60,6 @@ def test_what_is_loaded_because_of_its_name_gets_that_of_its_cluster(path: str) 
         "so",
         "x.py/a.txt",
         "a.pyx.txt",
-        "s.zarr/.zarray",
     ],
 )
 def test_data_keeps_its_name(path: str) -> None:
@@ -177,6 +176,11 @@ def test_a_saved_model_comes_under_its_name(
     part.chmod(0o644)
     place = RULES.place(f"/home/{path}", path, CLUSTER, str(part))
     assert place == f"/home/{path}" + ".s.b" * is_kept
+
+
+def test_a_store_of_arrays_has_hidden_files_that_are_data() -> None:
+    path = "s.zarr/t/.zarray"
+    assert RULES.place(f"/home/{path}", path, CLUSTER) == f"/home/{path}"
 
 
 def test_data_does_not_replace_a_program(tmp_path: Path) -> None:
