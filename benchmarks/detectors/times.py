@@ -180,7 +180,7 @@ def deployment(folder: Path, text: str) -> list[str]:
     (folder / "grid.xml").write_text(
         f'<deployment name="t"><application script="program.py"/>{text}</deployment>'
     )
-    return [*COMMAND, str(folder / "grid.xml")]
+    return [*COMMAND, "--verbose", str(folder / "grid.xml")]
 
 
 @contextmanager
