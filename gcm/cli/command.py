@@ -29,8 +29,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
         if meant := missing_command(words):
             return _refused(parser, meant)
-    options = parser.parse_args(words)
     try:
+        options = parser.parse_args(words)
         code = _dispatch(options, parser)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough

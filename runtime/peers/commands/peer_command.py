@@ -22,8 +22,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from runtime.peers.commands.lab_actions import LAB_ACTIONS
         from runtime.peers.commands.peer_options import read_options
 
-        options = read_options(arguments)
         try:
+            options = read_options(arguments)
             if options.command == "lab":
                 code = LAB_ACTIONS[options.action](options)
             elif options.command in ("top", "web"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -193,3 +194,21 @@ def test_an_assembly_that_was_exported_runs_like_the_original(gcm: Gcm, tmp_path
     )
     for file in ("Rich.fractal", str(assemblies / "Rich.fractal")):
         assert gcm("run", file, "--path", str(assemblies)) == (30, "", "")
+
+
+@pytest.mark.parametrize("module", ["gcm", "runtime.peers.commands.peer_command"])
+def test_nobody_reads_the_version_and_that_is_no_traceback(
+    tmp_path: Path, environment: dict[str, str], module: str
+) -> None:
+    code = f"import sys; from {module} import main; sys.exit(main(['--version']))"
+    code = code.replace("from gcm import", "from gcm.cli import")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb") as gone:
+        done = subprocess.run(
+            [sys.executable, "-u", "-c", code],
+            cwd=tmp_path, env=environment, stdout=gone, stderr=subprocess.PIPE, text=True,
+            check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode != 0
+    assert done.stderr == ""
