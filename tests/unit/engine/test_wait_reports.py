@@ -214,13 +214,23 @@ def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
     ]
 
 
-@pytest.mark.parametrize(("seconds", "is_left"), [(0.1, False), (30.0, True)])
+@pytest.mark.parametrize(
+    ("seconds", "began", "is_alone", "is_left"),
+    [
+        (30.0, "Irecv", True, True),
+        (0.1, "Irecv", True, False),
+        (30.0, "", True, False),
+        (30.0, "Irecv", False, False),
+    ],
+    ids=["for-long", "not-yet", "of-what-is-unknown", "beside-another-thread"],
+)
 def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
-    seconds: float, is_left: bool
+    seconds: float, began: str, is_alone: bool, is_left: bool
 ) -> None:
-    """It may be for a file: only native MPI knows."""
+    """It may be for a file, or for another thread: only native MPI knows."""
     (wait,) = IN_WAIT["waits"]
-    state = IN_WAIT | {"waits": [wait | {"seconds": seconds}]}
+    long = wait | {"seconds": seconds, "began": began}
+    state = IN_WAIT | {"waits": [long], "alone": is_alone}
     ranks = Simulated({"0:0:0": lambda _: state})
     ranks.reports.rank_ready("0:0:1")
     ranks.reports.told("0:0:0", 0, IN_WAIT | {"waits": [wait | {"seconds": 20.0}]})
