@@ -112,7 +112,8 @@ def test_a_rank_whose_replicas_all_die_ends_the_run_and_is_named(grid: Grid) -> 
         world.recv(source=1)
     """
     said = grid(TWO, program, replicas=2, code=9, stderr=True)
-    assert re.search(r"0:[01]:1 on .* ended with exit code 9", "".join(said[0]))
+    named = r"rank 1, replica [01] \(site0/cluster\d 1\) on \S+ ended with exit code 9"
+    assert re.search(named, "".join(said[0]))
 
 
 def test_what_has_one_effect_only_is_refused_where_ranks_have_replicas(grid: Grid) -> None:

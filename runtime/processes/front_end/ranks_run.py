@@ -41,6 +41,7 @@ from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
     from runtime.forwarding.distance import DistantDoors
+    from runtime.topology import Wan
 
 END_TIMEOUT = 2.0  # seconds to wait for the cause when a rank is gone
 COUNT_INTERVAL = 1.0  # seconds between two counts of the ranks until all have come
@@ -596,7 +597,8 @@ class RanksRun:
             return
         again = self._again.get(member)
         facts["incarnation"] = again or self.incarnation
-        facts["doors"] = self._at_a_distance(facts["doors"])
+        if self._told.wan is not None:
+            facts["doors"] = self._at_a_distance(self._told.wan, facts["doors"])
         self._ready[member] = facts
         self._launcher.membership.rank_ready(self._launcher.name, member, facts)
         if again:
@@ -606,18 +608,18 @@ class RanksRun:
             self._job.watch_helpers()
             self._launcher.membership.ranks_up(self._launcher.name)
 
-    def _at_a_distance(self, doors: Found) -> Found:
-        """Return how others find a rank: those of other sites over the line, if one is emulated.
+    def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
+        """Return how others find a rank: those of other sites over the emulated line.
 
         To them it is on another machine, whose Unix sockets are of no use.
         """
         machine, addresses = doors
-        if self._told.wan is None or not machine:
+        if not machine:
             return doors
         if self._distant is None:
             from runtime.forwarding.distance import DistantDoors  # only where sites are emulated
 
-            self._distant = DistantDoors(self._told.wan)
+            self._distant = DistantDoors(wan)
         site = self._told.cluster.partition(":")[0]
         over = [
             self._distant.before(one.removeprefix(UNIX))

@@ -57,4 +57,4 @@ def test_front_ends_part_from_the_process_that_starts_them() -> None:
 
 def test_beside_other_threads_they_are_another_python() -> None:
     before = "threading.Thread(target=threading.Event().wait, daemon=True).start()"
-    assert run(before) == f"0 () [('{sys.executable}', '-m', 'runtime.frontend')]"
+    assert run(before) == f"0 () [('{sys.executable}', '-P', '-m', 'runtime.frontend')]"
