@@ -109,7 +109,7 @@ def test_a_broadcast_reaches_all_that_live_whoever_but_the_root_is_lost(
     machine: Any, count: int, size: int
 ) -> None:
     for sites, root, lost, step, is_blob in itertools.product(
-        (1, 2, 3), range(count), range(count), range(1, 9), (False, True)
+        (2, 3), (0, count - 1), range(count), (1, 2, 3, 5), (False, True)
     ):
         if lost == root:
             continue
