@@ -117,9 +117,8 @@ class Machine:
                         del waiting[rank]
                         self._lose(rank)
                         continue
-                    error = next(
-                        (op.error for op in operations if isinstance(op, Op) and op.error), None
-                    )
+                    errors = [getattr(op, "error", None) for op in operations]
+                    error = next(filter(None, errors), None)
                     try:
                         step = task.throw(error) if error is not None else next(task)
                         waiting[rank] = task, tuple(step)
