@@ -16,6 +16,7 @@ from runtime.machine.contracts import (
     Facts,
     Output,
 )
+from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
@@ -27,14 +28,12 @@ from runtime.run.events import (
     JobEnded,
     OutputFollows,
     OutputPassedOn,
-    RankEnded,
     RankHere,
     RankReady,
     StepFailed,
     StepUp,
 )
 from runtime.run.exchanged import Exchanged, Figures, Row
-from runtime.run.rank_exit import RankExit, in_words
 from runtime.topology import RankNames
 
 if TYPE_CHECKING:
@@ -177,17 +176,19 @@ class ClusterReports:
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
         """Record how a rank has ended."""
-        found = RankExit(*facts)
+        died = RankDeath.parse(death)
+        if died.who != rank:
+            raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         self._run.stands_still(rank, goes_on=True)
-        self._waits.rank_ended(rank, in_words(code, found.signal))
-        self._post(RankEnded(rank, code, why, found))
-        for text in found.traceback.splitlines():
+        self._waits.rank_ended(rank, died.ending)
+        self._post(died)
+        for text in died.observed.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
+        exception = died.observed.exception
         name = self._run.names.name(rank)
-        exception = found.exception and f"{name} ended with {found.exception}"
-        self._codes.rank_ended(member, rank, code, why or exception)
+        self._codes.rank_ended(member, died, exception and f"{name} ended with {exception}")
 
     def replace_ranks(self, member: str, lost: list[str]) -> None:
         """Record that others are wanted in place of lost ranks."""
