@@ -263,11 +263,11 @@ def _tell_suspicion(link: RankLink, place: Place, index: int, why: Exception | N
 def _tell_suspicion_of(
     link: RankLink, name_of: Callable[[int], str], index: int, why: Exception | None
 ) -> None:
-    name, health = name_of(index), link.wrapper.health
+    name, wrapper = name_of(index), link.wrapper
     if why is None:
-        health.trusts(link.name, name)
+        wrapper.appeals.trusts(wrapper.member, name)
     else:
-        health.suspects(link.name, name, str(why))
+        wrapper.appeals.suspects(wrapper.member, name, str(why))
 
 
 def _index_of_resident(known: Everybody, process: Identifier, _: int) -> int | None:

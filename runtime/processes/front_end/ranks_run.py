@@ -36,7 +36,6 @@ from runtime.processes.front_end.ranks_job import JobPart, RanksJob, Said, no_pi
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
-from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -646,24 +645,6 @@ class RanksRun:
         self._ends.aborted(member)
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
         self._launcher.health.rank_aborted(self._launcher.name, member)
-
-    def replace(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - whoever asks for it
-        """Pass on that others are wanted in place of lost ranks."""
-        self._launcher.health.replace_ranks(self._launcher.name, lost)
-
-    def suspects(self, member: str, rank: str, why: str) -> None:
-        """Pass on that a rank believes another one to be lost."""
-        by = member_name(member, self._again.get(member, 1))
-        self._launcher.health.rank_suspected(self._launcher.name, by, rank, why)
-
-    def trusts(self, member: str, rank: str) -> None:
-        """Pass on that it does not any more."""
-        by = member_name(member, self._again.get(member, 1))
-        self._launcher.health.rank_trusted(self._launcher.name, by, rank)
-
-    def waiting(self, member: str, number: int, state: Facts) -> None:
-        """Pass on what a rank is doing."""
-        self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""

@@ -16,7 +16,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
-from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
+from runtime.coupling.words import DRIVER, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
@@ -28,6 +28,7 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
+from runtime.machine.authority import APPEALS, MOST_BYTES, is_for_launcher
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import (
     CONTRACTS,
@@ -38,7 +39,7 @@ from runtime.machine.contracts import (
     Mail,
 )
 from runtime.machine.ends import end_of
-from runtime.machine.paths import CLUSTERING, COUPLING, GRID, LAUNCHER, RANKS, clustering_path
+from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
@@ -105,7 +106,7 @@ from runtime.run.suspicions import Suspicion, Suspicions
 from runtime.topology import RankNames
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
-from runtime.transport.keys import parsed
+from runtime.transport.keys import member_name, parsed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 
@@ -125,8 +126,7 @@ _HOMELESS = (
 )
 
 _ABOUT_RANKS = {
-    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
-    "rank_suspected", "rank_trusted", "rank_frozen",
+    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_exchanged", "rank_frozen",
 }  # fmt: skip
 """Operations whose second argument is a rank of the cluster that tells it."""
 
@@ -552,7 +552,7 @@ class Executor:
     def _onward(self, cluster: str, target: Target) -> Channel | None:
         """Return the way for what comes from a cluster, in whose name its ranks alone may call."""
         path = target.component
-        is_mail = path.startswith(RANKS) or path in (COUPLING, DRIVER_PATH)
+        is_mail = path.startswith(RANKS) or is_for_launcher(target)
         if is_mail and cluster_of(rank_path(target.client)) != cluster:
             raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
         if path.startswith(f"{GRID}/") and not self._may_call(cluster, target):
@@ -630,7 +630,10 @@ class Executor:
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
             raise NoSuchComponentError("there is no such rank here", component=target.component)
-        if target.component in (COUPLING, DRIVER_PATH):
+        if target.interface == APPEALS:
+            self._post(lambda: self._understand_appeal(place, request))
+            return None
+        if is_for_launcher(target):
             args = request.invocation().args
             hub, called = self._codes.hub, (target.component, target.interface, target.operation)
             hub.hear(target.client, *called, args)
@@ -669,6 +672,30 @@ class Executor:
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
             self._verdicts.ended(place, words)
+
+    def _understand_appeal(self, place: ClusterPlace, request: IncomingCall) -> None:
+        """Carry out what a rank asks; what is not understood ends nothing, and nobody waits.
+
+        The rank counts its incarnations with those of its code, the state of the run without them.
+        """
+        target, size = request.target, request.frame.size
+        rank, incarnation = parsed(target.client)
+        started = self._codes.incarnation(place.identifier)
+        try:
+            if size > MOST_BYTES:
+                raise NotServed(f"{target} was called with {size} bytes")
+            args = request.invocation().args
+            if args[:1] != (target.client,):
+                raise NotServed(f"{target} was called in the name of another member")
+            if incarnation < started:
+                _log.info("what %s asked in incarnation %d is over", rank, incarnation)
+                return
+            by = member_name(rank, incarnation - started + 1)
+            served = self._served[place.identifier]
+            served.call(APPEALS, target.operation, (by, *args[1:]))
+        except Exception as fault:
+            text = "what rank %s of %s asks of the launcher is not understood: %s"
+            _log.warning(text, rank.rpartition(":")[2], place.cluster.path, fault)
 
     @property
     def names(self) -> RankNames:
