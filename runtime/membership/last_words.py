@@ -106,7 +106,7 @@ def is_about_others(error: BaseException) -> bool:
 
 def lost() -> tuple[str, ...]:
     """Return the ranks that this one has lost, or that have ended before it."""
-    mpi = sys.modules.get("runtime.mpi.process.predefined")
+    mpi = sys.modules.get("runtime.mpi.progress.predefined")
     engine = None if mpi is None else mpi.running_engine()
     return () if engine is None else tuple(engine.names_of_gone()[:MOST_LOST])
 

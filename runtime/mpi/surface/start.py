@@ -10,12 +10,12 @@ from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.members import members_behind
-from runtime.mpi.process import predefined
 from runtime.mpi.process.error_handlers import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
-from runtime.mpi.process.predefined import Predefined
+from runtime.mpi.progress import predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
+from runtime.mpi.progress.predefined import Predefined
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
 from runtime.topology import Communicator, Identifier, RankNames, rank_table
 from runtime.transport.keys import member_name
