@@ -14,14 +14,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of, rank_path
+from runtime.coupling.words import cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import LauncherStubs
-from runtime.machine.paths import COUPLING, LAUNCHER, part_path
+from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.whereabouts import Whereabouts, front_end_report, report
 from runtime.processes.configuration import (
@@ -36,7 +37,7 @@ from runtime.processes.front_end.components import Components, rehearse
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
-from runtime.processes.member_host import BETWEEN_RANKS, MemberHost
+from runtime.processes.member_host import MemberHost
 from runtime.processes.watch import ARBITER
 from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
@@ -475,13 +476,14 @@ class FrontEndProcess:
 
     def _outward(self, target: Target) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
+        if is_for_launcher(target):
+            return self._channel
+        if not is_for_rank(target):
+            return None
         cluster = cluster_of(target.component)
         if cluster == self._configuration.cluster:
             return self._inward(target)
-        if cluster and target.interface in BETWEEN_RANKS:
-            return self._way_to(cluster)
-        is_launchers = target.component in (COUPLING, DRIVER_PATH)
-        return self._channel if cluster or is_launchers else None
+        return self._way_to(cluster) if target.interface in OVER_LINKS else self._channel
 
     def _way_to(self, cluster: str) -> Channel:
         """Return the connection to another front-end, or that to the launcher, which passes on."""
