@@ -32,14 +32,17 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 Facts = dict[str, Any]
-"""What a rank says about itself when its MPI has started: `pid`, `host`, `size`, `doors`..."""
+"""What one process reports to another, as plain data; the receiver makes a value of it."""
 
 
 class Membership(Protocol):
     """Upwards: who has come."""
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
-        """Tell that a member is ready in an epoch, and what those below it report."""
+        """Tell that a member is ready in an epoch, and what those below it report.
+
+        Of a rank that is a `RankArrival` of `runtime.membership.whereabouts`.
+        """
         ...
 
 
@@ -51,7 +54,10 @@ class Views(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which members have ended; see `runtime.machine.ends`."""
+        """Tell which ranks have ended, each a `RankDeath` of `runtime.machine.deaths`.
+
+        One with a `lost_to` lives, and is lost to that rank alone.
+        """
         ...
 
 
@@ -62,12 +68,12 @@ class Health(Protocol):
         """Tell that a rank cannot start its MPI."""
         ...
 
-    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
-        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+    def ended(self, member: str, observed: Facts) -> None:
+        """Tell how the program of a rank ends, as an `Observation` of `runtime.machine.deaths`."""
         ...
 
-    def aborted(self, member: str, code: int, *facts: Any) -> None:
-        """Tell that a rank ends the run."""
+    def aborted(self, member: str, observed: Facts) -> None:
+        """Tell that a rank ends the run, and how the rank itself ends."""
         ...
 
 
@@ -306,7 +312,7 @@ class ClusterViews(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which ranks have ended; see `runtime.machine.ends`."""
+        """Tell which ranks have ended; see `Views.lost`."""
         ...
 
     def coupled(self, report: Facts) -> None:
@@ -321,8 +327,8 @@ class ClusterHealth(Protocol):
         """Tell that a step of the plan will not come up; `why` is the whole message."""
         ...
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
-        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
+        """Tell how a rank has ended, as a `RankDeath` of `runtime.machine.deaths`."""
         ...
 
     def rank_aborted(self, member: str, rank: str) -> None:

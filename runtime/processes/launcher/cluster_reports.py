@@ -17,6 +17,8 @@ from runtime.machine.contracts import (
     Facts,
     Output,
 )
+from runtime.machine.deaths import RankDeath, UnreadableReport
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
@@ -28,14 +30,12 @@ from runtime.run.events import (
     JobEnded,
     OutputFollows,
     OutputPassedOn,
-    RankEnded,
     RankHere,
     RankReady,
     StepFailed,
     StepUp,
 )
 from runtime.run.exchanged import Exchanged, Figures, Row
-from runtime.run.rank_exit import RankExit, in_words
 from runtime.topology import RankNames
 from runtime.transport.keys import parsed
 
@@ -58,7 +58,7 @@ class Run(Protocol):
         """Record that a front-end is there."""
         ...
 
-    def rank_ready(self, rank: str, facts: Facts) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Take in what a rank says of itself."""
         ...
 
@@ -102,7 +102,7 @@ class ClusterReports:
         output: Lines,
         room: Room,
         exchanged: Exchanged,
-        facts: dict[str, Facts],
+        arrivals: dict[str, RankArrival],
         waits: WaitReports,
         parts: Collection[str],
     ) -> None:
@@ -118,7 +118,7 @@ class ClusterReports:
         self._output = output
         self._room = room
         self._exchanged = exchanged
-        self._facts = facts
+        self._arrivals = arrivals
         self._waits = waits
 
     def served(self) -> Served:
@@ -150,11 +150,12 @@ class ClusterReports:
 
     def rank_ready(self, member: str, rank: str, facts: Facts) -> None:  # noqa: ARG002 - as above
         """Take in what a rank tells about itself."""
+        arrival = RankArrival.parse(facts)
         self._post(RankReady(rank))
-        self._codes.rank_ready(rank, facts)
-        self._facts[rank] = facts
+        self._codes.rank_ready(rank, arrival)
+        self._arrivals[rank] = arrival
         self._waits.rank_ready(rank)
-        self._run.rank_ready(rank, facts)
+        self._run.rank_ready(rank, arrival)
 
     def ranks_up(self, member: str) -> None:
         """Record that all ranks of the cluster are ready."""
@@ -180,17 +181,19 @@ class ClusterReports:
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
         """Record how a rank has ended."""
-        found = RankExit(*facts)
+        died = RankDeath.parse(death)
+        if died.who != rank:
+            raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         self._run.stands_still(rank, goes_on=True)
-        self._waits.rank_ended(rank, in_words(code, found.signal))
-        self._post(RankEnded(rank, code, why, found))
-        for text in found.traceback.splitlines():
+        self._waits.rank_ended(rank, died.ending)
+        self._post(died)
+        for text in died.observed.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
+        exception = died.observed.exception
         name = self._run.names.name(rank)
-        exception = found.exception and f"{name} ended with {found.exception}"
-        self._codes.rank_ended(member, rank, code, why or exception)
+        self._codes.rank_ended(member, died, exception and f"{name} ended with {exception}")
 
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
         """Record that a rank ends the run."""
