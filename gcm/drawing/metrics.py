@@ -59,7 +59,7 @@ CHAIN_WIDTH = 2000
 BOXES_PER_CROSSING = 3
 """... unless that costs more than one crossing for this many boxes, ..."""
 THREAD_ASPECT = 30.0
-"""... which counts no more for a row that is more times broader than high: nobody could follow it."""
+"""... which counts no more for a row that is more times broader than high than this."""
 ASPECT = 1.6
 SLENDER = 2.0
 """How many times taller than the ideal shape a column may be: breaking one costs clarity."""

@@ -55,7 +55,7 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size], *, in_bands: bool = Tr
 
 
 def _aspect(columns: list[list[int]], sizes: Sequence[Size]) -> float:
-    """Return how many times broader than high a row is: where it is low, bands cost few crossings."""
+    """Return how many times broader than high a row is; bands of a low one cost few crossings."""
     height = max(
         sum(sizes[box].height + 2 * metrics.BOX_MARGIN for box in column) for column in columns
     )
