@@ -187,7 +187,7 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            wanted = partial(self._launcher.output.input_wanted, self._launcher.name)
+            wanted = partial(self._launcher.reports.input_wanted, self._launcher.name)
             return RankInput(self._reactor, self._told.room, wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
@@ -392,7 +392,7 @@ class RanksRun:
 
     def _fail(self, step: str, fault: GridError) -> None:
         name, step = self._launcher.name, f"{step}:{self._told.cluster}"
-        self._launcher.health.failed(name, step, self._at_home(fault))
+        self._launcher.reports.failed(name, step, self._at_home(fault))
 
     def _entrance(self, address: str, incarnation: int) -> Entrance:
         told = self._told
@@ -409,12 +409,12 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
         size = sum(len(block) for _, _, block in batch)
-        output, name = self._launcher.output, self._launcher.name
-        self._room.say(size, lambda: output.lines(name, blocks), len(blocks))
+        reports, name = self._launcher.reports, self._launcher.name
+        self._room.say(size, lambda: reports.lines(name, blocks), len(blocks))
 
     def _output_follows(self) -> None:
         self._awaits_output = True
-        self._launcher.health.output_follows(self._launcher.name)
+        self._launcher.reports.output_follows(self._launcher.name)
 
     def _job_ended(self, ended: Exit, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(ended, why))
@@ -447,7 +447,7 @@ class RanksRun:
         else:
             why = why or self._what_happened(code)
         is_fault = bool(fault) and self.is_released
-        self._launcher.health.job_ended(self._launcher.name, code, why, is_fault)
+        self._launcher.reports.job_ended(self._launcher.name, code, why, is_fault)
         self._over()
 
     def _pass_on(self, end: RankEnd | None) -> None:
@@ -462,7 +462,7 @@ class RanksRun:
             end = replace(end, why=self._memory_kills.words() if is_here else "")
         if self.is_released:
             told = (end.rank, end.code, end.why, *astuple(end.facts))
-            self._launcher.health.rank_ended(self._launcher.name, *told)
+            self._launcher.reports.rank_ended(self._launcher.name, *told)
         elif not self._stopping and end.facts.after != BY_REQUEST:
             fault = GridError(
                 f"{self._told.names.name(end.rank)} died before the application started:"
@@ -568,7 +568,7 @@ class RanksRun:
         self._components.join(rank, channel)
         self._here.add(rank)
         self._connected.add(rank)
-        self._launcher.membership.rank_here(self._launcher.name, rank)
+        self._launcher.reports.rank_here(self._launcher.name, rank)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
@@ -599,13 +599,13 @@ class RanksRun:
         if self._told.wan is not None:
             facts["doors"] = self._at_a_distance(self._told.wan, facts["doors"])
         self._ready[member] = facts
-        self._launcher.membership.rank_ready(self._launcher.name, member, facts)
+        self._launcher.reports.rank_ready(self._launcher.name, member, facts)
         if again:
             return
         self._components.is_ready(member)
         if not self._missing():
             self._job.watch_helpers()
-            self._launcher.membership.ranks_up(self._launcher.name)
+            self._launcher.reports.ranks_up(self._launcher.name)
 
     def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
         """Return how others find a rank: those of other sites over the emulated line.
@@ -644,7 +644,7 @@ class RanksRun:
         """Pass on that a rank wants everything to end."""
         self._ends.aborted(member)
         self.ended(member, code, f"called MPI.Abort({code})", *facts)
-        self._launcher.health.rank_aborted(self._launcher.name, member)
+        self._launcher.reports.rank_aborted(self._launcher.name, member)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""
@@ -653,7 +653,7 @@ class RanksRun:
     def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of that once more at the end, and pass it on."""
         self._routes.counted(member, rows, figures)
-        self._launcher.references.rank_exchanged(self._launcher.name, member, rows, figures)
+        self._launcher.reports.rank_exchanged(self._launcher.name, member, rows, figures)
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Let others know what a rank has learned of routes."""
