@@ -51,7 +51,10 @@ class Views(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which members have ended; see `runtime.machine.ends`."""
+        """Tell which ranks have ended, each a `RankDeath` of `runtime.machine.deaths`.
+
+        One with a `lost_to` lives, and is lost to that rank alone.
+        """
         ...
 
 
@@ -62,12 +65,12 @@ class Health(Protocol):
         """Tell that a rank cannot start its MPI."""
         ...
 
-    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
-        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+    def ended(self, member: str, observed: Facts) -> None:
+        """Tell how the program of a rank ends, as an `Observation` of `runtime.machine.deaths`."""
         ...
 
-    def aborted(self, member: str, code: int, *facts: Any) -> None:
-        """Tell that a rank ends the run."""
+    def aborted(self, member: str, observed: Facts) -> None:
+        """Tell that a rank ends the run, and how the rank itself ends."""
         ...
 
 
@@ -302,8 +305,8 @@ class Reports(Protocol):
         """Tell that a step of the plan will not come up; `why` is the whole message."""
         ...
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
-        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
+        """Tell how a rank has ended, as a `RankDeath` of `runtime.machine.deaths`."""
         ...
 
     def rank_aborted(self, member: str, rank: str) -> None:
@@ -378,7 +381,7 @@ class Orders(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which ranks have ended; see `runtime.machine.ends`."""
+        """Tell which ranks have ended; see `Views.lost`."""
         ...
 
     def coupled(self, report: Facts) -> None:

@@ -81,6 +81,8 @@ DOUBLED = r"""
 
 NO_FACTS = 'link.wrapper.membership.ready(link.name, 0, [{"size": None}])'
 
+NO_CODE = 'link.wrapper.health.ended(link.name, {"why": "it has no code"})'
+
 
 def run(folder: Path, hostile: str) -> subprocess.CompletedProcess[str]:
     """Run it on two clusters of two ranks."""
@@ -132,3 +134,13 @@ def test_a_report_that_makes_no_sense_ends_the_run_and_names_the_cluster(tmp_pat
     assert ended.returncode == 204
     assert "is not understood" in ended.stderr
     assert "site0/cluster0" in ended.stderr
+
+
+def test_a_rank_whose_end_makes_no_sense_is_lost_and_blamed(tmp_path: Path) -> None:
+    ended = run(tmp_path, NO_CODE)
+    assert ended.returncode == 204
+    assert (
+        "failed first: what it tells of its end is not understood: it has no 'code'\n"
+        in ended.stderr
+    )
+    assert "rank 1 (site0/cluster0 1) on" in ended.stderr

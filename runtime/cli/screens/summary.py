@@ -17,7 +17,6 @@ from runtime.run.outcome import (
     Results,
     RouteTraffic,
 )
-from runtime.run.rank_exit import in_words
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -47,7 +46,7 @@ class RankRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterEnd:
+class ClusterRow:
     """A cluster with its ranks."""
 
     cluster: str
@@ -69,7 +68,7 @@ class Summary:
     code: int
     seconds: float
     startup: float | None
-    clusters: tuple[ClusterEnd, ...]
+    clusters: tuple[ClusterRow, ...]
     traffic: tuple[RouteTraffic, ...]
     errors: tuple[str, ...]
     components: tuple[ComponentReport, ...] = ()
@@ -81,7 +80,8 @@ class Summary:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
-        return asdict(self)
+        cause = self.first_cause
+        return asdict(self) | {"first_cause": None if cause is None else cause.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def summary_of(
         seconds=round(outcome.seconds, 3),
         startup=None if outcome.started_after is None else round(outcome.started_after, 3),
         clusters=tuple(
-            ClusterEnd(one.identifier, one.path, one.application, tuple(ranks[one.identifier]))
+            ClusterRow(one.identifier, one.path, one.application, tuple(ranks[one.identifier]))
             for one in plan.deployment.clusters()
             if one.identifier in ranks
         ),
@@ -185,11 +185,11 @@ def _end(
     seconds = None if seconds is None else round(seconds, 3)
     if report is None:
         return RankRow(rank, planned, None, "", seconds, code)
-    signal = in_words(code, report.signal) if code is not None and report.signal else ""
+    signal = report.death.ending if report.death and report.death.observed.signal else ""
     return RankRow(rank, report.host, report.pid, report.mpi, seconds, code, signal)
 
 
-def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
+def _rows(clusters: tuple[ClusterRow, ...]) -> Iterator[tuple[str, ...]]:
     listed = [one for number, one in enumerate(clusters) if number < MOST_CLUSTERS or one.failed]
     for one in listed:
         hosts = list(dict.fromkeys(rank.host for rank in one.ranks))

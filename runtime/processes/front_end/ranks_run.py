@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.errors import GridError
-from runtime.exit_codes import LOST
 from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import WrongMpiexec
@@ -22,19 +21,27 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
+from runtime.machine.deaths import (
+    BY_REQUEST,
+    SIGNALLED,
+    Observation,
+    RankDeath,
+    UnreadableReport,
+    Witness,
+    in_words,
+)
 from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
-from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
+from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
 from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
 from runtime.processes.front_end.ranks_job import JobPart, RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
-from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.reactor import Reactor
 
@@ -261,7 +268,7 @@ class RanksRun:
         if self._gate is not None:
             self._gate.expect_no_more(rank, self._again[rank])
         text = f"could not be started again: {why}"
-        self._pass_on(self._ends.said(rank, LOST, "", RankExit(exception=text)))
+        self._pass_on(self._ends.concluded(rank, text))
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost; its parent tells how.
@@ -450,24 +457,25 @@ class RanksRun:
         self._launcher.reports.job_ended(self._launcher.name, code, why, is_fault)
         self._over()
 
-    def _pass_on(self, end: RankEnd | None) -> None:
+    def _pass_on(self, death: RankDeath | None) -> None:
         """Tell how a rank has ended; before the application runs that ends the deployment."""
-        if end is None:
+        if death is None:
             return
         if self._ranks.goes_on and self.is_released:
             self._end_with_the_last()
-        self._job.has_failed = self._job.has_failed or bool(end.code)
-        if end.facts.signal == signal.SIGKILL and not (end.why or end.facts.after):
-            is_here = self._ready.get(end.rank, {}).get("host") == os.uname().nodename
-            end = replace(end, why=self._memory_kills.words() if is_here else "")
+        self._job.has_failed = self._job.has_failed or bool(death.code)
+        seen = death.observed
+        if seen.signal == signal.SIGKILL and not (seen.why or death.after):
+            is_here = self._ready.get(death.who, {}).get("host") == os.uname().nodename
+            why = self._memory_kills.words() if is_here else ""
+            death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
-            told = (end.rank, end.code, end.why, *astuple(end.facts))
-            self._launcher.reports.rank_ended(self._launcher.name, *told)
-        elif not self._stopping and end.facts.after != BY_REQUEST:
+            self._launcher.reports.rank_ended(self._launcher.name, death.who, death.plain)
+        elif not self._stopping and death.after != BY_REQUEST:
             fault = GridError(
-                f"{self._told.names.name(end.rank)} died before the application started:"
-                f" {end.why or in_words(end.code, end.facts.signal)}",
-                cause=end.facts.traceback or self._job.last_lines,
+                f"{self._told.names.name(death.who)} died before the application started:"
+                f" {seen.why or seen.exception or death.ending}",
+                cause=seen.traceback or self._job.last_lines,
                 cure="The last lines of the ranks' stderr are below",
             )
             self._fail("ranks", fault)
@@ -502,7 +510,7 @@ class RanksRun:
         crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and self._stopping else at
         is_connected = name in self._connected
-        self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
+        self._pass_on(self._ends.saw(name, sight_of(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
             pause = REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE
             self._give_up_once_quiet(name, self._again.get(name), pause)
@@ -635,16 +643,28 @@ class RanksRun:
         )
         self._fail("ranks", fault)
 
-    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
+    def ended(self, member: str, observed: Facts) -> None:
         """Pass on how a rank ended by its own word."""
-        exit = replace(RankExit(*facts), is_said=True)
-        self._pass_on(self._ends.said(member, code, why, exit))
+        try:
+            said = Observation.parse(Witness.RANK, observed)
+        except UnreadableReport as fault:
+            self._end_for(member, f"what it tells of its end is not understood: {fault}")
+        else:
+            self._pass_on(self._ends.said(member, said))
 
-    def aborted(self, member: str, code: int, *facts: Any) -> None:
+    def aborted(self, member: str, observed: Facts) -> None:
         """Pass on that a rank wants everything to end."""
         self._ends.aborted(member)
-        self.ended(member, code, f"called MPI.Abort({code})", *facts)
+        self.ended(member, observed)
         self._launcher.reports.rank_aborted(self._launcher.name, member)
+
+    def _end_for(self, member: str, why: str) -> None:
+        """Count a rank as lost for what it has told; it ends with its connection."""
+        death = self._ends.concluded(member, why)
+        if self._gate is not None:
+            self._gate.dismiss(member)
+        self._connected.discard(member)
+        self._pass_on(death)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""

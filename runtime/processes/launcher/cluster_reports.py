@@ -10,6 +10,7 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.launchers.blocks import Buffer
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import Appeals, Facts, Reports
+from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
@@ -21,14 +22,12 @@ from runtime.run.events import (
     JobEnded,
     OutputFollows,
     OutputPassedOn,
-    RankEnded,
     RankHere,
     RankReady,
     StepFailed,
     StepUp,
 )
 from runtime.run.exchanged import Exchanged, Figures, Row
-from runtime.run.rank_exit import RankExit, in_words
 from runtime.topology import RankNames
 from runtime.transport.keys import parsed
 
@@ -170,17 +169,19 @@ class ClusterReports:
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
         """Record how a rank has ended."""
-        found = RankExit(*facts)
+        died = RankDeath.parse(death)
+        if died.who != rank:
+            raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         self._run.stands_still(rank, goes_on=True)
-        self._waits.rank_ended(rank, in_words(code, found.signal))
-        self._post(RankEnded(rank, code, why, found))
-        for text in found.traceback.splitlines():
+        self._waits.rank_ended(rank, died.ending)
+        self._post(died)
+        for text in died.observed.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
+        exception = died.observed.exception
         name = self._run.names.name(rank)
-        exception = found.exception and f"{name} ended with {found.exception}"
-        self._codes.rank_ended(member, rank, code, why or exception)
+        self._codes.rank_ended(member, died, exception and f"{name} ended with {exception}")
 
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
         """Record that a rank ends the run."""

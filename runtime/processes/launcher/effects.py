@@ -22,7 +22,6 @@ from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
 from runtime.errors import GridError
-from runtime.exit_codes import LOST
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
@@ -36,7 +35,7 @@ from runtime.machine.contracts import (
     Heartbeats,
     Mail,
 )
-from runtime.machine.ends import end_of
+from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER
 from runtime.processes.launcher.cluster_reports import ClusterReports
@@ -67,6 +66,7 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, se
 from runtime.processes.watch import watch_of
 from runtime.rank_name import RankName
 from runtime.run.events import (
+    Announce,
     Condemn,
     CondemnRank,
     Discard,
@@ -77,22 +77,20 @@ from runtime.run.events import (
     Go,
     Kill,
     LeftBehind,
-    RankEnded,
     Start,
     StepFailed,
     StepUp,
     Stop,
     Stuck,
     Suspected,
-    TellEnd,
     TellUnreachable,
 )
 from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of, hosted_identifiers
 from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
 from runtime.run.outline import outline_of, replica_ranks
-from runtime.run.rank_exit import RankExit
 from runtime.run.replacements import (
+    FIRST,
     EndRank,
     ReplacementEffect,
     Replacements,
@@ -202,7 +200,7 @@ class Executor:
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
         self._suspicions = Suspicions(self._replacements.incarnation)
-        self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
+        self._announced: dict[str, RankDeath] = {}
         self._started: float | None = None
         self._assembly = assembly
         if assembly is not None:
@@ -303,8 +301,8 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case TellEnd(rank, code, why, is_new):
-                (self._tell_end if is_new else self._tell_again)(rank, code, why)
+            case Announce(death, is_new):
+                self._announce(death, is_new=is_new)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
             case CondemnRank(rank, why):
@@ -320,17 +318,26 @@ class Executor:
                     place.was_lost = True
                     place.kill()
 
-    def _tell_end(self, rank: str, code: int, why: str) -> None:
-        host = self._facts.get(rank, {}).get("host", "")
-        when, incarnation = time.strftime("%H:%M:%S"), self._replacements.incarnation(rank)
-        reports = [end_of(rank, code, why, host, when, incarnation=incarnation)]
-        self._ends[rank] = reports[0]
+    def _announce(self, death: RankDeath, *, is_new: bool) -> None:
+        if not is_new:
+            self._send_death(self._announced[death.who])
+            return
+        rank = death.who
+        self._announced[rank] = dated = replace(
+            death.brief,
+            rank=replace(death.rank, incarnation=self._replacements.incarnation(rank)),
+            host=self._facts.get(rank, {}).get("host", ""),
+            when=time.strftime("%H:%M:%S"),
+        )
         effects = self._replacements.ended(rank)
         self._replace(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
+        self._send_death(dated)
+        self._replace(one for one in effects if not isinstance(one, TellMoved))
+
+    def _send_death(self, death: RankDeath) -> None:
         for place in self._places.values():
             if not place.was_lost:
-                place.orders.lost(reports)
-        self._replace(one for one in effects if not isinstance(one, TellMoved))
+                place.orders.lost([death.plain])
 
     def _condemn_rank(self, rank: str, why: str) -> None:
         said = "%s is ended: others cannot reach it, and not all can go on: %s"
@@ -338,13 +345,9 @@ class Executor:
         self._places[RankName.parse(rank).cluster].orders.end_rank(rank)
 
     def _tell_unreachable(self, by: str, rank: str, why: str) -> None:
-        report = end_of(rank, LOST, why, "", time.strftime("%H:%M:%S"))
-        self._places[RankName.parse(by).cluster].orders.lost([report | {"by": by}])
-
-    def _tell_again(self, rank: str, _code: int, _why: str) -> None:
-        for place in self._places.values():
-            if not place.was_lost:
-                place.orders.lost([self._ends[rank]])
+        name = replace(RankName.parse(rank), incarnation=FIRST)
+        death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
+        self._places[RankName.parse(by).cluster].orders.lost([death.plain | {"lost_to": by}])
 
     def replace_ranks(self, cluster: str, lost: list[str]) -> None:
         """Start ranks again in place of lost ones, unless the run ends.
@@ -375,9 +378,9 @@ class Executor:
         cluster = RankName.parse(rank).cluster
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
+            self._post(RankDeath.lost(rank, text))
         elif cluster in self._lost_places:
-            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
+            self._post(RankDeath.lost(rank, _HOMELESS))
         else:
             self._places[cluster].orders.start_again(rank, incarnation)
 
@@ -393,8 +396,7 @@ class Executor:
                 facts["host"],
                 facts["pid"],
                 facts["mpi"],
-                state.codes.get(rank),
-                state.signals.get(rank, 0),
+                state.deaths.get(rank),
             )
             for rank, facts in sorted(self._facts.items(), key=lambda one: RankName.parse(one[0]))
         )
@@ -514,7 +516,7 @@ class Executor:
             place.expel()  # what is not heard of any more must not come back
         self._lost_places.add(place.identifier)
         for rank in self._replacements.joining(place.identifier):
-            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
+            self._post(RankDeath.lost(rank, _HOMELESS))
         if self._stopping:
             self._openings.closed(place)
         else:

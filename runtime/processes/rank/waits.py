@@ -91,7 +91,7 @@ class RankWaits:
 
 def _has_communicators() -> bool:
     """Tell whether the program uses the MPI of the machine; importing it here would begin that."""
-    made = sys.modules.get("runtime.mpi.process.predefined")
+    made = sys.modules.get("runtime.mpi.progress.predefined")
     return made is not None and bool(made.are_made())
 
 

@@ -40,7 +40,7 @@ def ended(
 ) -> Summary:
     # only one rank has told where it is
     host = "localhost" if plan.grid.size == 8 else "n2.lyon"
-    report = RankReport("0:0:1", "/grid/site0/cluster0/wrapper1", host, 77, "MPICH", 9)
+    report = RankReport("0:0:1", "/grid/site0/cluster0/wrapper1", host, 77, "MPICH")
     outcome = Outcome(
         code, ("bad luck",), (report,), traffic, codes, startup, 3.14049, connections=connections
     )
