@@ -19,7 +19,7 @@ from runtime.deployment import DeploymentPlan
 from runtime.launchers.blocks import Buffer, lines_of
 from runtime.machine.contracts import Orders
 from runtime.machine.deaths import RankDeath
-from runtime.membership.whereabouts import Report, report
+from runtime.membership.whereabouts import RankArrival, Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines of output are kept."""
@@ -112,9 +112,9 @@ class Codes:
         if run is not None:
             self._keep(run, cluster, batch)
 
-    def rank_ready(self, rank: str, facts: Mapping[str, Any]) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Record the address of a rank."""
-        self._here[rank] = report(rank, facts)
+        self._here[rank] = report(rank, arrival)
 
     def ranks_up(self, cluster: str) -> None:
         """Record that all ranks of a cluster are ready."""

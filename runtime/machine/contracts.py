@@ -32,14 +32,17 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 Facts = dict[str, Any]
-"""What a rank says about itself when its MPI has started: `pid`, `host`, `size`, `doors`..."""
+"""What one process reports to another, as plain data; the receiver makes a value of it."""
 
 
 class Membership(Protocol):
     """Upwards: who has come."""
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
-        """Tell that a member is ready in an epoch, and what those below it report."""
+        """Tell that a member is ready in an epoch, and what those below it report.
+
+        Of a rank that is a `RankArrival` of `runtime.membership.whereabouts`.
+        """
         ...
 
 

@@ -24,7 +24,7 @@ from runtime.machine.contracts import Facts, Orders
 from runtime.machine.launcher import LauncherStubs
 from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
-from runtime.membership.whereabouts import Whereabouts, front_end_report, report
+from runtime.membership.whereabouts import RankArrival, Whereabouts, front_end_report, report
 from runtime.processes.configuration import (
     LISTENER,
     REFUSED,
@@ -276,7 +276,7 @@ class FrontEndProcess:
             from runtime.processes.front_end.frozen_ranks import FrozenRanks
 
             self._frozen = FrozenRanks(
-                self._reactor, self._launcher, self._rank_facts,
+                self._reactor, self._launcher, self._arrivals,
                 timeout=watch.timeout, is_lost=watch.frozen_is_lost,
             )  # fmt: skip
             self._frozen.begin()
@@ -400,8 +400,8 @@ class FrontEndProcess:
 
     def _reports(self) -> list[Facts]:
         """Return what others are to know of the ranks of this cluster, and of this front-end."""
-        facts = self._ranks.facts if self._ranks is not None else {}
-        reports = [report(rank, facts.get(rank)) for rank in self._names()]
+        arrivals = self._ranks.arrivals if self._ranks is not None else {}
+        reports = [report(rank, arrivals.get(rank)) for rank in self._names()]
         if self._forwarding is not None:
             found = self._forwarding.found
             reports.append(front_end_report(self._configuration.cluster, found))
@@ -460,8 +460,8 @@ class FrontEndProcess:
             guard=guard,
         )
 
-    def _rank_facts(self) -> dict[str, Facts]:
-        return self._ranks.facts if self._ranks is not None and not self._ranks.is_over else {}
+    def _arrivals(self) -> dict[str, RankArrival]:
+        return self._ranks.arrivals if self._ranks is not None and not self._ranks.is_over else {}
 
     def _present_ranks(self) -> RanksRun:
         assert self._ranks is not None  # who tells something was let in by these

@@ -33,6 +33,7 @@ from runtime.machine.deaths import (
 from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
@@ -113,8 +114,8 @@ class RanksRun:
         self._relay = relay
         self._over = over
         self._routes = routes
-        self._ready: dict[str, Facts] = {}
-        self._facts: list[Facts] = []
+        self._ready: dict[str, RankArrival] = {}
+        self._segments: set[str] = set()
         self._here: set[str] = set()
         self._again: dict[str, int] = {}  # the incarnations of ranks that were started again
         self._connected: set[str] = set()
@@ -150,7 +151,7 @@ class RanksRun:
         self.is_over = False
 
     @property
-    def facts(self) -> dict[str, Facts]:
+    def arrivals(self) -> dict[str, RankArrival]:
         """What the ranks that are ready have told about themselves."""
         return dict(self._ready)
 
@@ -276,14 +277,14 @@ class RanksRun:
         One on another host loses its connection: it ends when it notices that, if it is stopped
         now, as soon as it goes on.
         """
-        facts = self._ready.get(rank)
-        if facts is None or rank in self._ends.told:
+        arrival = self._ready.get(rank)
+        if arrival is None or rank in self._ends.told:
             return
         if self._ranks.hosts and self._gate is not None:
             self._abandon(rank, f"was ended: others cannot reach it{self._where(rank)}")
         else:
             with suppress(ProcessLookupError):
-                os.kill(facts["pid"], signal.SIGKILL)
+                os.kill(arrival.pid, signal.SIGKILL)
 
     def _abandon(self, rank: str, why: str) -> None:
         """Hang up on a rank of another host, of whose end nobody there will tell."""
@@ -356,7 +357,7 @@ class RanksRun:
         if self._distant is not None:
             self._distant.close()
         # First, because who ends this process may not wait for the rest.
-        remove_segments(path for facts in self._facts for path in facts["segments"])
+        remove_segments(self._segments)
         self._killed.set()
         self._job.stop()
         self._job.close()
@@ -466,7 +467,8 @@ class RanksRun:
         self._job.has_failed = self._job.has_failed or bool(death.code)
         seen = death.observed
         if seen.signal == signal.SIGKILL and not (seen.why or death.after):
-            is_here = self._ready.get(death.who, {}).get("host") == os.uname().nodename
+            arrival = self._ready.get(death.who)
+            is_here = arrival is not None and arrival.host == os.uname().nodename
             why = self._memory_kills.words() if is_here else ""
             death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
@@ -596,18 +598,23 @@ class RanksRun:
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:  # noqa: ARG002 - a rank begins in none
         """Take note of a rank, and tell once all are there."""
-        (facts,) = reports
-        self._facts.append(facts)
+        try:
+            told = RankArrival.parse(reports[0] if len(reports) == 1 else None)
+        except UnreadableReport as fault:
+            self._end_for(member, f"what it tells of itself is not understood: {fault}")
+            return
+        self._segments.update(told.segments)
         expected = self._job.ranks_beside(_number(member))
-        if facts["size"] not in (None, expected):
-            self._fail("ranks", _wrong(self._ranks.mpiexec, expected, facts))
+        if told.size not in (None, expected):
+            self._fail("ranks", _wrong(self._ranks.mpiexec, expected, told))
             return
         again = self._again.get(member)
-        facts["incarnation"] = again or self.incarnation
+        doors = told.doors
         if self._told.wan is not None:
-            facts["doors"] = self._at_a_distance(self._told.wan, facts["doors"])
-        self._ready[member] = facts
-        self._launcher.reports.rank_ready(self._launcher.name, member, facts)
+            doors = self._at_a_distance(self._told.wan, doors)
+        arrival = replace(told, incarnation=again or self.incarnation, doors=doors)
+        self._ready[member] = arrival
+        self._launcher.reports.rank_ready(self._launcher.name, member, arrival.plain)
         if again:
             return
         self._components.is_ready(member)
@@ -708,10 +715,10 @@ def _number(rank: str) -> int:
     return int(rank.rpartition(":")[2])
 
 
-def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
+def _wrong(mpiexec: str, ranks: int, told: RankArrival) -> WrongMpiexec:
     return WrongMpiexec(
-        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {facts['rank']} of"
-        f" {facts['size']}: its mpi4py uses another MPI",
-        cause=str(facts["mpi"]),
+        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {told.rank} of"
+        f" {told.size}: its mpi4py uses another MPI",
+        cause=told.mpi,
         cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
     )

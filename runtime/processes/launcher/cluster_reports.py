@@ -11,6 +11,7 @@ from runtime.launchers.blocks import Buffer
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
@@ -50,7 +51,7 @@ class Run(Protocol):
         """Record that a front-end is there."""
         ...
 
-    def rank_ready(self, rank: str, facts: Facts) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Take in what a rank says of itself."""
         ...
 
@@ -94,7 +95,7 @@ class ClusterReports:
         output: Lines,
         room: Room,
         exchanged: Exchanged,
-        facts: dict[str, Facts],
+        arrivals: dict[str, RankArrival],
         waits: WaitReports,
         parts: Collection[str],
     ) -> None:
@@ -110,7 +111,7 @@ class ClusterReports:
         self._output = output
         self._room = room
         self._exchanged = exchanged
-        self._facts = facts
+        self._arrivals = arrivals
         self._waits = waits
 
     def served(self) -> Served:
@@ -139,11 +140,12 @@ class ClusterReports:
 
     def rank_ready(self, member: str, rank: str, facts: Facts) -> None:  # noqa: ARG002 - as above
         """Take in what a rank tells about itself."""
+        arrival = RankArrival.parse(facts)
         self._post(RankReady(rank))
-        self._codes.rank_ready(rank, facts)
-        self._facts[rank] = facts
+        self._codes.rank_ready(rank, arrival)
+        self._arrivals[rank] = arrival
         self._waits.rank_ready(rank)
-        self._run.rank_ready(rank, facts)
+        self._run.rank_ready(rank, arrival)
 
     def ranks_up(self, member: str) -> None:
         """Record that all ranks of the cluster are ready."""

@@ -37,6 +37,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
@@ -195,7 +196,7 @@ class Executor:
             self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].orders.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
-        self._facts: dict[str, dict[str, Any]] = {}
+        self._arrivals: dict[str, RankArrival] = {}
         self._exchanged = Exchanged()
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
@@ -234,7 +235,7 @@ class Executor:
             output=self._output,
             room=self._rooms[place.identifier],
             exchanged=self._exchanged,
-            facts=self._facts,
+            arrivals=self._arrivals,
             waits=self.waits,
             parts=self._parts_at(place),
         ).served()
@@ -277,9 +278,9 @@ class Executor:
         """Let go of a place, and remove what killed ranks left if its front-end could not."""
         paths = {
             path
-            for rank, facts in self._facts.items()
+            for rank, arrival in self._arrivals.items()
             if RankName.parse(rank).cluster == place.identifier
-            for path in facts["segments"]
+            for path in arrival.segments
         }
         if place.cluster.is_local and place.was_lost:
             remove_segments(paths)
@@ -323,10 +324,11 @@ class Executor:
             self._send_death(self._announced[death.who])
             return
         rank = death.who
+        arrival = self._arrivals.get(rank)
         self._announced[rank] = dated = replace(
             death.brief,
             rank=replace(death.rank, incarnation=self._replacements.incarnation(rank)),
-            host=self._facts.get(rank, {}).get("host", ""),
+            host="" if arrival is None else arrival.host,
             when=time.strftime("%H:%M:%S"),
         )
         effects = self._replacements.ended(rank)
@@ -358,10 +360,10 @@ class Executor:
             known = self._replaceable.get(self._places[cluster].cluster.application, ())
             self._replace(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
 
-    def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Let all know where a rank is that was started again."""
         self._suspicions.begins(rank)
-        self._replace(self._replacements.ready(rank, facts))
+        self._replace(self._replacements.ready(rank, arrival))
 
     def _replace(self, effects: Iterable[ReplacementEffect]) -> None:
         for effect in effects:
@@ -393,12 +395,14 @@ class Executor:
             RankReport(
                 rank,
                 paths[rank],
-                facts["host"],
-                facts["pid"],
-                facts["mpi"],
+                arrival.host,
+                arrival.pid,
+                arrival.mpi,
                 state.deaths.get(rank),
             )
-            for rank, facts in sorted(self._facts.items(), key=lambda one: RankName.parse(one[0]))
+            for rank, arrival in sorted(
+                self._arrivals.items(), key=lambda one: RankName.parse(one[0])
+            )
         )
         relays = tuple(
             ForwardedTraffic(place.cluster.path, *place.relay_figures)

@@ -82,8 +82,8 @@ def _number(options: RankOptions) -> int:
 
 
 def _facts(options: RankOptions) -> dict[str, Any]:
-    """Return what a rank says about itself; a native program starts its MPI itself."""
-    facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
+    """Return what a `RankArrival` has of this rank; a native program starts its MPI itself."""
+    facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename}
     if options.kind == "executable":
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
     from runtime.mpi.process.native import native_world
