@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, field, replace
 
-from gcm.cli.output import counted
+from gcm.cli.output import Paint, counted
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
 from runtime.run.outcome import (
@@ -17,6 +17,7 @@ from runtime.run.outcome import (
     Results,
     RouteTraffic,
 )
+from runtime.shown_text import shown_table
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -172,10 +173,14 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table(("connections", *names), (row,), frozenset(range(1, 8)))
 
 
-def as_text(summary: Summary) -> str:
-    """Return headline and tables as plain text."""
-    blocks = [headline(summary), *("\n".join(_aligned(table)) for table in tables(summary))]
-    return "\n\n".join(blocks) + "\n"
+def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 0) -> str:  # noqa: B008
+    """Return headline and tables as text, for a terminal of `width` columns; 0 is any width."""
+    head = paint(headline(summary), "bold", "red" if summary.code else "green")
+    shown = (
+        shown_table(one.heading, one.rows, numbers=one.numbers, width=width)
+        for one in tables(summary)
+    )
+    return "\n".join([f"{head}\n", *shown])
 
 
 def _end(
@@ -259,14 +264,3 @@ def _brief(rank: RankRow) -> str:
 
 def _some(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def _aligned(table: Table) -> Iterator[str]:
-    lines = (table.heading, *table.rows)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(table.heading))]
-    for line in lines:
-        cells = (
-            text.rjust(width) if column in table.numbers else text.ljust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
