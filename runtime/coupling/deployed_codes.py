@@ -10,24 +10,22 @@ from functools import partial
 from typing import Any
 
 from gcm.suggestion import did_you_mean
-from runtime.coupling.code_run import CodeRankEnd, CodeRun, CodeState
+from runtime.coupling.code_run import CodeRun, CodeState
 from runtime.coupling.control import CodeStatus, OutputLine
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.blocks import Buffer, lines_of
-from runtime.machine.contracts import ClusterControl, ClusterViews
-from runtime.membership.whereabouts import Report, report
+from runtime.machine.contracts import Orders
+from runtime.machine.deaths import RankDeath
+from runtime.membership.whereabouts import RankArrival, Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines of output are kept."""
 
-ControlOf = Callable[[str], ClusterControl]
-"""Returns the control interface of a cluster's front-end."""
-
-ViewsOf = Callable[[str], ClusterViews]
-"""Returns the views of a cluster's front-end."""
+OrdersTo = Callable[[str], Orders]
+"""Returns what gives orders to a cluster's front-end."""
 
 Later = Callable[[float, Callable[[], None]], object]
 """Schedules a call after a number of seconds, without blocking."""
@@ -74,8 +72,7 @@ class Codes:
         self._changed = threading.Condition()
         self._is_open = False
         self._over = ""
-        self._control: ControlOf = _nobody
-        self._views: ViewsOf = _nobody
+        self._orders: OrdersTo = _nobody
         self._later: Later = _nobody
 
     @property
@@ -90,10 +87,9 @@ class Codes:
 
     # -- from the engine's thread ------------------------------------------------------------------
 
-    def connect(self, control: ControlOf, views: ViewsOf, later: Later) -> None:
+    def connect(self, orders: OrdersTo, later: Later) -> None:
         """Connect to the front-ends, and set the clock."""
-        self._control = control
-        self._views = views
+        self._orders = orders
         self._later = later
 
     def go(self) -> None:
@@ -116,9 +112,9 @@ class Codes:
         if run is not None:
             self._keep(run, cluster, batch)
 
-    def rank_ready(self, rank: str, facts: Mapping[str, Any]) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Record the address of a rank."""
-        self._here[rank] = report(rank, facts)
+        self._here[rank] = report(rank, arrival)
 
     def ranks_up(self, cluster: str) -> None:
         """Record that all ranks of a cluster are ready."""
@@ -126,11 +122,11 @@ class Codes:
         if run is not None:
             self._ranks_up(run, cluster)
 
-    def rank_ended(self, cluster: str, rank: str, code: int, why: str) -> None:
-        """Record that a rank has ended."""
+    def rank_ended(self, cluster: str, death: RankDeath, why: str) -> None:
+        """Record how a rank has ended; `why` says so where the death gives no reason."""
         run = self._by_cluster.get(cluster)
         if run is not None:
-            self._rank_ended(run, cluster, rank, code, why)
+            self._rank_ended(run, death, why)
 
     def job_ended(self, cluster: str, code: int, why: str) -> None:
         """Record that all ranks of a cluster have ended."""
@@ -185,13 +181,13 @@ class Codes:
             for rank in range(ranks)
         ]
         for cluster in self._by_cluster:
-            self._views(cluster).moved(reports)
+            self._orders(cluster).moved(reports)
 
-    def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
+    def _rank_ended(self, run: CodeRun, death: RankDeath, why: str) -> None:
         with self._changed:
-            ended = run.rank_ended(cluster, int(rank.rpartition(":")[2]), code, why)
+            ended = run.rank_ended(death, why)
             self._let_it_settle(run)
-        self._tell_ends(run, [ended] if ended else [])
+        self._tell_ends(run, ended)
 
     def _job_ended(self, run: CodeRun, cluster: str, code: int, why: str) -> None:
         with self._changed:
@@ -224,12 +220,12 @@ class Codes:
             if self._is_open:
                 self._kill(run)
 
-    def _tell_ends(self, run: CodeRun, ends: list[CodeRankEnd]) -> None:
-        for end in ends:
-            self.hub.rank_ended(run.name, end.rank, end.why)
+    def _tell_ends(self, run: CodeRun, ends: Mapping[int, str]) -> None:
+        for rank, why in ends.items():
+            self.hub.rank_ended(run.name, rank, why)
 
-    def _controls(self, run: CodeRun) -> list[ClusterControl]:
-        return [self._control(cluster) for cluster in run.clusters]
+    def _controls(self, run: CodeRun) -> list[Orders]:
+        return [self._orders(cluster) for cluster in run.clusters]
 
     def _kill(self, run: CodeRun) -> None:
         for control in self._controls(run):
@@ -296,7 +292,7 @@ class Codes:
         """Raise UnknownCode if no code has that name."""
         self._run(name)
 
-    def _end(self, name: str, end: Callable[[ClusterControl], None]) -> None:
+    def _end(self, name: str, end: Callable[[Orders], None]) -> None:
         run = self._run(name)
         with self._changed:
             # All codes start together at first, and one that fails to start ends the whole machine.

@@ -9,6 +9,7 @@ from enum import StrEnum
 from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.health import DetectorProtocol
+from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import (
     Cluster,
@@ -31,14 +32,6 @@ THIS_MACHINE = frozenset({"localhost", LOCAL_ADDRESS, "::1"})
 
 ASSEMBLY = "assembly"
 """How a dependent sequence refers to the components of the assembly."""
-
-
-class Flavour(StrEnum):
-    """Which native MPI a cluster has."""
-
-    AUTO = "auto"
-    MPICH = "mpich"
-    OPENMPI = "openmpi"
 
 
 class ProgramKind(StrEnum):
@@ -129,10 +122,10 @@ class SshHop:
 
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """The native MPI of a cluster."""
+    """The native MPI of a cluster; `flavour` is its name in `runtime.native_mpi`."""
 
     command_path: str = "mpiexec"
-    flavour: Flavour = Flavour.AUTO
+    flavour: str = AUTO
     ranks: int | None = None
     options: tuple[str, ...] = ()
 

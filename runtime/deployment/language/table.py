@@ -35,7 +35,6 @@ from runtime.deployment.model import (
     FailureDetection,
     FailureMode,
     FileTransfer,
-    Flavour,
     FrontEnd,
     HelperProcess,
     Mpi,
@@ -48,6 +47,7 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.health import DetectorProtocol
+from runtime.native_mpi import AUTO, FLAVOURS
 
 _YES = "yes".__eq__
 _CLUSTERS = "`site/cluster` paths with ranges; `site` alone means all its clusters"
@@ -601,9 +601,8 @@ _MPI = ElementType(
             "flavour",
             CHOICE,
             "Which MPI that is; `auto` asks it at the start.",
-            default="auto",
-            choices=("auto", "mpich", "openmpi"),
-            to=Flavour,
+            default=AUTO,
+            choices=FLAVOURS,
         ),
         Attribute(
             "ranks",
