@@ -112,6 +112,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     end, waits = _End(link), RankWaits(link.wrapper)
     _thread.start_new_thread(link.listen, (end.lost,))
     words: dict[str, Any] = {}
+    ends_all = False
     if options.kind == "executable":
         from runtime.processes.rank.program import run_executable
 
@@ -140,9 +141,13 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.membership.last_words import last_words
 
             words = last_words(error)
+        ends_all = bool(code) and options.recovery == "abort"
+        if ends_all:
+            _say_no_goodbye()
         _run_exit_handlers()
     end.has_come = True
-    link.wrapper.health.ended(link.name, {"code": code, "why": why, **words})
+    tell = link.wrapper.health.aborted if ends_all else link.wrapper.health.ended
+    tell(link.name, {"code": code, "why": why, **words})
     if options.goes_on:
         _end_without_mpi(code)
     return code
@@ -169,6 +174,15 @@ def tell_crashes(path: str) -> None:
     except OSError:
         return  # the folder has gone, and with it the reader
     faulthandler.enable(file)
+
+
+def _say_no_goodbye() -> None:
+    """Let others lose this rank, which ends their part of the run before they can catch that."""
+    import atexit
+
+    made = sys.modules.get("runtime.mpi.progress.predefined")
+    if made is not None:
+        atexit.unregister(made.finish)
 
 
 def _run_exit_handlers() -> None:
