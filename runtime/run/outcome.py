@@ -17,7 +17,6 @@ class RankReport:
     """
 
     rank: str
-    path: str
     host: str
     pid: int
     mpi: str

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from runtime.cli.screens.summary import Summary, as_text, headline, tables
+from runtime.views.summary import Summary, as_text, headline, tables
 
 NARROW = 80
 

@@ -16,7 +16,6 @@ from runtime.machine.contracts import (
     Facts,
     Output,
 )
-from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
 from runtime.processes.launcher.place import ClusterPlace
@@ -33,9 +32,11 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
 )
-from runtime.run.exchanged import Exchanged, Figures, Row
+from runtime.run.exchanged import Figures, Row
 from runtime.run.rank_exit import RankExit, in_words
 from runtime.topology import RankNames
+from runtime.views.facts import TRACEBACK, ConnectionsCounted, MessagesCounted, RankStarted
+from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
@@ -99,8 +100,8 @@ class ClusterReports:
         assembly: DeployedAssembly | None,
         output: Lines,
         room: Room,
-        exchanged: Exchanged,
-        facts: dict[str, Facts],
+        facts: FactStream,
+        ranks: dict[str, Facts],
         waits: WaitReports,
         parts: Collection[str],
     ) -> None:
@@ -115,8 +116,8 @@ class ClusterReports:
         self._assembly = assembly
         self._output = output
         self._room = room
-        self._exchanged = exchanged
         self._facts = facts
+        self._ranks = ranks
         self._waits = waits
 
     def served(self) -> Served:
@@ -149,7 +150,9 @@ class ClusterReports:
         """Take in what a rank tells about itself."""
         self._post(RankReady(rank))
         self._codes.rank_ready(rank, facts)
-        self._facts[rank] = facts
+        self._ranks[rank] = facts
+        started = RankStarted(facts["host"], facts["pid"], facts["mpi"])
+        self._facts.tell(rank, started)
         self._waits.rank_ready(rank)
         self._run.rank_ready(rank, facts)
 
@@ -246,8 +249,11 @@ class ClusterReports:
         rows: list[Row],
         figures: Figures,
     ) -> None:
-        """Add up what a rank has sent to others."""
-        self._exchanged.tell(rank, rows, figures)
+        """Tell what a rank has sent to others, and how it found them."""
+        for to, between, peers, messages, size in rows:
+            counted = MessagesCounted(to, between, peers, messages, size)
+            self._facts.tell(rank, counted)
+        self._facts.tell(rank, ConnectionsCounted(figures))
 
     def carried(self, member: str, messages: int, sent: int, received: int) -> None:  # noqa: ARG002
         """Take in what went between the front-end and its ranks."""
