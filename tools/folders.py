@@ -1,6 +1,9 @@
-"""Files, lines and public names of each folder at one commit and at another, as a table.
+"""How large each part and each folder of the project is at two commits, as two tables.
 
-python -m tools.folders a89987e7 HEAD
+python -m tools.folders 87148719 HEAD
+
+A line of code has something on it besides comments, docstrings and imports. A docstring is every
+statement that is only a string. Functions include methods and functions within functions.
 """
 
 from __future__ import annotations
@@ -10,69 +13,167 @@ import ast
 import io
 import subprocess
 import tarfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
-PACKAGES = ("gcm", "runtime")
+PARTS = {
+    "gcm": "`gcm`, `runtime`",
+    "runtime": "`gcm`, `runtime`",
+    "tests": "`tests`",
+    "benchmarks": "`benchmarks`, `tools`",
+    "tools": "`benchmarks`, `tools`",
+}
+"""The part of the project to which each folder at the root belongs."""
+
+SHORT = 60
+"""A file with fewer lines is counted as a short one."""
+
+LOG_METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+
+BESIDE_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+"""The tokens that make no line a line of code."""
 
 
-@dataclass(slots=True)
-class Folder:
-    """What the Python files of one folder amount to, those of its subfolders included."""
+@dataclass(frozen=True, slots=True)
+class Size:
+    """The figures of some Python files, in the order of the table's columns."""
 
     files: int = 0
+    short: int = 0
     lines: int = 0
-    names: int = 0
+    code: int = 0
+    docstrings: int = 0
+    imports: int = 0
+    functions: int = 0
+    log_calls: int = 0
+
+    def __add__(self, other: Size) -> Size:
+        return Size(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+
+COLUMNS = (
+    "Files",
+    f"Under {SHORT} lines",
+    "Lines",
+    "Code",
+    "Docstrings",
+    "Imports",
+    "Functions",
+    "Log calls",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m tools.folders", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("before", help="a commit")
     parser.add_argument("after", nargs="?", default="HEAD", help="another one; HEAD by default")
     options = parser.parse_args(argv)
-    before, after = folders(options.before), folders(options.after)
-    print("| Folder | Files | Lines | Public names |\n|---|---|---|---|")
-    for name in sorted(before | after):
-        pair = before.get(name, Folder()), after.get(name, Folder())
-        figures = ((one.files, one.lines, one.names) for one in pair)
-        cells = (f"{old or '-'} → {new or '-'}" for old, new in zip(*figures, strict=True))
-        print(f"| `{name}` | {' | '.join(cells)} |")
-    for when, found in (("before", before), ("after", after)):
-        total = sum(one.lines for one in found.values())
-        print(f"\n{when}: {total} lines in {sum(one.files for one in found.values())} files")
+    before, after = sizes(options.before), sizes(options.after)
+    print(table("Part", by_part(before), by_part(after)), end="\n\n")
+    print(table("Folder", by_folder(before), by_folder(after)))
 
 
-def folders(commit: str) -> dict[str, Folder]:
-    """Return the folders of the packages at a commit; a package itself stands for its own files."""
-    command = ["git", "archive", "--format=tar", commit, *PACKAGES]
+def sizes(commit: str) -> dict[str, Size]:
+    """Return the size of each Python file at a commit, by its path.
+
+    Raises `subprocess.CalledProcessError` where git knows no such commit.
+    """
+    command = ["git", "archive", "--format=tar", commit, *PARTS]
     archive = subprocess.run(command, check=True, capture_output=True).stdout
-    found: dict[str, Folder] = {}
+    found = {}
     with tarfile.open(fileobj=io.BytesIO(archive)) as members:
         for member in members:
-            path = PurePosixPath(member.name)
-            stream = members.extractfile(member) if path.suffix == ".py" else None
-            if stream is None:
-                continue
-            text = stream.read().decode()
-            name = "/".join(path.parts[: min(2, len(path.parts) - 1)])
-            folder = found.setdefault(name, Folder())
-            folder.files += 1
-            folder.lines += text.count("\n")
-            if path.name == "__init__.py" and str(path.parent) == name:
-                folder.names = public_names(text)
+            stream = members.extractfile(member) if member.name.endswith(".py") else None
+            if stream is not None:
+                found[member.name] = size(stream.read().decode())
     return found
 
 
-def public_names(text: str) -> int:
-    """Return how many names `__all__` has; 0 without one, or where it is computed."""
-    for statement in ast.parse(text).body:
-        match statement:
-            case ast.Assign([ast.Name("__all__")], ast.List(names) | ast.Tuple(names)):
-                return len(names)
-    return 0
+def size(text: str) -> Size:
+    """Return the figures of one file, given its text."""
+    nodes = list(ast.walk(ast.parse(text)))
+    docstrings = {line for node in nodes if _is_docstring(node) for line in _lines(node)}
+    imports = {line for node in nodes if _is_import(node) for line in _lines(node)}
+    code = set(_token_lines(text)) - docstrings - imports
+    lines = text.count("\n")
+    return Size(
+        files=1,
+        short=int(lines < SHORT),
+        lines=lines,
+        code=len(code),
+        docstrings=len(docstrings),
+        imports=len(imports),
+        functions=sum(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in nodes),
+        log_calls=sum(_is_log_call(node) for node in nodes),
+    )
+
+
+def _is_docstring(node: ast.AST) -> TypeGuard[ast.Expr]:
+    match node:
+        case ast.Expr(ast.Constant(str())):
+            return True
+    return False
+
+
+def _is_import(node: ast.AST) -> TypeGuard[ast.Import | ast.ImportFrom]:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+def _lines(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _token_lines(text: str) -> Iterator[int]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in BESIDE_CODE:
+            yield from range(token.start[0], token.end[0] + 1)
+
+
+def _is_log_call(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(ast.Attribute(ast.Name(name) | ast.Attribute(attr=name), method)):
+            return method in LOG_METHODS and name.strip("_").lower() in {"log", "logger", "logging"}
+    return False
+
+
+def by_part(found: dict[str, Size]) -> dict[str, Size]:
+    """Return the sizes of the parts, the packages first."""
+    totals = {name: Size() for name in PARTS.values()}
+    for path, figures in found.items():
+        totals[PARTS[path.partition("/")[0]]] += figures
+    return totals
+
+
+def by_folder(found: dict[str, Size]) -> dict[str, Size]:
+    """Return the sizes of the folders: `gcm/adl` with its subfolders, `gcm` without them."""
+    totals: defaultdict[str, Size] = defaultdict(Size)
+    for path, figures in found.items():
+        parts = PurePosixPath(path).parts
+        totals["/".join(parts[: min(2, len(parts) - 1)])] += figures
+    return {f"`{name}`": totals[name] for name in sorted(totals)}
+
+
+def table(head: str, before: dict[str, Size], after: dict[str, Size]) -> str:
+    """Return a Markdown table with a row for each name, each cell `before → after`."""
+    rows = [f"| {head} | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 1) + "|"]
+    for name in before | after:
+        pair = (astuple(sizes.get(name, Size())) for sizes in (before, after))
+        cells = (f"{old or '-'} → {new or '-'}" for old, new in zip(*pair, strict=True))
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from gcm.adl.plan import AssemblyPlan, ComponentPlan, End, MembraneKind
 from gcm.adl.writing import THIS, Homes, parts_of, wires_of
 from gcm.components.clustering import ClusteringContent
 from gcm.components.composite import Composite
-from gcm.components.control_interface import controller_name
+from gcm.components.membrane import controller_name
 from gcm.components.model import Component
 from gcm.components.wrapper import Wrapper
 from gcm.drawing import Box, Scene, SceneLink, ScenePort

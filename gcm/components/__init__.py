@@ -1,6 +1,5 @@
 """Components of every kind, what their classes declare, and what a membrane is."""
 
-from gcm.components.control_interface import control_name, controller_name
 from gcm.components.controller import Controller
 from gcm.components.declarations import (
     declared_attributes,
@@ -8,7 +7,7 @@ from gcm.components.declarations import (
     declared_type,
 )
 from gcm.components.making import GIVE_DEFAULTS, needed_arguments
-from gcm.components.membrane import MembraneDescription
+from gcm.components.membrane import MembraneDescription, control_name, controller_name
 
 __all__ = [
     "GIVE_DEFAULTS",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gcm.interfaces.signature import signature_of
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
+    from gcm.errors import GcmError
     from gcm.interfaces.interface import (
         ClientInterface,
         Interface,
@@ -108,9 +109,15 @@ LIFE_CYCLE, BINDING = "lifecycle", "binding"
 """The names of the two controllers that every component has, because it relies on them."""
 
 
-@runtime_checkable
 class LifeCycle(Protocol):
-    """What a component relies on in its `lifecycle` controller."""
+    """What components and their other controllers rely on in the `lifecycle` controller."""
+
+    hold_timeout: float
+    """Seconds for which a call waits for the start of a stopped component."""
+    stop_timeout: float
+    """Seconds for which a stop waits for the calls that are inside."""
+    closed_since: float
+    """The time of the last stop, by the monotonic clock."""
 
     def state(self) -> StrEnum:
         """Return the state of the component."""
@@ -135,6 +142,32 @@ class LifeCycle(Protocol):
     def wait_until_open(self, interface: str, operation: str) -> None:
         """Hold a call until the component runs, or refuse it."""
         ...
+
+    def is_started(self) -> bool:
+        """Return whether the component serves calls."""
+        ...
+
+    def has_ended(self) -> bool:
+        """Return whether the component was terminated."""
+        ...
+
+    def bring_up(self) -> bool:
+        """Return whether the thread of the caller starts the component; start it then."""
+        ...
+
+    def refuse_if_hopeless(self, interface: str, operation: str) -> None:
+        """Refuse a call that the component can never take."""
+        ...
+
+    def not_started_again(self, interface: str, operation: str) -> GcmError:
+        """Return the error of a call that was held for too long."""
+        ...
+
+
+def is_life_cycle(controller: type[Controller]) -> bool:
+    """Return whether a class has every operation of `LifeCycle`."""
+    operations = (name for name in vars(LifeCycle) if not name.startswith("_"))
+    return all(hasattr(controller, name) for name in operations)
 
 
 class Binding(Protocol):

@@ -1,24 +1,36 @@
-"""The membrane: the controllers of one component and the chain they form around every call."""
+"""The membrane: the controllers of one component and the chain they form around every call.
+
+Every controller can be called through a control interface, like the content.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gcm.components.control_interface import ControlInterface
-from gcm.components.controller import BINDING, LIFE_CYCLE, Binding, Controller, LifeCycle
+from gcm.components.controller import (
+    BINDING,
+    LIFE_CYCLE,
+    Binding,
+    Controller,
+    LifeCycle,
+    is_life_cycle,
+)
 from gcm.errors import IllegalTypeError, NoSuchControllerError
+from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
+from gcm.interfaces.stub import Stub
+from gcm.interfaces.types import InterfaceType
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
-    from gcm.interfaces.interface import ClientInterface, Interface, ServerInterface
-    from gcm.interfaces.stub import Stub
-    from gcm.membranes.lifecycle import LifeCycleController
 
 C = TypeVar("C", bound=Controller)
 Port = Callable[..., Any]
+CONTROL_SUFFIX = "-controller"
+_NAMED_ALIKE = ("component", "factory")
+"""The controllers whose interface has their own name, as in the Fractal specification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +56,7 @@ class MembraneDescription:
                     f"the controller {controller.__qualname__} has no name",
                     cure='Give its class one: name = "counter"',
                 )
-            if controller.name == LIFE_CYCLE and not issubclass(controller, LifeCycle):
+            if controller.name == LIFE_CYCLE and not is_life_cycle(controller):
                 raise IllegalTypeError(
                     f"the controller {controller.__qualname__} is named '{controller.name}' and "
                     "is not a LifeCycleController, so the component could not be started",
@@ -57,6 +69,50 @@ class MembraneDescription:
         fresh = {getattr(controller, "name", "") for controller in controllers}
         kept = tuple(known for known in self.controllers if known.name not in fresh)
         return MembraneDescription(name or self.name, kept + controllers)
+
+
+def control_name(controller: str) -> str:
+    """Return the name of the control interface of a controller.
+
+    >>> control_name("binding"), control_name("component")
+    ('binding-controller', 'component')
+    """
+    return controller if controller in _NAMED_ALIKE else controller + CONTROL_SUFFIX
+
+
+def controller_name(interface: str) -> str:
+    """Return the name of the controller that an interface would be of, or nothing.
+
+    >>> controller_name("binding-controller"), controller_name("component"), controller_name("run")
+    ('binding', 'component', '')
+    """
+    if interface in _NAMED_ALIKE:
+        return interface
+    return interface.removesuffix(CONTROL_SUFFIX) if interface.endswith(CONTROL_SUFFIX) else ""
+
+
+class ControlInterface(ServerInterface):
+    """The server interface of one controller.
+
+    It is open in every state of the component. What controllers put around control calls, such as
+    the queue of an active object, lies between.
+    """
+
+    __slots__ = ("controller",)
+    is_functional = False
+
+    def __init__(self, owner: Component, controller: Controller) -> None:
+        self.controller = controller
+        super().__init__(owner, InterfaceType(control_name(controller.name), type(controller)))
+
+    def wire_one(self, client: ClientInterface | None, stub: Stub) -> None:  # noqa: ARG002 - all clients are served alike
+        """Fill the ports of `stub`; nothing ever holds a control call back."""
+        for name in stub._operations:
+            stub._set_port(name, self._port(name))
+
+    def _port(self, operation: str) -> Port:
+        target: Port = getattr(self.controller, operation)
+        return self.owner.membrane.compose_control(self.controller, operation, target)
 
 
 class Membrane:
@@ -83,7 +139,7 @@ class Membrane:
         self._controllers: dict[str, Controller | type[Controller]] = {
             kind.name: kind(component) if kind.hooks else kind for kind in description.controllers
         }
-        self.lifecycle: LifeCycleController = self._find(LIFE_CYCLE)
+        self.lifecycle: LifeCycle = self._find(LIFE_CYCLE)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of all controllers."""

@@ -6,8 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
-from gcm.components.control_interface import control_name, controller_name
-from gcm.components.membrane import C, Membrane, MembraneDescription
+from gcm.components.membrane import (
+    C,
+    Membrane,
+    MembraneDescription,
+    control_name,
+    controller_name,
+)
 from gcm.components.notes import NO_NOTES, Notes
 from gcm.errors import GcmError, IllegalTypeError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, Interface, ServerEnd, ServerInterface

@@ -13,13 +13,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Lock, Thread, local
 from types import FrameType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from gcm.interfaces.future import Future, fulfil
 from gcm.interfaces.stacks import inside
-
-if TYPE_CHECKING:
-    from gcm.components.model import Component
 
 Item = TypeVar("Item")
 P = ParamSpec("P")
@@ -36,6 +33,15 @@ GoOn = tuple[Callable[..., Any], tuple[Any, ...], Mapping[str, Any]]
 """A function and the arguments with which it makes the calls that are left."""
 
 
+class Located(Protocol):
+    """The component that has a multicast interface."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, for messages; moves with its composites."""
+        ...
+
+
 class Elsewhere:
     """Where a loop hands on its calls: `gcm_elsewhere` in its frame.
 
@@ -46,7 +52,7 @@ class Elsewhere:
     __slots__ = ("_operation", "_owner", "how")
 
     def __init__(
-        self, owner: Component, operation: str, how: Callable[[FrameType, list[Any]], GoOn]
+        self, owner: Located, operation: str, how: Callable[[FrameType, list[Any]], GoOn]
     ) -> None:
         self._owner = owner
         self._operation = operation
@@ -130,7 +136,7 @@ def interrupt(handed: Iterable[Handed]) -> None:
         one.interrupt()
 
 
-def _fulfil(handed: Handed, owner: Component, operation: str, how: GoOn) -> None:
+def _fulfil(handed: Handed, owner: Located, operation: str, how: GoOn) -> None:
     _this_thread.handed = handed
     fulfil(handed, inside, (owner, operation, _begun, (handed, *how), {}), {})
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from gcm.components.model import Component
     from gcm.interfaces.stub import Stub
 
 T = TypeVar("T")
@@ -31,7 +30,7 @@ def through(
 
 
 def inside(
-    component: Component,  # noqa: ARG001 - read from the frame by the stack walker
+    component: object,  # noqa: ARG001 - read from the frame by the stack walker
     operation: object,  # noqa: ARG001 - likewise
     port: Callable[..., T],
     args: tuple[Any, ...],

@@ -75,7 +75,8 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
 
         if meant := what_was_meant(options):
             raise UsageError(meant)
-    write_findings_of(diagnostics, options.format)
+    if deployment is None or not booked:  # else they were written before the peers were booked
+        write_findings_of(diagnostics, options.format)
     if deployment is None:
         return None
     deployment = _with_arguments(deployment, options.arguments)
@@ -98,7 +99,8 @@ def read_document(
         ),
         diagnostics=diagnostics,
     )
-    write_findings_of(diagnostics, style)
+    if deployment is None or not booked:
+        write_findings_of(diagnostics, style)
     return deployment
 
 

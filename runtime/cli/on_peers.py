@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runtime.cli.line.options import Options
 from runtime.cli.load import Sites, load_deployment
-from runtime.cli.programs import look_at_programs
+from runtime.cli.programs import look_at_programs, surveyed
 from runtime.cli.screens.steps import Hears, StepListener, StepsScreen
 from runtime.cli.streams import write
 from runtime.deployment import DeployedCluster, Deployment, DeploymentPlan, make_plan
@@ -242,10 +242,7 @@ class _Submission:
 def _plan(options: Options, booked: Sites) -> DeploymentPlan | None:
     """Return the plan for the booked peers, or None after reporting its errors."""
     deployment = load_deployment(options, booked=booked)
-    programs = None if deployment is None else look_at_programs(deployment, options)
-    if deployment is None or programs is None:
-        return None
-    return make_plan(deployment, programs)
+    return None if deployment is None else make_plan(deployment, surveyed(deployment))
 
 
 def asked_first(offers: Sequence[Offer], demand: Demand) -> str:

@@ -50,6 +50,18 @@ def look_at_programs(deployment: Deployment, options: Options) -> Mapping[str, P
     return None if diagnostics.errors else found
 
 
+def surveyed(deployment: Deployment) -> Mapping[str, ProgramFiles]:
+    """Return what is copied to booked peers, of which the user was told before they were booked.
+
+    Raises:
+        StagingFailed: a program folder cannot be read any more.
+    """
+    from runtime.results.program_survey import survey
+
+    codes = {one.name: one for one in deployment.applications}
+    return {name: survey(codes[name], deployment) for name in copies(deployment)}
+
+
 def _warn(code: Application, files: ProgramFiles, diagnostics: Diagnostics) -> None:
     if not files.skipped:
         return

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gcm.cli.output import Paint
+from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.inspection import open_to_inspection
 from runtime.cli.line.options import Format, Options, ProgressMode
 from runtime.cli.missing import hints
@@ -19,7 +19,7 @@ from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles
 from runtime.cli.screens.watch import EndSignals, LogLines
-from runtime.cli.streams import forget_output, write
+from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
@@ -160,14 +160,8 @@ def _tell(summary: Summary, options: Options) -> None:
         # on one line, to distinguish it from the output of the application
         write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     elif options.summary or options.verbose:
-        if not sys.stderr.isatty():
-            print(as_text(summary), end="", file=sys.stderr)
-            return
-        from rich.console import Console
-
-        from runtime.cli.screens.summary_table import print_summary
-
-        print_summary(summary, Console(stderr=True, highlight=False))
+        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(told, end="", file=sys.stderr)
     elif sys.stderr.isatty() and not options.quiet:
         style = "red" if summary.code else "green"
         print(Paint.on(sys.stderr)(headline(summary), "bold", style), file=sys.stderr)

@@ -97,6 +97,17 @@ def spread(tree: MemberTree, say: Say, data: Data, root: int) -> Talk:
     return data
 
 
+def spread_by_root(tree: MemberTree, say: Say, data: Data, root: int) -> Talk:
+    """Return the root's data at all members without relays, for where losses are survived."""
+    if tree.layout.me != root:
+        (data,) = yield (root,)
+        return data
+    for target in range(tree.layout.size):
+        if target != root:
+            say(target, data)
+    return data
+
+
 def converged(tree: MemberTree, say: Say, mine: Data, fold: Fold, root: int) -> Talk:
     """Return the fold of all data at the root, nothing at others; the reverse of `spread`.
 

@@ -4,6 +4,11 @@ The usual way is a tree: from the root to every other site, there to every clust
 data crosses the link from the root's site to each other site once, and inside a site the link from
 its gate to each other cluster once. Segments are passed on as they come, so that a large broadcast
 takes one WAN latency and the time of one crossing, and little more.
+
+Where losses are survived there is one way, `SURVIVING`: all members that live get the data while
+the root lives. Short data has no relays. Longer data travels through a gate of each other site;
+members behind a gate tell the root when they have all of it, or that they have lost their gate:
+then the root adopts them and sends them the rest. It returns when all have the data or are lost.
 """
 
 from __future__ import annotations
@@ -13,9 +18,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runtime.collectives.blocks import SEGMENT, Batches, cut
-from runtime.collectives.choice import CHAIN, FLAT, TREE
+from runtime.collectives.choice import CHAIN, FLAT, SURVIVING, TREE
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import CollectivePort, Data, Pending, Steps, content
+from runtime.errors import GridError
 
 LENGTH = struct.Struct("<q")
 
@@ -95,7 +101,10 @@ def bcast(
     plan: str = TREE,
 ) -> Steps[None]:
     """Broadcast the root's data to every member; its size is known to all."""
-    yield from pass_on(port, WAYS[plan](layout, root), data, segment)
+    if plan == SURVIVING:
+        yield from _bcast_among_survivors(layout, port, data, root, segment)
+    else:
+        yield from pass_on(port, WAYS[plan](layout, root), data, segment)
 
 
 def pass_on(
@@ -142,6 +151,8 @@ def bcast_blob(
 
     The first message between clusters carries the size and the first segment.
     """
+    if plan == SURVIVING:
+        return (yield from _bcast_blob_among_survivors(layout, port, blob, root, segment))
     place = WAYS[plan](layout, root)
     length = memoryview(bytearray(LENGTH.size))
     data = memoryview(b"" if blob is None else blob)
@@ -169,3 +180,92 @@ def bcast_blob(
     if sent:
         yield sent
     return data
+
+
+def _bcast_blob_among_survivors(
+    layout: Layout, port: CollectivePort, blob: Data | None, root: int, segment: int
+) -> Steps[memoryview]:
+    """Broadcast a blob, whose size, and data if short, the root itself sends to each member."""
+    if layout.me == root:
+        data = memoryview(b"" if blob is None else blob)
+        length = LENGTH.pack(len(data))
+        short = data if len(data) <= segment else data[:0]
+        told = [port.send(child, length, short) for child in flat(layout, root).children]
+        yield from _reached(told)
+    else:
+        parcel = port.expect(root)
+        yield (parcel,)
+        (total,) = LENGTH.unpack(content(parcel)[: LENGTH.size])
+        if total <= segment:
+            return content(parcel)[LENGTH.size :]
+        data = memoryview(bytearray(total))
+    if len(data) > segment:
+        yield from _bcast_among_survivors(layout, port, data, root, segment)
+    return data
+
+
+def _bcast_among_survivors(
+    layout: Layout, port: CollectivePort, data: memoryview, root: int, segment: int
+) -> Steps[None]:
+    """Broadcast data of known size; the loss of members other than the root is no error."""
+    place = (relay if len(data) > segment else flat)(layout, root)
+    pieces = [data[one] for one in cut(len(data), 1, segment)]
+    if place.parent in {-1, root}:
+        coming = [] if layout.me == root else [port.receive(root, piece) for piece in pieces]
+        sent: list[Pending] = []
+        for number, piece in enumerate(pieces):
+            if coming:
+                yield (coming[number],)
+            sent += [port.send(child, piece) for child in place.children]
+        if layout.me == root and len(data) > segment:
+            sent += yield from _adopt(port, _behind_gates(layout, root), pieces)
+        yield from _reached(sent)
+    else:
+        coming = [port.receive(place.parent, piece) for piece in pieces]
+        had = yield from _reached(coming)
+        rest = [port.receive(root, piece) for piece in pieces[had:]]
+        yield (port.send(root, LENGTH.pack(had)), *rest)
+
+
+def _behind_gates(layout: Layout, root: int) -> list[int]:
+    """Return the members that get the data through the gate of their site."""
+    own = layout.mine.site
+    return [
+        part.members[0]
+        for number, site in enumerate(layout.sites)
+        for part in site
+        if number != own and part.members[0] != layout.gate(number, root)
+    ]
+
+
+def _adopt(
+    port: CollectivePort, orphans: Sequence[int], pieces: Sequence[memoryview]
+) -> Steps[list[Pending]]:
+    """Hear of each member how many pieces it has; return what sends the rest to those in need."""
+    rooms = [memoryview(bytearray(LENGTH.size)) for _ in orphans]
+    heard = [port.receive(rank, room) for rank, room in zip(orphans, rooms, strict=True)]
+    sent: list[Pending] = []
+    for rank, room, one in zip(orphans, rooms, heard, strict=True):
+        if (yield from _reached((one,))):
+            (had,) = LENGTH.unpack(room)
+            sent += [port.send(rank, piece) for piece in pieces[had:]]
+    return sent
+
+
+def _reached(operations: Sequence[Pending]) -> Steps[int]:
+    """Wait for all operations; return how many there are before the first with a lost member.
+
+    An error while they are not done is one of the whole call, and raised.
+    """
+    try:
+        yield operations
+        return len(operations)
+    except GridError:
+        if not all(one.done for one in operations):
+            raise
+    for number, one in enumerate(operations):
+        try:
+            yield (one,)
+        except GridError:
+            return number
+    return len(operations)

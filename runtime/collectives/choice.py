@@ -12,6 +12,8 @@ from typing import Protocol, TypeAlias
 
 SHORT, TREE, FLAT, CHAIN = "short", "tree", "flat", "chain"
 EXCHANGE, SPREAD = "exchange", "spread"
+SURVIVING = "surviving"
+"""The only plan of broadcasts where losses are survived; see `runtime.collectives.broadcast`."""
 
 PLANS: dict[str, tuple[str, ...]] = {
     "Barrier": (SHORT, TREE),
@@ -90,7 +92,7 @@ def kind_of(operation: str, plan: str) -> str:
     return operation if plan in USUAL else f"{operation} by {plan}"
 
 
-USUAL = ("", SHORT, TREE, EXCHANGE)
-"""Plans that need no name of their own: no two of them are plans of one operation, except `short`,
-whose messages are distinct in any case.
+USUAL = ("", SHORT, TREE, EXCHANGE, SURVIVING)
+"""Plans that need no name of their own: no two of them are plans of one operation in a run, except
+`short`, whose messages are distinct in any case.
 """

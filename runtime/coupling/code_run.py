@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gcm.records import dataclass
 from runtime.coupling.errors import CodeBusy, CodeNotRunning
+from runtime.machine.deaths import RankDeath
 
 
 class CodeState(StrEnum):
@@ -22,15 +23,6 @@ class CodeState(StrEnum):
 
 
 _ALIVE = (CodeState.STARTING, CodeState.RUNNING, CodeState.STOPPING)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeRankEnd:
-    """The end of one rank of a code."""
-
-    rank: int
-    code: int
-    why: str
 
 
 @dataclass(slots=True)
@@ -93,18 +85,18 @@ class CodeRun:
             raise CodeNotRunning(f"{self.name} does not run, it is {self.state}")
         self.state = CodeState.STOPPING
 
-    def rank_ended(self, cluster: str, number: int, code: int, why: str) -> CodeRankEnd | None:
-        """Record that a rank has ended; return None if that was already known."""
-        rank = self.first_rank(cluster) + number
+    def rank_ended(self, death: RankDeath, why: str = "") -> dict[int, str]:
+        """Record that a rank has died; return it with the reason, nothing if that was known."""
+        rank = self.first_rank(death.rank.cluster) + death.rank.rank
         if rank in self.exit_codes:
-            return None
-        self.exit_codes[rank] = code
-        end = CodeRankEnd(rank, code, why or _how(code))
-        self._blame(code, f"rank {rank}", end.why)
-        return end
+            return {}
+        self.exit_codes[rank] = death.code
+        words = death.why or why or _how(death.code)
+        self._blame(death.code, f"rank {rank}", words)
+        return {rank: words}
 
-    def job_ended(self, cluster: str, code: int, why: str) -> list[CodeRankEnd]:
-        """Record that a cluster has ended; return its ranks that had not reported their end."""
+    def job_ended(self, cluster: str, code: int, why: str) -> dict[int, str]:
+        """Record that a cluster has ended; return its ranks of which no death was known."""
         first = self.first_rank(cluster)
         words = "\n".join(filter(None, (_how(code), why)))
         silent = [
@@ -119,7 +111,7 @@ class CodeRun:
         if not self._open:
             self.state = CodeState.ENDED
         self._blame(code, f"rank {silent[0]}" if len(silent) == 1 else f"cluster {cluster}", words)
-        return [CodeRankEnd(rank, code, words) for rank in silent]
+        return dict.fromkeys(silent, words)
 
     def begins_to_settle(self) -> bool:
         """Return True once per run, when a part of it has failed and others still run."""

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from gcm.suggestion import did_you_mean
-from runtime.coupling.code_run import CodeRankEnd, CodeRun, CodeState
+from runtime.coupling.code_run import CodeRun, CodeState
 from runtime.coupling.control import CodeStatus, OutputLine
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
@@ -18,7 +18,8 @@ from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.blocks import Buffer, lines_of
 from runtime.machine.contracts import ClusterControl, ClusterViews
-from runtime.membership.whereabouts import Report, report
+from runtime.machine.deaths import RankDeath
+from runtime.membership.whereabouts import RankArrival, Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines of output are kept."""
@@ -116,9 +117,9 @@ class Codes:
         if run is not None:
             self._keep(run, cluster, batch)
 
-    def rank_ready(self, rank: str, facts: Mapping[str, Any]) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Record the address of a rank."""
-        self._here[rank] = report(rank, facts)
+        self._here[rank] = report(rank, arrival)
 
     def ranks_up(self, cluster: str) -> None:
         """Record that all ranks of a cluster are ready."""
@@ -126,11 +127,11 @@ class Codes:
         if run is not None:
             self._ranks_up(run, cluster)
 
-    def rank_ended(self, cluster: str, rank: str, code: int, why: str) -> None:
-        """Record that a rank has ended."""
+    def rank_ended(self, cluster: str, death: RankDeath, why: str) -> None:
+        """Record how a rank has ended; `why` says so where the death gives no reason."""
         run = self._by_cluster.get(cluster)
         if run is not None:
-            self._rank_ended(run, cluster, rank, code, why)
+            self._rank_ended(run, death, why)
 
     def job_ended(self, cluster: str, code: int, why: str) -> None:
         """Record that all ranks of a cluster have ended."""
@@ -187,11 +188,11 @@ class Codes:
         for cluster in self._by_cluster:
             self._views(cluster).moved(reports)
 
-    def _rank_ended(self, run: CodeRun, cluster: str, rank: str, code: int, why: str) -> None:
+    def _rank_ended(self, run: CodeRun, death: RankDeath, why: str) -> None:
         with self._changed:
-            ended = run.rank_ended(cluster, int(rank.rpartition(":")[2]), code, why)
+            ended = run.rank_ended(death, why)
             self._let_it_settle(run)
-        self._tell_ends(run, [ended] if ended else [])
+        self._tell_ends(run, ended)
 
     def _job_ended(self, run: CodeRun, cluster: str, code: int, why: str) -> None:
         with self._changed:
@@ -224,9 +225,9 @@ class Codes:
             if self._is_open:
                 self._kill(run)
 
-    def _tell_ends(self, run: CodeRun, ends: list[CodeRankEnd]) -> None:
-        for end in ends:
-            self.hub.rank_ended(run.name, end.rank, end.why)
+    def _tell_ends(self, run: CodeRun, ends: Mapping[int, str]) -> None:
+        for rank, why in ends.items():
+            self.hub.rank_ended(run.name, rank, why)
 
     def _controls(self, run: CodeRun) -> list[ClusterControl]:
         return [self._control(cluster) for cluster in run.clusters]

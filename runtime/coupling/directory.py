@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from runtime.coupling.errors import NoSuchRank, UnknownCode
-from runtime.coupling.words import DRIVER, DRIVER_PATH, rank_path
+from runtime.coupling.words import DRIVER, rank_path
+from runtime.machine.paths import DRIVER_PATH
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:

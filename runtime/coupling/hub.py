@@ -10,10 +10,10 @@ from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peer, Peers
-from runtime.coupling.words import DRIVER, DRIVER_PATH
+from runtime.coupling.words import DRIVER
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
-from runtime.machine.paths import COUPLING, RANKS
+from runtime.machine.paths import COUPLING, DRIVER_PATH, RANKS
 from runtime.membership.whereabouts import Report
 
 NewsTo = Callable[[str], CouplingNews]

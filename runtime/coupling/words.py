@@ -7,8 +7,6 @@ from runtime.machine.paths import RANKS
 DRIVER = "(driver)"
 """The name that ranks use for the Python program that holds the machine; no code can have it."""
 
-DRIVER_PATH = "/driver"
-
 
 def rank_path(identifier: str) -> str:
     """Return the message path of a rank, given as `site:cluster:rank`."""

@@ -25,7 +25,7 @@ ADDRESS = "127.0.0.2"
 _PIECE = 1 << 16
 _LEAST_BUFFER = 1 << 20
 _FULL = 0.05
-"""Seconds without new connections where no more files can be open."""
+"""Seconds for which a door takes no connection where no more files can be open."""
 
 
 class WanLine:
@@ -136,6 +136,7 @@ class DistantDoors:
         self._waker, self._wakened = socket.socketpair()
         self._wakened.setblocking(False)
         self._doors: list[tuple[socket.socket, str]] = []
+        self._resting: deque[tuple[float, socket.socket, str]] = deque()  # until then
         self._lock = threading.Lock()
         self._is_over = False
         self._thread = threading.Thread(target=self._run, name="distance", daemon=True)
@@ -176,6 +177,9 @@ class DistantDoors:
                     self._selector.register(door, selectors.EVENT_READ, path)
                 known = len(self._doors)
             now = self._clock()
+            while self._resting and self._resting[0][0] <= now:
+                _, door, path = self._resting.popleft()
+                self._selector.register(door, selectors.EVENT_READ, path)
             for pipe, _ in list(self._pipes.values()):
                 due = pipe.next_arrival
                 if due is not None and due <= now:
@@ -183,6 +187,7 @@ class DistantDoors:
 
     def _pause(self) -> float | None:
         due = [one for pipe, _ in self._pipes.values() if (one := pipe.next_arrival) is not None]
+        due += [self._resting[0][0]] if self._resting else []
         return max(0.0, min(due) - self._clock()) if due else None
 
     def _accept(self, door: object, path: str) -> None:
@@ -191,7 +196,9 @@ class DistantDoors:
             outer, _ = door.accept()
         except OSError as fault:
             if fault.errno in (errno.EMFILE, errno.ENFILE):
-                time.sleep(_FULL)  # the door stays readable: others go on meanwhile, but slower
+                # It would stay readable: whoever waits there does so until the door is back.
+                self._selector.unregister(door)
+                self._resting.append((self._clock() + _FULL, door, path))
             return
         try:
             inner = _connected(path)

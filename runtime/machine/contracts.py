@@ -13,8 +13,10 @@ rank               a wrapper in each process
 A contract has one class for each direction in which it is called. Between the components of the
 machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
 downwards. The launcher is their client: to it front-ends tell `Cluster...` and `Output`, and from
-it they hear `ClusterViews`, `ClusterControl` and `Input`. Ranks of coupled codes ask the launcher
-by `Coupling`, which answers with `CouplingNews`, and send each other `Mail`.
+it they hear `ClusterViews`, `ClusterControl` and `Input`. What only the launcher can decide ranks
+ask it themselves, by `Appeals`; those of coupled codes also by `Coupling`, which it answers with
+`CouplingNews`, and they send each other `Mail`. `runtime.machine.authority` says which of these
+calls a front-end passes on unopened.
 
 All operations are notifications: nobody waits for an answer, and those of one sender arrive in the
 order in which they were sent. They are carried out at once by the thread that receives them, so
@@ -30,14 +32,17 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 Facts = dict[str, Any]
-"""What a rank says about itself when its MPI has started: `pid`, `host`, `size`, `doors`..."""
+"""What one process reports to another, as plain data; the receiver makes a value of it."""
 
 
 class Membership(Protocol):
     """Upwards: who has come."""
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
-        """Tell that a member is ready in an epoch, and what those below it report."""
+        """Tell that a member is ready in an epoch, and what those below it report.
+
+        Of a rank that is a `RankArrival` of `runtime.membership.whereabouts`.
+        """
         ...
 
 
@@ -49,7 +54,10 @@ class Views(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which members have ended; see `runtime.machine.ends`."""
+        """Tell which ranks have ended, each a `RankDeath` of `runtime.machine.deaths`.
+
+        One with a `lost_to` lives, and is lost to that rank alone.
+        """
         ...
 
 
@@ -60,34 +68,42 @@ class Health(Protocol):
         """Tell that a rank cannot start its MPI."""
         ...
 
-    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
-        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+    def ended(self, member: str, observed: Facts) -> None:
+        """Tell how the program of a rank ends, as an `Observation` of `runtime.machine.deaths`."""
         ...
 
-    def aborted(self, member: str, code: int, *facts: Any) -> None:
-        """Tell that a rank ends the run."""
+    def aborted(self, member: str, observed: Facts) -> None:
+        """Tell that a rank ends the run, and how the rank itself ends."""
         ...
+
+
+class Appeals(Protocol):
+    """From a rank to the launcher: what no front-end can decide, which passes it on unopened.
+
+    `member` is the name that the rank has proved, with its incarnation, such as `0:1:0#2`, and so
+    are the names of other ranks.
+    """
 
     def replace(self, member: str, lost: list[str]) -> None:
-        """Ask for ranks to be started again in place of lost ones, such as `0:1:2#1`."""
+        """Ask for processes to be started in place of lost ranks."""
         ...
 
     def suspects(self, member: str, rank: str, why: str) -> None:
-        """Tell that another rank, such as `0:1:2#1`, cannot be reached.
+        """Report that another rank cannot be reached.
 
         If `Views.lost` says that it is lost, it is.
         """
         ...
 
     def trusts(self, member: str, rank: str) -> None:
-        """Tell that it is reached again."""
+        """Report that the other rank is reached again."""
         ...
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
-        """Tell what a rank is doing, as answer to a question with a number.
+        """Report the calls of the rank, as the answer to a question with a number.
 
-        The number is 0 where it was not asked and has waited for long, -1 at its end; `state` is
-        what `runtime.waits.state_from` reads.
+        The number is 0 where the launcher did not ask and a call has waited for long, -1 at the
+        end of the rank; `state` is what `runtime.waits.state_from` reads.
         """
         ...
 
@@ -124,7 +140,7 @@ class Control(Protocol):
         ...
 
     def tell_state(self, number: int, with_stacks: bool) -> None:
-        """Ask what a rank is doing; `Health.waiting` with the number is the answer."""
+        """Ask what a rank is doing; `Appeals.waiting` with the number is the answer."""
         ...
 
 
@@ -296,7 +312,7 @@ class ClusterViews(Protocol):
         ...
 
     def lost(self, reports: list[Facts]) -> None:
-        """Tell which ranks have ended; see `runtime.machine.ends`."""
+        """Tell which ranks have ended; see `Views.lost`."""
         ...
 
     def coupled(self, report: Facts) -> None:
@@ -311,32 +327,16 @@ class ClusterHealth(Protocol):
         """Tell that a step of the plan will not come up; `why` is the whole message."""
         ...
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
-        """Tell how a rank has ended; `facts` are those of a `RankExit`."""
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
+        """Tell how a rank has ended, as a `RankDeath` of `runtime.machine.deaths`."""
         ...
 
     def rank_aborted(self, member: str, rank: str) -> None:
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
-    def replace_ranks(self, member: str, lost: list[str]) -> None:
-        """Ask for ranks of any cluster to be started again in place of lost ones."""
-        ...
-
     def rank_frozen(self, member: str, rank: str, seconds: float) -> None:
         """Tell that a rank has been stopped for so long; 0 if it goes on again."""
-        ...
-
-    def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:
-        """Tell that a rank of this cluster cannot reach another one; both as `0:1:2#1`."""
-        ...
-
-    def rank_trusted(self, member: str, by: str, rank: str) -> None:
-        """Tell that it has reached it again."""
-        ...
-
-    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:
-        """Tell what a rank is doing; see `Health.waiting`."""
         ...
 
     def output_follows(self, member: str) -> None:
@@ -442,7 +442,7 @@ class ClusterControl(Protocol):
         ...
 
     def tell_states(self, number: int, with_stacks: bool) -> None:
-        """Ask what all ranks are doing; `ClusterHealth.rank_waiting` brings the answers."""
+        """Ask what all ranks are doing; `Appeals.waiting` brings the answers."""
         ...
 
     def start_node(self, name: str) -> None:
@@ -466,6 +466,7 @@ CONTRACTS: dict[type, str] = {
     Membership: "membership",
     Views: "views",
     Health: "health",
+    Appeals: "appeals",
     References: "references",
     Control: "control",
     Routes: "routes",

@@ -13,6 +13,9 @@ LAUNCHER = "/launcher"
 COUPLING = "/coupling"
 """Where the launcher serves coupled codes."""
 
+DRIVER_PATH = "/driver"
+"""Where the Python program that drives the run is called."""
+
 RANKS = "/ranks/"
 """How the path of a rank begins for callers that are further away than its own front-end."""
 

@@ -11,6 +11,7 @@ from runtime.machine.calls import NotServed, Send, Served, stub
 from runtime.machine.contracts import (
     BINDING_CONTROLLER,
     CONTRACTS,
+    Appeals,
     Control,
     Health,
     Membership,
@@ -19,8 +20,13 @@ from runtime.machine.contracts import (
     Views,
 )
 from runtime.machine.delivery import PEERS, bound_to
+from runtime.transport.keys import parsed
 
 _SIGTERM = 15  # `signal` would be imported for this number alone
+
+
+def _to_nobody(interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    """Send a call nowhere."""
 
 
 class RankWrapper:
@@ -29,7 +35,7 @@ class RankWrapper:
     It is made of no membrane, since it is there before the program is and costs its start.
 
     >>> served, sent = Served(), []
-    >>> wrapper = RankWrapper("0:0:1", served, lambda *call: sent.append(call))
+    >>> wrapper = RankWrapper("0:0:1#1", served, lambda *call: sent.append(call))
     >>> wrapper.membership.ready(wrapper.name, 0, [])
     >>> sent
     [('membership', 'ready', ('0:0:1', 0, []))]
@@ -38,12 +44,26 @@ class RankWrapper:
     True
     """
 
-    def __init__(self, name: str, served: Served, send: Send, above: str = "") -> None:
-        """Serve what the component `above`, of the cluster, calls; `send` brings calls to it."""
-        self.name = name
+    def __init__(
+        self,
+        member: str,
+        served: Served,
+        send: Send,
+        appeal: Send = _to_nobody,
+        *,
+        above: str = "",
+    ) -> None:
+        """Serve what the component `above`, of the cluster, calls.
+
+        `member` is the name that the rank has proved, with its incarnation. `send` brings calls to
+        the component above, `appeal` those to the launcher.
+        """
+        self.member = member
+        self.name, _ = parsed(member)
         self.membership = stub(Membership, send)
         self.health = stub(Health, send)
         self.references = stub(References, send)
+        self.appeals = stub(Appeals, appeal)
         self._bound = {
             f"{CONTRACTS[one]}-up": [f"{above}.{CONTRACTS[one]}"]
             for one in (Membership, Health, References)
@@ -144,7 +164,7 @@ class RankWrapper:
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Tell what this rank is doing, once the program runs."""
         if self.state_of_program is not None:
-            self.health.waiting(self.name, number, self.state_of_program(with_stacks))
+            self.appeals.waiting(self.member, number, self.state_of_program(with_stacks))
 
     # --- routes ---------------------------------------------------------------------------------
 

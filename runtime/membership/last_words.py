@@ -35,12 +35,12 @@ _FAILED_ELSEWHERE = ("ERR_PROC_FAILED", "ERR_PROC_ABORTED", "ERR_OTHER", "ERR_IN
 """The classes of errors with which a native MPI tells that, more often than something else."""
 
 
-def last_words(error: BaseException | None) -> tuple[Any, ...]:
-    """Return the facts of a `RankExit` about a rank that fails now, with this error if with any."""
+def last_words(error: BaseException | None) -> dict[str, Any]:
+    """Return what an `Observation` has of a rank that fails now, with this error if with any."""
     if error is None:
-        return 0, "", "", lost(), False
+        return {"lost": lost()}
     if isinstance(error, SystemExit):
-        return 0, "", "", lost(), is_about_others(error)
+        return {"lost": lost(), "is_loss": is_about_others(error)}
     import traceback
 
     told = traceback.TracebackException.from_exception(error)
@@ -48,17 +48,20 @@ def last_words(error: BaseException | None) -> tuple[Any, ...]:
         _leave_out_own(told)
     text = "".join(told.format()).rstrip("\n")
     *_, line = traceback.format_exception_only(error)
-    return 0, line.strip()[:MOST_TEXT], bounded(text), lost(), is_about_others(error)
+    return {
+        "exception": line.strip()[:MOST_TEXT], "traceback": bounded(text), "lost": lost(),
+        "is_loss": is_about_others(error),
+    }  # fmt: skip
 
 
-def last_words_of_abort(error: BaseException | None) -> tuple[Any, ...]:
-    """Return the facts of a rank that ends the run here, because of an error if it names one.
+def last_words_of_abort(error: BaseException | None) -> dict[str, Any]:
+    """Return the same of a rank that ends the run here, because of an error if it names one.
 
     Else that may be the error which the program handles just now. One that was never raised knows
     no calls; those of the program are told instead.
     """
     error = error or sys.exc_info()[1]
-    number, line, text, gone, is_loss = last_words(error)
+    words = last_words(error)
     if error is None or error.__traceback__ is None:
         import traceback
 
@@ -66,8 +69,9 @@ def last_words_of_abort(error: BaseException | None) -> tuple[Any, ...]:
         calls = [one for one in traceback.extract_stack() if not _is_own(one.filename, own)]
         said = traceback.format_exception_only(error) if error is not None else []
         head = "Traceback (most recent call last):\n"
-        text = bounded("".join([head, *traceback.format_list(calls), *said]).rstrip("\n"))
-    return number, line, text, gone, is_loss
+        text = "".join([head, *traceback.format_list(calls), *said]).rstrip("\n")
+        words["traceback"] = bounded(text)
+    return words
 
 
 def _is_of_a_call(error: BaseException) -> bool:
@@ -102,7 +106,7 @@ def is_about_others(error: BaseException) -> bool:
 
 def lost() -> tuple[str, ...]:
     """Return the ranks that this one has lost, or that have ended before it."""
-    mpi = sys.modules.get("runtime.mpi.process.predefined")
+    mpi = sys.modules.get("runtime.mpi.progress.predefined")
     engine = None if mpi is None else mpi.running_engine()
     return () if engine is None else tuple(engine.names_of_gone()[:MOST_LOST])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 
 from runtime.later import logger
+from runtime.machine.authority import TO_RANKS
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import (
     CONTRACTS,
@@ -12,7 +13,6 @@ from runtime.machine.contracts import (
     Coupling,
     CouplingNews,
     Mail,
-    Routes,
 )
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.machine.wrapper import RankWrapper
@@ -37,14 +37,7 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 30.0  # seconds to find the front-end
 
-_MAIL, _NEWS, _ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[Routes]
-_CODE_ROUTES = CONTRACTS[CodeRoutes]
-
-FOR_PEERS = {(_ROUTES, "come"): True, (_ROUTES, "meet"): False, (_MAIL, "deliver"): True,
-             (_MAIL, "taken"): True, (_CODE_ROUTES, "come"): True,
-             (_CODE_ROUTES, "meet"): False}  # fmt: skip
-"""What other ranks may call, and whether it begins with the caller's name."""
-
+_MAIL, _NEWS, _CODE_ROUTES = CONTRACTS[Mail], CONTRACTS[CouplingNews], CONTRACTS[CodeRoutes]
 
 _log = logger(__name__)
 
@@ -84,7 +77,9 @@ class RankLink:
         self._served = Served()
         cluster = name.rpartition(":")[0]
         above = clustering_path(cluster)
-        self.wrapper = RankWrapper(name, self._served, self._call_above, above)
+        self.wrapper = RankWrapper(
+            proved, self._served, self._call_above, self._appeal, above=above
+        )
         self._channel = _Shared.dial(told.address, self.credentials, CONNECT_TIMEOUT, peer=cluster)
         self._lock = _thread.allocate_lock()
         self.coupling = stub(Coupling, lambda *call: self._tell(COUPLING, *call))
@@ -107,6 +102,10 @@ class RankLink:
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the component of the cluster; nothing happens once its front-end has gone."""
         self._note(Target(self.name, interface, operation), args)
+
+    def _appeal(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Call the launcher as this incarnation; nothing happens once all has gone."""
+        self._note(Target(LAUNCHER, interface, operation, self.wrapper.member), args)
 
     def to(self, contract: type[C], path: str) -> C:
         """Return a contract of another rank, or of the program that drives, over the front-ends.
@@ -175,9 +174,9 @@ class RankLink:
         if target.interface == _NEWS:
             if sender != LAUNCHER:
                 raise NotServed(f"{sender} may not call {_NEWS}.{target.operation}")
-        elif call not in FOR_PEERS:
+        elif call not in TO_RANKS:
             raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
-        elif FOR_PEERS[call] and args[:1] != (sender,):
+        elif TO_RANKS[call] and args[:1] != (sender,):
             raise NotServed(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
         with self._lock:
             if self._lose_mail is None and target.interface in (_NEWS, _MAIL, _CODE_ROUTES):

@@ -2,21 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, Self
 
+from gcm.records import dataclass
+from runtime.machine.deaths import UnreadableReport, read_fields
 from runtime.membership.doorstep import NOT_FOUND, Found
 
 Report = dict[str, Any]
 """What others know of a rank, or of a front-end."""
 
 
-def replacement(index: int, rank: str, incarnation: int, facts: Mapping[str, Any] | None) -> Report:
+@dataclass(frozen=True, slots=True)
+class RankArrival:
+    """What a rank tells about itself when its MPI has started.
+
+    `rank` and `size` are what its native MPI says; `size` is None where nobody can know. `tags` is
+    the greatest tag that MPI has, `segments` are files of its shared memory, which are removed when
+    the rank could not. `doors` say where it listens for ranks of other clusters. Its front-end
+    knows the `incarnation`.
+    """
+
+    host: str
+    pid: int
+    rank: int = 0
+    size: int | None = None
+    mpi: str = ""
+    tags: int | None = None
+    segments: tuple[str, ...] = ()
+    doors: Found = NOT_FOUND
+    incarnation: int = 1
+
+    @classmethod
+    def parse(cls, plain: object) -> Self:
+        """Return what another process has sent, as `plain` makes it.
+
+        Raises:
+            UnreadableReport: it is something else.
+        """
+        told = read_fields(plain, _ARRIVAL, needed=("host", "pid", "segments", "doors"))
+        if len(told["doors"]) != 2:
+            raise UnreadableReport("its 'doors' are no machine and addresses")
+        machine, addresses = told["doors"]
+        if not isinstance(addresses, list | tuple):
+            raise UnreadableReport("the addresses of its 'doors' are no list")
+        for text in (machine, *addresses, *told["segments"]):
+            if not isinstance(text, str):
+                raise UnreadableReport(f"a {type(text).__name__} stands where a text belongs")
+        doors, segments = (machine, tuple(addresses)), tuple(told["segments"])
+        return cls(**{**told, "doors": doors, "segments": segments})
+
+    @property
+    def plain(self) -> Report:
+        """What travels, as plain data."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+_ARRIVAL: dict[str, type | tuple[type, ...]] = {
+    "host": str,
+    "pid": int,
+    "rank": int,
+    "size": (int, type(None)),
+    "mpi": str,
+    "tags": (int, type(None)),
+    "segments": (list, tuple),
+    "doors": (list, tuple),
+    "incarnation": int,
+}
+
+
+def replacement(index: int, rank: str, incarnation: int, arrival: RankArrival | None) -> Report:
     """Return the report of a rank that takes the place of a lost one, under an index of its own.
 
-    Without facts it could not be started.
+    One that has not arrived could not be started.
     """
-    return {**report(rank, facts), "index": index, "incarnation": incarnation}
+    return {**report(rank, arrival), "index": index, "incarnation": incarnation}
 
 
 def front_end_report(cluster: str, forwarder: Found) -> Report:
@@ -27,26 +88,26 @@ def front_end_report(cluster: str, forwarder: Found) -> Report:
     return {"front-end": cluster, "forwarder": forwarder}
 
 
-def report(rank: str, facts: Mapping[str, Any] | None) -> Report:
+def report(rank: str, arrival: RankArrival | None) -> Report:
     """Return what others know of a rank: its name alone if it is started later.
 
     The first rank of a cluster stands for its MPI, too, which has tags up to `tags`. Everybody gets
     all of these, so they hold nothing else.
     """
-    found: Report = {}
-    if rank.endswith(":0") and facts is not None and "tags" in facts:
-        found["tags"] = facts["tags"]
-    if facts is None:
-        return {"rank": rank, **found, "host": "", "doors": NOT_FOUND, "incarnation": 0}
-    told = {name: facts[name] for name in ("host", "doors", "incarnation")}
-    return {"rank": rank, **found, **told}
+    if arrival is None:
+        return {"rank": rank, "host": "", "doors": NOT_FOUND, "incarnation": 0}
+    found: Report = {"rank": rank}
+    if rank.endswith(":0") and arrival.tags is not None:
+        found["tags"] = arrival.tags
+    told = {"host": arrival.host, "doors": arrival.doors, "incarnation": arrival.incarnation}
+    return {**found, **told}
 
 
 class Whereabouts:
     """What a front-end knows of all ranks; those of a code that starts later have moved.
 
     >>> known = Whereabouts()
-    >>> known.moved([report("0:0:0", {"host": "here", "doors": (), "incarnation": 2})])
+    >>> known.moved([report("0:0:0", RankArrival("here", pid=7, incarnation=2))])
     >>> known.told([report("0:0:0", None), report("0:1:0", None)])
     >>> [one["host"] for one in known.everybody]
     ['here', '']

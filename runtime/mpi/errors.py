@@ -171,5 +171,6 @@ def abort(code: int, error: BaseException | None = None) -> None:
     if link is not None:
         from runtime.membership.last_words import last_words_of_abort
 
-        facts = last_words_of_abort(error)
-        link.wrapper.health.aborted(link.name, code & 0xFF or 1, *facts)
+        code = code & 0xFF or 1
+        told = {"code": code, "why": f"called MPI.Abort({code})", **last_words_of_abort(error)}
+        link.wrapper.health.aborted(link.name, told)

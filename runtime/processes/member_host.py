@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
 from gcm.interfaces.stub import Stub
-from runtime.coupling.words import DRIVER_PATH, cluster_of
+from runtime.coupling.words import cluster_of
 from runtime.hosting.host import Host
 from runtime.hosting.lent_blocks import BLOCKS
 from runtime.hosting.remote import RemoteInterface
@@ -16,12 +16,18 @@ from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import (
     BINDING_CONTROLLER,
     CONTRACTS,
-    CodeRoutes,
     Membership,
-    Routes,
     Views,
 )
-from runtime.machine.paths import COUPLING, GRID, LAUNCHER, RANKS, above_path, clustering_path
+from runtime.machine.paths import (
+    COUPLING,
+    DRIVER_PATH,
+    GRID,
+    LAUNCHER,
+    RANKS,
+    above_path,
+    clustering_path,
+)
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import TransportError
 from runtime.transport.messages import PLAIN_DATA, Target
@@ -40,9 +46,6 @@ _SUSPECTS = HEARTBEAT, "suspects"
 _STATE = "lifecycle-controller", "state"
 
 _MEMBERSHIP, _VIEWS = CONTRACTS[Membership], CONTRACTS[Views]
-
-BETWEEN_RANKS = {CONTRACTS[Routes], CONTRACTS[CodeRoutes]}
-"""What ranks of different clusters ask each other: to connect, or to come to a front-end."""
 
 BETWEEN_FRONT_ENDS = {_MEMBERSHIP, _VIEWS, HEARTBEAT}
 """What one front-end may call of the clustering components of another: plain data, by name."""

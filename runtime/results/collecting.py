@@ -259,13 +259,14 @@ class Fetcher:
     def _land(self, part: str, is_last: bool, one: ArrivingFile) -> None:
         """Put a file in one of its places, and keep a copy for the others."""
         mine = part if is_last else shutil.copy2(part, f"{part}.copy")
+        if not self._comes_as_it_is(one):
+            os.chmod(mine, os.stat(mine).st_mode & 0o666)
         place = self._judged(one, self.instructions.place, mine)
         if place == one.target:
             self.landing.put(mine, place, self._owner)
         elif not os.path.islink(one.target) and are_equal(mine, one.target):
             remove(mine)  # it was only touched
         else:
-            os.chmod(mine, os.stat(mine).st_mode & 0o666)
             self._held[one.target] = self.landing.put(mine, place, self._owner)
 
     def _make_folder(self, one: ArrivingFile) -> None:
@@ -279,10 +280,14 @@ class Fetcher:
             self._held[one.target] = where
 
     def _judged(self, one: ArrivingFile, judge: Callable[..., str], *words: str) -> str:
-        """Return where something is put; what a cluster works on in place is there already."""
-        if one.is_named or self.folder.is_at_home:
+        """Return where something is put."""
+        if self._comes_as_it_is(one):
             return one.target
         return judge(one.target, one.path, self._owner, *words)
+
+    def _comes_as_it_is(self, one: ArrivingFile) -> bool:
+        """Tell whether nobody judges a file; what a cluster works on in place is there already."""
+        return one.is_named or self.folder.is_at_home
 
     def _prepare(self, todo: Sequence[ArrivingFile]) -> IncomingFiles:
         """Return where to receive files; raises FetchFailed if there is no room for all of them."""

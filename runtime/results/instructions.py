@@ -59,7 +59,11 @@ def own_name(target: str, owner: DeployedCluster) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Judges files by name, rights and first bytes; `named` are paths that the descriptor uses."""
+    """Judges files by name and first bytes; `named` are paths that the descriptor uses.
+
+    The rights that a file has where it was made say nothing: some file systems let everybody
+    execute everything. No data comes with the right to run.
+    """
 
     named: frozenset[str] = frozenset()
 
@@ -83,7 +87,7 @@ class Instructions:
         names = [own_name(one, owner) if _is_loaded_as_folder(one) else one for one in parts[:-1]]
         last = parts[-1]
         is_loaded = _is_loaded_as_file(last) and not (part and _is_model(target, part))
-        is_program = (part and _can_run(part)) or (os.path.isfile(target) and _can_run(target))
+        is_program = (part and _begins_as_program(part)) or _is_program(target, part)
         if self._is_named(target) or is_loaded or is_program or _instructs(last, part, target):
             last = own_name(last, owner)
         return target.removesuffix(path) + "/".join((*names, last))
@@ -153,13 +157,28 @@ def _is_loaded_as_folder(name: str) -> bool:
     return name.startswith(".") or _plain(name).startswith(".") or _plain(name).endswith(_FOLDERS)
 
 
-def _can_run(part: str) -> bool:
-    """Tell whether a file that has come would run: it has the right to, or begins as one does."""
+def _begins_as_program(part: str) -> bool:
+    """Tell whether the system would execute a file, had it the right to run."""
     if os.path.islink(part):
         return False
     with suppress(OSError), open(part, "rb") as file:
-        return bool(os.fstat(file.fileno()).st_mode & 0o111) or file.read(8).startswith(_MAGIC)
+        return file.read(8).startswith(_MAGIC)
     return True  # nobody can tell
+
+
+def _is_program(target: str, part: str) -> bool:
+    """Tell whether what is at a place runs: shells also execute text that begins as anything.
+
+    Its right to run counts where the file that has come, which was denied it, has none.
+    """
+    if not os.path.isfile(target):
+        return False
+    is_told_by_rights = not (part and _has_right_to_run(part))
+    return _begins_as_program(target) or (is_told_by_rights and _has_right_to_run(target))
+
+
+def _has_right_to_run(file: str) -> bool:
+    return os.path.isfile(file) and bool(os.stat(file).st_mode & 0o111)
 
 
 def _is_model(target: str, part: str) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from gcm.records import dataclass
-from runtime.run.rank_exit import RankExit
+from runtime.machine.deaths import RankDeath
 
 # --- events -----------------------------------------------------------------------------------
 
@@ -42,16 +40,6 @@ class RankReady:
     """A rank has started its MPI and waits for all others."""
 
     rank: str
-
-
-@dataclass(frozen=True, slots=True)
-class RankEnded:
-    """The program of a rank has ended; `why` says more where the code alone does not."""
-
-    rank: str
-    code: int
-    why: str = ""
-    facts: RankExit = field(default_factory=RankExit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +174,7 @@ Event = (
     | StepFailed
     | RankHere
     | RankReady
-    | RankEnded
+    | RankDeath
     | Aborted
     | JobEnded
     | OutputFollows
@@ -252,16 +240,14 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
-class TellEnd:
-    """Tell the other ranks that one has ended: its code, and how, in words.
+class Announce:
+    """Tell the other ranks that one has died.
 
     Ranks that do not go on without it are told only of one that could not say so itself. It is not
     `is_new` where they were told of it before.
     """
 
-    rank: str
-    code: int
-    why: str
+    death: RankDeath
     is_new: bool = True
 
 
@@ -313,7 +299,7 @@ Effect = (
     | Explain
     | GiveUp
     | Show
-    | TellEnd
+    | Announce
     | TellUnreachable
     | Condemn
     | CondemnRank

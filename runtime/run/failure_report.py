@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from runtime.exit_codes import LOST
+from runtime.machine.deaths import RankDeath
 from runtime.run.failures import Failure, Failures
 from runtime.run.outcome import FirstCause, RankReport
-from runtime.run.rank_exit import in_words
 from runtime.topology import RankNames
 
 MOST_NAMES = 4
@@ -22,26 +22,21 @@ def first_cause(
 ) -> FirstCause | None:
     """Return what failed first; None if nothing did."""
     first = failures.first
-    if first is None:
-        return None
-    facts = first.exit
+    if not isinstance(first, RankDeath):
+        return None if first is None else FirstCause(first, first.why)
     known = {one.rank: one for one in ranks}
     found = known.get(first.who)
-    missed = [one for one in facts.lost if facts.is_loss and one in known]
-    ended = _some([one for one in missed if known[one].code == 0], names)
-    too_early = f"; {ended} had ended with exit code 0 by then" if ended else ""
+    ended = [] if not first.observed.is_loss else [
+        one for one in map(str, first.observed.lost) if one in known and known[one].code == 0
+    ]  # fmt: skip
+    too_early = f"; {_some(ended, names)} had ended with exit code 0 by then" if ended else ""
     return FirstCause(
-        who=first.who,
-        rank=first.who if first.is_rank else None,
-        number=names.number(first.who),
-        name=names.name(first.who) if first.is_rank else "",
+        first,
+        what=f"{_what(first).rstrip('.')}{too_early}" if too_early else _what(first),
         host="" if found is None else found.host,
         pid=None if found is None else found.pid,
-        code=first.code,
-        signal=in_words(first.code, facts.signal) if facts.signal else "",
-        exception=facts.exception,
-        traceback=facts.traceback,
-        what=f"{_what(first).rstrip('.')}{too_early}" if too_early else _what(first),
+        number=names.number(first.who),
+        name=names.name(first.who),
     )
 
 
@@ -52,7 +47,7 @@ def messages(
     first, cause = failures.first, first_cause(failures, ranks, names)
     if first is None or cause is None:
         return
-    if first.is_rank:
+    if isinstance(first, RankDeath):
         process = f" on {cause.host} (process {cause.pid})" if cause.host else ""
         alone = not failures.consequences and not failures.independent
         when = "" if alone else " first"
@@ -70,21 +65,21 @@ def messages(
 
 def _what(failure: Failure) -> str:
     """Return in a line what happened to a rank, or was said of something else."""
-    if not failure.is_rank:
+    if not isinstance(failure, RankDeath):
         return failure.why
-    words = in_words(failure.code, failure.exit.signal)
-    words = f"killed by {words}" if failure.exit.signal else words
-    if not failure.exit.signal and failure.exit.exception and failure.code in (1, LOST):
+    seen = failure.observed
+    words = f"killed by {failure.ending}" if seen.signal else failure.ending
+    if not seen.signal and seen.exception and failure.code in (1, LOST):
         words = ""  # as Python ends with every exception, and what ends without a word
-    return "; ".join(part for part in (words, failure.exit.exception, failure.why) if part)
+    return "; ".join(part for part in (words, seen.exception, failure.why) if part)
 
 
 def _because(failures: Failures, known: RankNames) -> str:
     others = failures.consequences
     parts = []
     if others:
-        ranks = [one.who for one in others if one.is_rank]
-        names = _some([*ranks, *(one.who for one in others if not one.is_rank)], known)
+        ordered = sorted(others, key=lambda one: not isinstance(one, RankDeath))
+        names = _some([one.who for one in ordered], known)
         were = "was" if len(others) == 1 else "were"
         parts.append(f"{len(others)} more failed or {were} ended ({names})")
     if failures.stopped:
@@ -99,7 +94,7 @@ def _others(
 
     `is_last` says that the first one has no replica that did not fail.
     """
-    same = [one for one in others if one.is_rank and _what(one) == _what(first)]
+    same = [one for one in others if isinstance(one, RankDeath) and _what(one) == _what(first)]
     copies = [one for one in same if names.is_copy(one.who, first.who)]
     if copies and is_last:
         numbers = ", ".join(str(names.replica(one.who)) for one in copies)
@@ -113,7 +108,7 @@ def _others(
         yield f"{len(alike)} more failed in the same way ({which})"
     rest = [one for one in others if one not in same]
     for one in rest[:MOST_OTHERS]:
-        if one.is_rank:
+        if isinstance(one, RankDeath):
             yield f"{names.name(one.who)} failed by itself, too: {_what(one)}"
         else:
             yield one.why

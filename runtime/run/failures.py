@@ -13,19 +13,20 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
-from runtime.rank_name import RankName
-from runtime.run.rank_exit import BY_REQUEST, RankExit
+from runtime.machine.deaths import BY_REQUEST, RankDeath
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """One failure: of a rank, or of something else, such as the `mpiexec` of a cluster."""
+class PartFailure:
+    """Something failed that is no rank, such as the `mpiexec` of a cluster."""
 
     who: str
     code: int
     why: str = ""
-    is_rank: bool = False
-    exit: RankExit = field(default_factory=RankExit)
+
+
+Failure = RankDeath | PartFailure
+"""What may be the first cause of all others."""
 
 
 @dataclass(slots=True)
@@ -40,21 +41,18 @@ class Failures:
     _common: str = ""
     """What has ended all that was ended from outside."""
 
-    def rank_ended(
-        self, rank: str, code: int, why: str, ended: RankExit, *, goes_on: bool = False
-    ) -> None:
-        """Take note of how a rank ended; what is told later of the same rank replaces it.
+    def rank_died(self, death: RankDeath, *, goes_on: bool = False) -> None:
+        """Take note of how a rank died; a later death of the same rank replaces the earlier one.
 
         Where the program `goes_on` without it that is no failure of the run.
         """
-        if code and ended.after != BY_REQUEST:
-            found = Failure(rank, code, why, is_rank=True, exit=ended)
-            (self.survived if goes_on else self._known)[rank] = found
+        if death.code and death.after != BY_REQUEST:
+            (self.survived if goes_on else self._known)[death.who] = death
 
     def other(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note that something else failed: an `mpiexec`, a front-end, the assembly."""
         if code:
-            (self.survived if goes_on else self._known).setdefault(who, Failure(who, code, why))
+            (self.survived if goes_on else self._known).setdefault(who, PartFailure(who, code, why))
 
     def common_cause(self, who: str, code: int, why: str, *, goes_on: bool = False) -> None:
         """Take note of what has ended all that did not fail by itself: ranks by signals, jobs."""
@@ -64,7 +62,9 @@ class Failures:
     @property
     def was_not_survived(self) -> bool:
         """Whether a rank has failed because of what was lost."""
-        return bool(self.survived) and any(one.exit.is_loss for one in self._known.values())
+        return bool(self.survived) and any(
+            isinstance(one, RankDeath) and one.observed.is_loss for one in self._known.values()
+        )
 
     def blame_what_was_lost(self) -> None:
         """Take what was lost for failures after all: nobody has brought the program to its end."""
@@ -87,7 +87,7 @@ class Failures:
     def knows_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
         return any(
-            one.is_rank and RankName.parse(one.who).cluster == cluster
+            isinstance(one, RankDeath) and one.rank.cluster == cluster
             for one in (*self._known.values(), *self.survived.values())
         )
 
@@ -118,9 +118,9 @@ class Failures:
         """Return what ranks ended with that failed by themselves: exceptions with tracebacks."""
         first = self.first
         return {
-            one.who: f"{one.exit.exception}\n{one.exit.traceback}"
+            one.who: f"{one.observed.exception}\n{one.observed.traceback}"
             for one in (*(() if first is None else (first,)), *self.independent)
-            if one.is_rank and one.exit.exception
+            if isinstance(one, RankDeath) and one.observed.exception
         }
 
     def _but_first(self) -> Iterator[Failure]:
@@ -129,23 +129,27 @@ class Failures:
 
     def _order_of(self, one: Failure) -> tuple[bool, ...]:
         """Return what the first one has the least of; results come home after all else."""
-        return (one.code == OUTPUT_FAILED and not one.is_rank, *self._doubt(one))
+        is_late = one.code == OUTPUT_FAILED and isinstance(one, PartFailure)
+        return (is_late, *self._doubt(one))
 
     def _doubt(self, one: Failure) -> tuple[bool, ...]:
         """Return how little speaks for a failure as the first one."""
         taken_along = self._has_common_cause(one)
-        return bool(one.exit.after), taken_along, one.exit.is_loss, self._missed_a_failure(one)
+        if isinstance(one, PartFailure):
+            return False, taken_along, False, False
+        return bool(one.after), taken_along, one.observed.is_loss, self._missed_a_failure(one)
 
     def _has_common_cause(self, one: Failure) -> bool:
-        is_ended = not one.is_rank or one.exit.signal in (signal.SIGTERM, signal.SIGKILL)
+        signals = (signal.SIGTERM, signal.SIGKILL)
+        is_ended = isinstance(one, PartFailure) or one.observed.signal in signals
         return is_ended and self._common not in ("", one.who)
 
     def _is_consequence(self, one: Failure) -> bool:
         return any(self._doubt(one))
 
-    def _missed_a_failure(self, one: Failure) -> bool:
+    def _missed_a_failure(self, one: RankDeath) -> bool:
         """Tell whether a rank had lost one that failed, or whose cluster did."""
         return any(
-            lost in self._known or RankName.parse(lost).cluster in self._known
-            for lost in one.exit.lost
+            str(lost.place) in self._known or lost.cluster in self._known
+            for lost in one.observed.lost
         )

@@ -7,11 +7,13 @@ from dataclasses import field
 from typing import Any, Self
 
 from gcm.records import dataclass
+from runtime.machine.deaths import RankDeath
+from runtime.run.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)
 class RankReport:
-    """One rank: where it ran, with which MPI, and how it ended (None: not by itself).
+    """One rank: where it ran, with which MPI, and its exit code (None: it was stopped).
 
     `signal` is what ended it, 0 for none.
     """
@@ -26,25 +28,58 @@ class RankReport:
 
 @dataclass(frozen=True, slots=True)
 class FirstCause:
-    """What failed first in a run.
+    """The verdict on a run: what failed first.
 
-    `who` is a rank, or else a cluster, a node or a step; `what` is a line about it. A rank has a
-    `number` in its COMM_WORLD and a `name` in messages, else None and "". `signal` is a
-    name such as `SIGSEGV`, `exception` a line such as `ValueError: no good`; empty where there was
-    none. `host` and `pid` tell where a rank ran.
+    The `failure` is the death of a rank, or else that of a cluster, a node or a step; `what` is a
+    line about it. A rank has a `number` in its COMM_WORLD and a `name` in messages, else None and
+    "". `host` and `pid` tell where it ran.
     """
 
-    who: str
-    rank: str | None
-    host: str
-    pid: int | None
-    code: int
-    signal: str
-    exception: str
-    traceback: str
+    failure: Failure
     what: str
+    host: str = ""
+    pid: int | None = None
     number: int | None = None
     name: str = ""
+
+    @property
+    def death(self) -> RankDeath | None:
+        """How the rank died that failed first; None if it was no rank."""
+        return self.failure if isinstance(self.failure, RankDeath) else None
+
+    @property
+    def rank(self) -> str | None:
+        """The rank that failed first; None if it was no rank."""
+        return None if self.death is None else self.death.who
+
+    @property
+    def signal(self) -> str:
+        """The name of what ended the rank, such as `SIGSEGV`; empty if no signal did."""
+        return self.death.ending if self.death is not None and self.death.observed.signal else ""
+
+    @property
+    def traceback(self) -> str:
+        """What the program of the rank was doing; empty where that is unknown."""
+        return "" if self.death is None else self.death.observed.traceback
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON.
+
+        `exception` is a line such as `ValueError: no good`, empty where there was none.
+        """
+        return {
+            "who": self.failure.who,
+            "rank": self.rank,
+            "host": self.host,
+            "pid": self.pid,
+            "code": self.failure.code,
+            "signal": self.signal,
+            "exception": "" if self.death is None else self.death.observed.exception,
+            "traceback": self.traceback,
+            "what": self.what,
+            "number": self.number,
+            "name": self.name,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,12 @@ pure machine: what happens goes in, what has to be done about it comes out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any
 
 from gcm.records import dataclass
 from runtime.collectives.recovery_modes import ProcessState
-from runtime.membership.whereabouts import Report, replacement
+from runtime.membership.whereabouts import RankArrival, Report, replacement
 from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
@@ -129,11 +128,11 @@ class Replacements:
                 found += self._happens(rank, ProcessEvent.WANTED)
         return found
 
-    def ready(self, rank: str, facts: Mapping[str, Any]) -> list[ReplacementEffect]:
+    def ready(self, rank: str, arrival: RankArrival) -> list[ReplacementEffect]:
         """Take in what a rank says of itself that was started again."""
         if self._of(rank).state is not ProcessState.JOINING:
             return []
-        return self._happens(rank, ProcessEvent.READY, facts)
+        return self._happens(rank, ProcessEvent.READY, arrival)
 
     def ended(self, rank: str) -> list[ReplacementEffect]:
         """Record that the present process of a rank has ended."""
@@ -143,7 +142,7 @@ class Replacements:
         return self._processes.setdefault(rank, _Process())
 
     def _happens(
-        self, rank: str, event: ProcessEvent, facts: Mapping[str, Any] | None = None
+        self, rank: str, event: ProcessEvent, arrival: RankArrival | None = None
     ) -> list[ReplacementEffect]:
         one = self._of(rank)
         one.state, deed = TRANSITIONS[one.state, event]
@@ -154,5 +153,5 @@ class Replacements:
             return [StartAgain(rank, one.incarnation)]
         if deed in (Deed.TELL_WHERE, Deed.TELL_NOT):
             index, self._next = self._next, self._next + 1
-            return [TellMoved(replacement(index, rank, one.incarnation, facts))]
+            return [TellMoved(replacement(index, rank, one.incarnation, arrival))]
         return []

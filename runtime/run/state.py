@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field, replace
+from dataclasses import field
 from enum import StrEnum
 
 from gcm.records import dataclass
 from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
+from runtime.machine.deaths import RankDeath
 from runtime.rank_name import RankName
 from runtime.run.events import (
     Aborted,
+    Announce,
     AssemblyEnded,
     Begin,
     Condemn,
@@ -34,7 +36,6 @@ from runtime.run.events import (
     ParentKilled,
     PlaceClosed,
     PlaceLost,
-    RankEnded,
     RankHere,
     RankReady,
     Show,
@@ -44,14 +45,12 @@ from runtime.run.events import (
     Stop,
     Stuck,
     Suspected,
-    TellEnd,
     TellUnreachable,
     Tick,
 )
 from runtime.run.failures import Failures
 from runtime.run.outline import Outline
 from runtime.run.progress import RunProgress
-from runtime.run.rank_exit import in_words
 
 
 class RunPhase(StrEnum):
@@ -116,10 +115,8 @@ class RunState:
     state: RunPhase = RunPhase.PLANNED
     deadline: float | None = None
     errors: list[str] = field(default_factory=list)
-    codes: dict[str, int] = field(default_factory=dict)
-    """The exit code of every rank that has ended and was not told to."""
-    signals: dict[str, int] = field(default_factory=dict)
-    """The signal that ended a rank, of every rank that one has ended."""
+    deaths: dict[str, RankDeath] = field(default_factory=dict)
+    """How every rank has died that has ended and was not told to."""
     failures: Failures = field(default_factory=Failures)
     """What failed while the application ran."""
     _progress: RunProgress = field(init=False)
@@ -146,8 +143,8 @@ class RunState:
     _timed_out: bool = False
     _halted: bool = False
     _now: float = 0.0
-    _told: dict[str, TellEnd] = field(default_factory=dict)
-    """The ends that other ranks were told of."""
+    _told: dict[str, RankDeath] = field(default_factory=dict)
+    """The deaths that other ranks were told of."""
     _condemned: set[str] = field(default_factory=set)
     """The clusters and ranks that are to end because others cannot reach them."""
 
@@ -162,6 +159,11 @@ class RunState:
             raise IllegalEvent(f"{type(event).__name__} cannot happen while {self.state}")
         self._now = now
         return list(action(self, event))
+
+    @property
+    def codes(self) -> dict[str, int]:
+        """The exit code of every rank that has ended and was not told to."""
+        return {rank: death.code for rank, death in self.deaths.items()}
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -216,11 +218,11 @@ class RunState:
         self._progress.rank_ready(event.rank)
         yield Show(self.outline.rank_paths[event.rank], "ready")
 
-    def _too_early(self, event: RankEnded | JobEnded) -> Iterable[Effect]:
+    def _too_early(self, event: RankDeath | JobEnded) -> Iterable[Effect]:
         """A rank or a job has ended before the application began."""
-        if isinstance(event, RankEnded):
-            yield Show(self.outline.rank_paths[event.rank], "failed", f"exit code {event.code}")
-            name = self.outline.names.name(event.rank)
+        if isinstance(event, RankDeath):
+            yield Show(self.outline.rank_paths[event.who], "failed", f"exit code {event.code}")
+            name = self.outline.names.name(event.who)
             what = f"{name} ended with code {event.code} before the application ran"
         else:
             ended = f"{event.cluster}: its MPI ended with code {event.code}"
@@ -247,7 +249,7 @@ class RunState:
         if cluster in self._gone:
             return "terminated"
         is_rank = part.count(":") == 2
-        if is_rank and (cluster not in self._jobs or part in self._ended or part in self.codes):
+        if is_rank and (cluster not in self._jobs or part in self._ended or part in self.deaths):
             return "stopped"
         return "started"
 
@@ -259,8 +261,7 @@ class RunState:
         self._restarted.add(event.rank)
         self._jobs.add(RankName.parse(event.rank).cluster)
         self._draining.discard(RankName.parse(event.rank).cluster)
-        self.codes.pop(event.rank, None)
-        self.signals.pop(event.rank, None)
+        self.deaths.pop(event.rank, None)
         self._told.pop(event.rank, None)
         self._condemned.discard(event.rank)
         yield Show(self.outline.rank_paths[event.rank], "running")
@@ -269,22 +270,20 @@ class RunState:
         """A code could not be started; the one who wanted that is told why."""
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
-    def _rank_ended(self, event: RankEnded) -> Iterable[Effect]:
-        goes_on = RankName.parse(event.rank).cluster in self.outline.survivors
+    def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
+        goes_on = death.rank.cluster in self.outline.survivors
         if not self.steered:
-            is_lost = goes_on and (bool(self.outline.replicas) or not event.facts.is_said)
-            self.failures.rank_ended(
-                event.rank, event.code, event.why, event.facts, goes_on=is_lost
-            )
-        yield from self._show_end(event)
+            is_lost = goes_on and (bool(self.outline.replicas) or not death.is_said)
+            self.failures.rank_died(death, goes_on=is_lost)
+        yield from self._show_end(death)
         if goes_on:
-            yield self._tell(TellEnd(event.rank, event.code, _how(event)))
-            self._ended.add(event.rank)
-            self._look_after_replicas(event.rank)
-            yield from self._end_if_none_is_left(event)
+            yield self._announce(death)
+            self._ended.add(death.who)
+            self._look_after_replicas(death.who)
+            yield from self._end_if_none_is_left(death)
         else:
-            if event.code and not event.facts.is_said:
-                yield self._tell(TellEnd(event.rank, event.code, _how(event)))
+            if death.code and not death.is_said:
+                yield self._announce(death)
             self._let_others_end()
 
     def _look_after_replicas(self, ended: str) -> None:
@@ -296,8 +295,8 @@ class RunState:
         if not replicas or self._settling or self._interrupts:
             return
         rank = replicas[ended]
-        codes = [self.codes.get(one) for one, of in replicas.items() if of == rank]
-        if None not in codes and 0 not in codes:
+        deaths = [self.deaths.get(one) for one, of in replicas.items() if of == rank]
+        if all(one is not None and one.code for one in deaths):
             self.failures.blame_what_was_lost()
             self._let_others_end()
         elif not self._ranks_without_result() and self._are_results_whole():
@@ -306,7 +305,7 @@ class RunState:
     def _are_results_whole(self) -> bool:
         """Tell whether nobody writes any more where results are to come from."""
         writing = self._clusters_of_results()
-        ended = self._ended | self.codes.keys()
+        ended = self._ended | self.deaths.keys()
         return all(ended.issuperset(self.outline.ranks[cluster]) for cluster in writing)
 
     def _lose_results(self, cluster: str) -> None:
@@ -314,38 +313,39 @@ class RunState:
         makes = any(step.partition(":")[2] == cluster for step in self.outline.closing)
         if not (self.outline.replicas and makes):
             return
-        for rank in self.outline.ranks[cluster]:
-            if self.codes.get(rank) == 0:
-                self.codes[rank] = LOST
+        for rank in filter(self._has_ended_well, self.outline.ranks[cluster]):
+            self.deaths[rank] = RankDeath.lost(rank, "what it made was lost with its front-end")
         if self._settling and not self.failures.code and self._ranks_without_result():
             self._settling, self.deadline = False, None
 
     def _ranks_without_result(self) -> set[int]:
         """Return the ranks of which no replica has ended well."""
         replicas = self.outline.replicas
-        done = {of for one, of in replicas.items() if self.codes.get(one) == 0}
+        done = {of for one, of in replicas.items() if self._has_ended_well(one)}
         return set(replicas.values()) - done
 
-    def _end_if_none_is_left(self, event: RankEnded) -> Iterable[Effect]:
+    def _has_ended_well(self, rank: str) -> bool:
+        return rank in self.deaths and self.deaths[rank].code == 0
+
+    def _end_if_none_is_left(self, death: RankDeath) -> Iterable[Effect]:
         """End the run with the last rank: where one was lost no job ends before."""
-        if event.code:
-            self._held.add(RankName.parse(event.rank).cluster)
+        if death.code:
+            self._held.add(death.rank.cluster)
         yield from self._end_if_all_ended()
 
     def _has_ended(self, cluster: str) -> bool:
         return cluster in self._held and self._ended.issuperset(self.outline.ranks[cluster])
 
-    def _show_end(self, event: RankEnded) -> Iterable[Effect]:
-        """Keep the code of a rank, unless others had ended it, and show it."""
-        path, words = self.outline.rank_paths[event.rank], in_words(event.code, event.facts.signal)
-        if event.facts.after and not self.steered:
-            self.codes.pop(event.rank, None)
-            yield Show(path, "ended", words)
+    def _show_end(self, death: RankDeath) -> Iterable[Effect]:
+        """Keep the death of a rank, unless others had ended it, and show it."""
+        path = self.outline.rank_paths[death.who]
+        if death.after and not self.steered:
+            self.deaths.pop(death.who, None)
+            yield Show(path, "ended", death.ending)
             return
-        self.codes[event.rank] = event.code
-        self.signals[event.rank] = event.facts.signal
-        failed = "ended" if event.facts.is_loss else "failed"
-        yield Show(path, failed if event.code else "done", words)
+        self.deaths[death.who] = death
+        failed = "ended" if death.observed.is_loss else "failed"
+        yield Show(path, failed if death.code else "done", death.ending)
 
     def _aborted(self, _: Aborted) -> Iterable[Effect]:
         if not self.steered:
@@ -441,7 +441,7 @@ class RunState:
     def _stuck(self, event: Stuck) -> Iterable[Effect]:
         """Show that ranks run and yet will never do anything more."""
         for rank in event.ranks:
-            if rank not in self.codes:
+            if rank not in self.deaths:
                 yield Show(self.outline.rank_paths[rank], "stuck")
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
@@ -458,17 +458,17 @@ class RunState:
         """Let the others know that a front-end has gone, which its ranks do not outlive."""
         self.failures.other(event.cluster, LOST, event.why, goes_on=True)
         for rank in self.outline.ranks[event.cluster]:
-            if rank not in self.codes:
-                self.codes[rank] = LOST
-                yield self._tell(TellEnd(rank, LOST, "was lost with its front-end"))
+            if rank not in self.deaths:
+                self.deaths[rank] = RankDeath.lost(rank, "was lost with its front-end")
+                yield self._announce(self.deaths[rank])
                 self._look_after_replicas(rank)
             self._ended.add(rank)
         self._lose_results(event.cluster)
         yield from self._end_if_all_ended()
 
-    def _tell(self, end: TellEnd) -> TellEnd:
-        self._told[end.rank] = end
-        return end
+    def _announce(self, death: RankDeath) -> Announce:
+        self._told[death.who] = death
+        return Announce(death)
 
     def _suspected(self, event: Suspected) -> Iterable[Effect]:
         """Decide for all who is lost of two ranks that live and cannot reach each other.
@@ -479,7 +479,7 @@ class RunState:
         """
         clusters = {RankName.parse(one).cluster for one in (event.by, event.rank)}
         if event.rank in self._told:
-            yield replace(self._told[event.rank], is_new=False)
+            yield Announce(self._told[event.rank], is_new=False)
         elif not clusters & self.outline.survivors:
             yield TellUnreachable(event.by, event.rank, event.why)
         elif len(clusters) == 1:
@@ -623,16 +623,16 @@ class RunState:
         elsewhere = {replicas[one] for one in good.difference(own)}
         return bool(replicas) and elsewhere == set(replicas.values())
 
-    def _late_rank(self, event: RankEnded) -> Iterable[Effect]:
+    def _late_rank(self, death: RankDeath) -> Iterable[Effect]:
         """A rank ends after the run was stopped; it may be why it had to be.
 
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
-        is_wanted = self.failures.knows(event.rank) or not self.failures.is_explained
+        is_wanted = self.failures.knows(death.who) or not self.failures.is_explained
         is_wanted &= not self.outline.replicas or bool(self._ranks_without_result())
         if self._outcome is None and not self.steered and is_wanted:
-            self.failures.rank_ended(event.rank, event.code, event.why, event.facts)
-        yield from self._show_end(event)
+            self.failures.rank_died(death)
+        yield from self._show_end(death)
 
     def _late_job(self, event: JobEnded) -> Iterable[Effect]:
         if self._outcome is None and event.is_fault and not self.steered:
@@ -675,7 +675,7 @@ class RunState:
         """Tell whether what was lost keeps the run from being a good one."""
         if self.outline.replicas:
             return bool(self._ranks_without_result())
-        return self.failures.was_not_survived or 0 not in self.codes.values()
+        return self.failures.was_not_survived or all(one.code for one in self.deaths.values())
 
     def _fetch_what_can(self) -> Iterable[Effect]:
         """Bring home what was made by clusters in which nothing runs any more, however it ended."""
@@ -722,21 +722,10 @@ class RunState:
 
     def _has_made_all(self, rank: str) -> bool:
         """Tell whether a replica has ended well that ran from the beginning."""
-        return self.codes.get(rank) == 0 and rank not in self._restarted
+        return self._has_ended_well(rank) and rank not in self._restarted
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()
-
-
-def _how(event: RankEnded) -> str:
-    """Return how a rank has ended, as the other ranks are told."""
-    if not event.code:
-        return "ended"
-    if event.code == LOST and event.facts.exception and not event.facts.is_said:
-        return event.facts.exception
-    words = in_words(event.code, event.facts.signal)
-    how = f"was killed by {words}" if event.facts.signal else f"ended with {words}"
-    return f"{how} ({event.facts.exception})" if event.facts.exception else how
 
 
 _Action = Callable[..., Iterable[Effect]]
@@ -750,14 +739,14 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     (_BEFORE, StepFailed, _R._step_failed),
     (_BEFORE, RankHere, _R._rank_here),
     (_BEFORE, RankReady, _R._rank_ready),
-    (_BEFORE, RankEnded, _R._too_early),
+    (_BEFORE, RankDeath, _R._too_early),
     (_BEFORE, JobEnded, _R._too_early),
     (_BEFORE, Tick, _R._late_start),
     ((_S.RUNNING,), StepUp, _R._nothing),
     ((_S.RUNNING,), StepFailed, _R._not_again),
     ((_S.RUNNING,), RankHere, _R._nothing),
     ((_S.RUNNING,), RankReady, _R._rank_again),
-    ((_S.RUNNING,), RankEnded, _R._rank_ended),
+    ((_S.RUNNING,), RankDeath, _R._rank_died),
     ((_S.RUNNING,), Aborted, _R._aborted),
     ((_S.RUNNING,), JobEnded, _R._job_ended),
     (_BEFORE, OutputFollows, _R._nothing),
@@ -785,7 +774,7 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
     ((_S.ENDING,), StepFailed, _R._closing_step_done),
     ((_S.ENDING,), RankHere, _R._nothing),
     ((_S.ENDING,), RankReady, _R._nothing),
-    ((_S.ENDING,), RankEnded, _R._late_rank),
+    ((_S.ENDING,), RankDeath, _R._late_rank),
     ((_S.ENDING,), Aborted, _R._nothing),
     ((_S.ENDING,), JobEnded, _R._late_job),
     ((_S.ENDING,), AssemblyEnded, _R._late_assembly),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
+from runtime.machine.deaths import in_words
 from runtime.rank_name import RankName
 from runtime.run.exchanged import Exchanged
 from runtime.run.outcome import (
@@ -15,7 +16,6 @@ from runtime.run.outcome import (
     Results,
     RouteTraffic,
 )
-from runtime.run.rank_exit import in_words
 from runtime.topology import RankNames
 from runtime.views.facts import (
     CommandEnded,
@@ -30,7 +30,7 @@ from runtime.views.facts import (
     StateChanged,
 )
 from runtime.views.progress_tree import OVER, RUNNING
-from runtime.views.summary import ClusterEnd, RankRow, Summary
+from runtime.views.summary import ClusterRow, RankRow, Summary
 
 R = TypeVar("R")
 
@@ -135,7 +135,7 @@ class RunAccount:
             seconds=round(outcome.seconds, 3),
             startup=None if startup is None else round(startup, 3),
             clusters=tuple(
-                ClusterEnd(name, one.known.path, one.application, self._rows(name, one.hosts))
+                ClusterRow(name, one.known.path, one.application, self._rows(name, one.hosts))
                 for name, one in self._planned.clusters().items()
                 if one.hosts
             ),

@@ -96,8 +96,8 @@ class FactStream:
 def cleaned(value: T) -> T:
     """Return a record with all its texts as they may be shown; they can have several lines."""
     made: Any = value
-    if isinstance(value, str):
-        made = shown_lines(value)
+    if type(made) is str:  # members of enumerations stay what they are
+        made = shown_lines(made)
     elif isinstance(value, tuple):
         made = tuple(map(cleaned, value))
     elif isinstance(value, Mapping):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
 
-from gcm.cli.output import counted
+from gcm.cli.output import Paint, counted
 from gcm.records import dataclass
 from runtime.run.outcome import (
     ComponentReport,
@@ -14,6 +14,7 @@ from runtime.run.outcome import (
     Results,
     RouteTraffic,
 )
+from runtime.shown_text import shown_table
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -43,7 +44,7 @@ class RankRow:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterEnd:
+class ClusterRow:
     """A cluster with its ranks."""
 
     cluster: str
@@ -65,7 +66,7 @@ class Summary:
     code: int
     seconds: float
     startup: float | None
-    clusters: tuple[ClusterEnd, ...]
+    clusters: tuple[ClusterRow, ...]
     traffic: tuple[RouteTraffic, ...]
     errors: tuple[str, ...]
     components: tuple[ComponentReport, ...] = ()
@@ -77,7 +78,8 @@ class Summary:
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
-        return asdict(self)
+        cause = self.first_cause
+        return asdict(self) | {"first_cause": None if cause is None else cause.as_dict()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,13 +135,17 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table(("connections", *names), (row,), frozenset(range(1, 8)))
 
 
-def as_text(summary: Summary) -> str:
-    """Return headline and tables as plain text."""
-    blocks = [headline(summary), *("\n".join(_aligned(table)) for table in tables(summary))]
-    return "\n\n".join(blocks) + "\n"
+def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 0) -> str:  # noqa: B008
+    """Return headline and tables as text, for a terminal of `width` columns; 0 is any width."""
+    head = paint(headline(summary), "bold", "red" if summary.code else "green")
+    shown = (
+        shown_table(one.heading, one.rows, numbers=one.numbers, width=width)
+        for one in tables(summary)
+    )
+    return "\n".join([f"{head}\n", *shown])
 
 
-def _rows(clusters: tuple[ClusterEnd, ...]) -> Iterator[tuple[str, ...]]:
+def _rows(clusters: tuple[ClusterRow, ...]) -> Iterator[tuple[str, ...]]:
     listed = [one for number, one in enumerate(clusters) if number < MOST_CLUSTERS or one.failed]
     for one in listed:
         hosts = list(dict.fromkeys(rank.host for rank in one.ranks))
@@ -209,14 +215,3 @@ def _brief(rank: RankRow) -> str:
 
 def _some(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def _aligned(table: Table) -> Iterator[str]:
-    lines = (table.heading, *table.rows)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(table.heading))]
-    for line in lines:
-        cells = (
-            text.rjust(width) if column in table.numbers else text.ljust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()

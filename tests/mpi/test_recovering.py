@@ -183,7 +183,7 @@ def test_a_frozen_rank_is_ended_before_another_one_takes_its_place(grid: Grid) -
             world.ssend(os.getpid(), 0)
             os.kill(os.getpid(), signal.SIGSTOP)
         frozen = world.recv(source=1)
-        link.wrapper.health.replace(link.name, ["0:1:0#1"])  # as one that has lost it
+        link.wrapper.appeals.replace(link.wrapper.member, ["0:1:0#1"])  # as one that has lost it
         print(outcome(comm.recv, source=1), comm.Get_attr(MPI.FT_ERRORS)[0]["why"], flush=True)
     comm = comm.Dup()
     if world.rank == 0:

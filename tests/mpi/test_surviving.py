@@ -112,6 +112,29 @@ def test_survivors_agree_on_who_is_lost_and_go_on_in_a_smaller_communicator(grid
         assert said[rank][1:] == ["True 3", "1 [1]", "2", f"{place} 3 5", f"{2 - place % 2} 2"]
 
 
+@pytest.mark.parametrize("size", [5, 5_000_000])
+def test_a_broadcast_whose_relay_is_lost_reaches_all_that_live(grid: Grid, size: int) -> None:
+    said = grid(
+        "1|1+1+1",
+        f"""
+    import os
+    from mpi4py import MPI
+    world = MPI.COMM_WORLD
+    world.barrier()
+    if world.rank == 1:  # through which the data comes to the second site
+        os._exit(9)
+    data = bytearray((b"x" if world.rank == 0 else b"-") * {size})
+    for call in (lambda: world.Bcast(data), lambda: world.bcast(data)):
+        try:
+            print((call() or data).count(b"x"), flush=True)
+        except MPI.Exception as error:
+            print(error, flush=True)
+    """,
+        failures="return",
+    )
+    assert said == {rank: [str(size)] * 2 * (rank != 1) for rank in range(4)}
+
+
 def test_a_revoked_communicator_ends_what_others_wait_for_on_it_and_can_be_shrunk(
     grid: Grid,
 ) -> None:

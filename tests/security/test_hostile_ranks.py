@@ -55,6 +55,20 @@ NONSENSE = """
     say("/ranks/1:0:0", "coupling", "nonsense", None)
 """
 
+APPEALS = """
+    def appeal(operation, *args, me="0:0:1#1"):
+        link._note(Target("/launcher", "appeals", operation, me), args)
+
+    appeal("suspects", "0:0:0#1", "1:0:0#1", "named as another rank")
+    appeal("suspects", "0:0:0#1", "1:0:0#1", "called as another rank", me="0:0:0#1")
+    appeal("replace", "0:0:1#1", 5)
+    appeal("replace", "0:0:1#1", ["nonsense", "9:9:9#1", "1:0:0#1"])
+    appeal("waiting", "0:0:1#1", 0, {"waits": Runs()})
+    appeal("waiting", "0:0:1#1", 0, {"waits": "x" * (5 << 20)})
+    appeal("nonsense", "0:0:1#1")
+    link._note(Target("/launcher", "cluster-health", "failed", "0:0:1#1"), ("0:0", "ranks:0:0", ""))
+"""
+
 DOUBLED = r"""
     from runtime.transport.messages import Codec
     kept = Codec.pickled
@@ -66,6 +80,8 @@ DOUBLED = r"""
 """
 
 NO_FACTS = 'link.wrapper.membership.ready(link.name, 0, [{"size": None}])'
+
+NO_CODE = 'link.wrapper.health.ended(link.name, {"why": "it has no code"})'
 
 
 def run(folder: Path, hostile: str) -> subprocess.CompletedProcess[str]:
@@ -98,8 +114,33 @@ def test_calls_without_a_sense_end_nothing_but_themselves(tmp_path: Path) -> Non
     assert (ended.returncode, ended.stdout.count("here")) == (0, 4), ended.stderr
 
 
+def test_appeals_are_made_in_the_own_name_and_nonsense_ends_nothing(tmp_path: Path) -> None:
+    ended = run(tmp_path, APPEALS)
+    assert not (tmp_path / "it-ran").exists()
+    assert (ended.returncode, ended.stdout.count("here")) == (0, 4), ended.stderr
+    refusal = "gcm-deploy: what rank 1 of site0/cluster0 asks of the launcher is not understood: "
+    refused = [line.removeprefix(refusal)[:40] for line in ended.stderr.splitlines()]
+    assert refused == [
+        "/launcher.appeals.suspects was called in",
+        "'int' object is not iterable",
+        "an argument of /launcher.appeals.waiting",
+        "/launcher.appeals.waiting was called wit",
+        "nothing here serves appeals.nonsense. Bo",
+    ]
+
+
 def test_a_report_that_makes_no_sense_ends_the_run_and_names_the_cluster(tmp_path: Path) -> None:
     ended = run(tmp_path, NO_FACTS)
     assert ended.returncode == 204
     assert "is not understood" in ended.stderr
     assert "site0/cluster0" in ended.stderr
+
+
+def test_a_rank_whose_end_makes_no_sense_is_lost_and_blamed(tmp_path: Path) -> None:
+    ended = run(tmp_path, NO_CODE)
+    assert ended.returncode == 204
+    assert (
+        "failed first: what it tells of its end is not understood: it has no 'code'\n"
+        in ended.stderr
+    )
+    assert "rank 1 (site0/cluster0 1) on" in ended.stderr

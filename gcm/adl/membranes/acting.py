@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from gcm.adl.plan import InterceptorPlan
-from gcm.components.control_interface import controller_name
+from gcm.components.membrane import controller_name
 from gcm.components.model import Component
 from gcm.errors import InstantiationError
 from gcm.membranes.interceptor import Interceptor

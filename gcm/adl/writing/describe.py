@@ -27,8 +27,8 @@ from gcm.adl.writing.membranes import bindings_of, exports_of, interfaces_of
 from gcm.adl.writing.wires import THIS, LiveBinding, wires_of
 from gcm.adl.writing.wording import Words
 from gcm.components.composite import Composite
-from gcm.components.control_interface import control_name
 from gcm.components.controller import Controller
+from gcm.components.membrane import control_name
 from gcm.components.model import Component
 from gcm.components.notes import Notes
 from gcm.errors import AdlError

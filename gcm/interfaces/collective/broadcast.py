@@ -10,15 +10,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gcm.interfaces.distribution import dispatch_of
-from gcm.interfaces.going_on import LOOP_FILE, Elsewhere, GoOn, Handed, interrupt
+from gcm.interfaces.going_on import LOOP_FILE, Elsewhere, GoOn, Handed, Located, interrupt
 from gcm.interfaces.signature import signature_of
 from gcm.interfaces.spelling import compiled, spelled, unused
-
-if TYPE_CHECKING:
-    from gcm.interfaces.interface import ClientInterface
 
 Port = Callable[..., Any]
 
@@ -27,18 +24,20 @@ Outcome = tuple[list[Any], dict[int, BaseException]]
 
 
 def broadcast_port(
-    client: ClientInterface,
+    owner: Located,
+    interface: Any,
     operation: str,
     ports: Sequence[Port],
     fail: Callable[[list[Any], dict[int, BaseException]], None],
 ) -> Port:
     """Return a port that calls all `ports` and returns the reduced results.
 
+    `interface` is the signature of the multicast interface that `owner` has.
+
     If some of them raise, `fail` is called with all results and failures, to report them.
     """
-    interface: Any = client.type.signature
     dispatch = dispatch_of(interface, operation)
-    elsewhere = Elsewhere(client.owner, operation, _unknown)
+    elsewhere = Elsewhere(owner, operation, _unknown)
     make = _maker(interface, operation, dispatch.lists_results)
     port, loop = make(ports, fail, dispatch.reduce, elsewhere)
     elsewhere.how = partial(_again, loop)

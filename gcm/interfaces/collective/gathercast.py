@@ -21,7 +21,6 @@ from gcm.interfaces.stacks import inside
 from gcm.interfaces.submission import submit_to
 
 if TYPE_CHECKING:
-    from gcm.components.model import Component
     from gcm.interfaces.interface import ClientInterface, ServerInterface
 
 Port = Callable[..., Any]
@@ -160,7 +159,7 @@ class Ticket(Future[Any]):
     Until then its caller waits for calls that can only come while the `owner` runs.
     """
 
-    def __init__(self, owner: Component, about: object) -> None:
+    def __init__(self, owner: object, about: object) -> None:
         super().__init__(about)
         self.owner = owner
         self.is_open = True

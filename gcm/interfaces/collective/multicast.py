@@ -42,7 +42,7 @@ def dispatcher(
     if ports and all(asynchronous):
         return _AsynchronousCast(cast)
     if dispatch.is_broadcast and not any(asynchronous):
-        return broadcast_port(client, operation, ports, cast.fail)
+        return broadcast_port(client.owner, signature, operation, ports, cast.fail)
     return cast.spread
 
 

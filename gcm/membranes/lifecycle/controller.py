@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING
 from gcm.components.controller import Controller, Port
 from gcm.errors import IllegalLifeCycleError
 from gcm.interfaces.going_on import outside
-from gcm.membranes.lifecycle.draining import queue_of, wait_until_quiet
-from gcm.membranes.lifecycle.gate import HeldPort
-from gcm.membranes.lifecycle.hooks import hooked, raise_failures, tell
-from gcm.membranes.lifecycle.starting import StartTurn, Turn, await_turn
+from gcm.membranes.lifecycle.starting import (
+    StartTurn,
+    Turn,
+    await_turn,
+    hooked,
+    life_of,
+    raise_failures,
+    tell,
+)
 from gcm.membranes.lifecycle.states import CURES, TRANSITIONS, State
+from gcm.membranes.lifecycle.stopping import HeldPort, queue_of, wait_until_quiet
 from gcm.membranes.requests.quiescence import comes_from_inside, is_inside
 from gcm.membranes.tree import ending_with, inside_out, servers_first
 from gcm.records import dataclass
@@ -134,7 +140,8 @@ class LifeCycleController(Controller):
         """
         self._require("stop")
         await_turn(self.component, time.monotonic() + self.start_timeout)
-        falling = frozenset(part for part in inside_out(self.component) if _life(part).is_started())
+        parts = inside_out(self.component)
+        falling = frozenset(part for part in parts if life_of(part).is_started())
         if not falling:
             return
         if is_inside(falling, sys._getframe()):  # a walk down this thread's own stack
@@ -166,8 +173,8 @@ class LifeCycleController(Controller):
         """
         self._require("terminate")
         await_turn(self.component, time.monotonic() + self.start_timeout)
-        ending = [part for part in ending_with(self.component) if not _life(part).has_ended()]
-        running = [part.path for part in ending if _life(part)._state is not State.STOPPED]
+        ending = [part for part in ending_with(self.component) if not life_of(part).has_ended()]
+        running = [part.path for part in ending if life_of(part)._state is not State.STOPPED]
         if running:
             raise IllegalLifeCycleError(
                 f"cannot terminate a component while parts of it run: {', '.join(running)}",
@@ -180,7 +187,7 @@ class LifeCycleController(Controller):
             self.terminate()  # another thread was faster: look again
             return
         for part in ending:
-            _life(part).settle(State.TERMINATED)
+            life_of(part).settle(State.TERMINATED)
             for server in part.servers:
                 server.abandon("the component has ended")
         turn.end(ending)
@@ -189,17 +196,17 @@ class LifeCycleController(Controller):
     def _let_finish(self, falling: frozenset[Component]) -> None:
         """Close `falling`, wait until nothing runs inside and stop; otherwise keep running."""
         for part in falling:
-            _life(part)._stopped_by = threading.current_thread()
-            _life(part).close(falling)
+            life_of(part)._stopped_by = threading.current_thread()
+            life_of(part).close(falling)
         try:
             self.drain(falling)
         except BaseException:
             for part in falling:
-                _life(part).open()
-                _life(part).arrive()
+                life_of(part).open()
+                life_of(part).arrive()
             raise
         for part in falling:
-            _life(part).settle()
+            life_of(part).settle()
 
     def holding_port(self, interface: ServerInterface, stub: Stub, operation: str) -> Port:
         """Return the port that holds calls until the component accepts them."""
@@ -357,10 +364,6 @@ _CONDITIONS = threading.Lock()
 _CLAIMS = threading.Lock()
 
 
-def _life(component: Component) -> LifeCycleController:
-    return component.membrane.lifecycle
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """The state in which a part was seen, and whose turn it was."""
@@ -385,7 +388,7 @@ class _Seen:
 def _look_at(parts: Collection[Component]) -> list[_Seen]:
     """Look at each of `parts` once, so that all conclusions are consistent."""
     with _CLAIMS:  # the turn first: meanwhile turns can end, but none can begin
-        return [_Seen(part, _life(part).turn, _life(part)._state) for part in parts]
+        return [_Seen(part, life_of(part).turn, life_of(part)._state) for part in parts]
 
 
 def _faults(seen: _Seen) -> list[str]:
@@ -402,9 +405,9 @@ def _faults(seen: _Seen) -> list[str]:
 def _claim(parts: Collection[Component], state: State, claimed: State, turn: Turn) -> bool:
     """Change all of `parts` from `state` to `claimed`, or none if one is in another state."""
     with _CLAIMS:
-        if any(_life(part)._state is not state or _life(part)._is_others() for part in parts):
+        if any(life_of(part)._state is not state or life_of(part)._is_others() for part in parts):
             return False
         for part in parts:
-            _life(part)._state = claimed
-            _life(part).turn = turn
+            life_of(part)._state = claimed
+            life_of(part).turn = turn
     return True

@@ -9,16 +9,21 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gcm.components.controller import Controller
 from gcm.errors import GcmError, IllegalLifeCycleError
-from gcm.membranes.lifecycle.hooks import tell
 from gcm.membranes.lifecycle.states import State
 from gcm.membranes.tree import inside_out, servers_first
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
+    from gcm.membranes.lifecycle.controller import LifeCycleController
+
+
+def life_of(component: Component) -> LifeCycleController:
+    """Return the life cycle controller of a component that starts or stops with others."""
+    return cast("LifeCycleController", component.membrane.lifecycle)
 
 
 class Turn:
@@ -41,7 +46,7 @@ class Turn:
     def end(self, parts: Iterable[Component]) -> None:
         """Let other threads have their turn with `parts`."""
         for part in parts:
-            part.membrane.lifecycle.leave(self)
+            life_of(part).leave(self)
         self._over.set()
 
 
@@ -68,13 +73,13 @@ class StartTurn(Turn):
                 client.settle()
             for part in self._members[:-1]:
                 if part.children:  # calls inside pass it; what they reach has a gate of its own
-                    part.membrane.lifecycle.open()
+                    life_of(part).open()
             for part in servers_first(self._members):
                 self.bring_up(part)
             if self._failed is not None:  # and the hook that had called it let it pass
                 raise self._failed[1]
             for part in self._members:
-                part.membrane.lifecycle.arrive()
+                life_of(part).arrive()
         except BaseException as error:
             self._take_back(error)
             self._raise(error)
@@ -94,7 +99,7 @@ class StartTurn(Turn):
                     self._failed = part, error
                 raise
             self._begun.append(controller)
-        part.membrane.lifecycle.open()
+        life_of(part).open()
 
     def _raise(self, error: BaseException) -> None:
         if isinstance(error, GcmError) or not isinstance(error, Exception):
@@ -111,13 +116,13 @@ class StartTurn(Turn):
         opened = frozenset(part for part in self._members if part.membrane.admits_calls)
         failures: list[Exception] = []
         for part in opened:
-            part.membrane.lifecycle.close(opened)
+            life_of(part).close(opened)
         try:
-            self._members[-1].membrane.lifecycle.drain(opened)
+            life_of(self._members[-1]).drain(opened)
         except IllegalLifeCycleError as late:
             failures.append(late)
         for part in self._members:
-            part.membrane.lifecycle.settle()
+            life_of(part).settle()
         told = [one for one in reversed(self._begun) if "stopped" in one.hooks]
         failures += tell(told, "stopped")
         for failure in failures:
@@ -130,9 +135,9 @@ def await_turn(component: Component, deadline: float) -> None:
     Raises:
         IllegalLifeCycleError: the other thread takes longer than until `deadline`.
     """
-    life = component.membrane.lifecycle
+    life = life_of(component)
     for part in inside_out(component):
-        turn = part.membrane.lifecycle.turn
+        turn = life_of(part).turn
         if turn is None or turn.is_mine() or part.state == State.STOPPING:
             continue
         if not turn.wait(max(0.0, deadline - time.monotonic())):
@@ -144,3 +149,27 @@ def await_turn(component: Component, deadline: float) -> None:
                 cure="Look for what `on_start` or `on_stop` waits for, or raise `start_timeout` of "
                 "the lifecycle controller",
             )
+
+
+def hooked(parts: Iterable[Component], hook: str) -> list[Controller]:
+    """Return the controllers of `parts` that have `hook`, in their order."""
+    return [controller for part in parts for controller in part.membrane.having(hook)]
+
+
+def tell(controllers: Iterable[Controller], hook: str) -> list[Exception]:
+    """Run a hook of all `controllers`, even if some raise, and return the failures."""
+    failures: list[Exception] = []
+    for controller in controllers:
+        try:
+            getattr(controller, hook)()
+        except Exception as error:  # all others must still be called
+            failures.append(error)
+    return failures
+
+
+def raise_failures(failures: Sequence[Exception], what: str) -> None:
+    """Raise a single failure as it is, several as a group."""
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise ExceptionGroup(f"several components failed while they {what}", failures)

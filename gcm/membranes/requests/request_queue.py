@@ -18,8 +18,7 @@ from gcm.interfaces.call_chain import work_on
 from gcm.interfaces.future import as_ours
 from gcm.interfaces.stacks import inside
 from gcm.interfaces.value import by_value, no_copy
-from gcm.membranes.requests.queue_port import ControlPort, QueuePort
-from gcm.membranes.requests.request import Priority, Request, insert
+from gcm.membranes.requests.request import ControlPort, Priority, QueuePort, Request, insert
 
 if TYPE_CHECKING:
     from gcm.components.model import Component

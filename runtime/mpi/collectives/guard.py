@@ -65,6 +65,9 @@ class CollectiveGuard(Attendance):
     program calls after collectives have been mismatched.
     """
 
+    spares_losses = False
+    """Whether the loss of a member that is only sent to ends no call."""
+
     def steps(
         self, inner: Generator[Any, None, Any], turn: int, kind: str
     ) -> Generator[Any, None, Any]:
@@ -134,6 +137,12 @@ class CollectiveGuard(Attendance):
         The process that detects a mismatch may end for that reason.
         """
         return self.mismatches.problem(turn) or super().problem(turn)
+
+
+class RootGuard(CollectiveGuard):
+    """Ends a broadcast only when its root is lost, which is the only leader."""
+
+    spares_losses = True
 
 
 class Settled(Operation):

@@ -16,7 +16,7 @@ from runtime.collectives.between import (
     gather_between,
     scatter_between,
 )
-from runtime.collectives.brief import met, spread
+from runtime.collectives.brief import met, spread, spread_by_root
 from runtime.collectives.broadcast import bcast as bcast_data
 from runtime.collectives.choice import SHORT, kind_of
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
@@ -84,7 +84,8 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
             spec.unpack(data)
 
     def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
-        found = yield from spread(tree, say, bytes(spec.pack()) if sending else b"", root)
+        carry = spread_by_root if call.state.survives else spread
+        found = yield from carry(tree, say, bytes(spec.pack()) if sending else b"", root)
         if len(found) != spec.nbytes:
             raise MPI.Exception(MPI.ERR_TRUNCATE)
         if not sending:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from runtime.collectives.brief import MemberTree
 from runtime.mpi.collectives.guard import Guarded
 from runtime.mpi.collectives.mismatches import brief_tag_of, sized
+from runtime.mpi.errors import FailureError
 from runtime.mpi.progress.operations import Operation
 
 if TYPE_CHECKING:
@@ -33,12 +34,10 @@ _TRIES = 3
 class SmallMessages:
     """Carries out the brief collectives of a communicator."""
 
-    __slots__ = ("box", "engine", "guard", "members", "tree")
+    __slots__ = ("box", "engine", "members", "tree")
 
-    def __init__(
-        self, members: CommunicatorMembers, layout: Layout, guard: CollectiveGuard
-    ) -> None:
-        self.members, self.engine, self.guard = members, members.engine, guard
+    def __init__(self, members: CommunicatorMembers, layout: Layout) -> None:
+        self.members, self.engine = members, members.engine
         self.box = members.engine.collective_box(members)
         self.tree = MemberTree(layout)
 
@@ -49,7 +48,7 @@ class SmallMessages:
 
     def _steps(self, call: SmallMessageCall, turn: int) -> Generator[Operation, None, None]:
         try:
-            yield from self.guard.steps(self._waits(call, turn), turn, call.kind)
+            yield from call.guard.steps(self._waits(call, turn), turn, call.kind)
         except (Exception, KeyboardInterrupt):  # not by the garbage collector in any thread
             call.drop()
             raise
@@ -57,7 +56,11 @@ class SmallMessages:
     def _waits(self, call: SmallMessageCall, turn: int) -> Generator[Operation, None, None]:
         yield call
         if call.unsent:
-            yield Guarded(self.guard, call.unsent, turn)
+            try:
+                yield Guarded(call.guard, call.unsent, turn)
+            except FailureError:
+                if not call.guard.spares_losses or not all(one.done for one in call.unsent):
+                    raise
 
     def carry_out(self, call: SmallMessageCall, turn: int) -> Operation:
         """Carry one out here and now, if nothing else is in progress; return it, done.
@@ -68,7 +71,7 @@ class SmallMessages:
             if not self.engine.waits.wait_for_wire(call.test) or call.unsent:
                 return self.begin(call, turn)
             if call.error is not None:
-                self.guard.give_up(turn, call.kind, call.error)
+                call.guard.give_up(turn, call.kind, call.error)
         except BaseException:  # the waiting call was interrupted; others wait for this process
             for _ in range(_TRIES):
                 try:
@@ -86,14 +89,21 @@ class SmallMessageCall(Operation):
     It can be interrupted anywhere, and tested again.
     """
 
-    __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_turn", "_wanted", "kind",
-                 "unsent")  # fmt: skip
+    __slots__ = ("_brief", "_head", "_heard", "_tag", "_talk", "_turn", "_wanted",
+                 "guard", "kind", "unsent")  # fmt: skip
 
     def __init__(
-        self, brief: SmallMessages, kind: str, turn: int, talk_of: TalkOf, size: int | None
+        self,
+        brief: SmallMessages,
+        guard: CollectiveGuard,
+        kind: str,
+        turn: int,
+        talk_of: TalkOf,
+        *,
+        size: int | None,
     ) -> None:
         super().__init__()
-        self.kind = kind
+        self.guard, self.kind = guard, kind
         self._brief = brief
         self._turn = turn
         self._tag = sized(brief_tag_of(kind, turn), size)
@@ -125,7 +135,7 @@ class SmallMessageCall(Operation):
                 if self._heard is None:
                     self._heard = box.hear(wanted, self._tag)
                 if self._heard is None or box.stray is not None:
-                    if brief.guard.mismatches.is_troubled:
+                    if self.guard.mismatches.is_troubled:
                         self._look_for_a_problem()
                     if self._heard is None or self.done:
                         break
@@ -151,7 +161,7 @@ class SmallMessageCall(Operation):
 
     def _look_for_a_problem(self) -> None:
         """Complete with an error on a mismatch, or if a leader or an expected sender is lost."""
-        guard, engine = self._brief.guard, self._brief.engine
+        guard, engine = self.guard, self._brief.engine
         problem = guard.problem(self._turn)
         for index in self._missing():
             problem = problem or engine.hopeless((index,), near=False)
@@ -166,7 +176,7 @@ class SmallMessageCall(Operation):
 
     def takes_long(self) -> None:
         """Let the guard find out why."""
-        self._brief.guard.takes_long(self._turn)
+        self.guard.takes_long(self._turn)
 
     def describe(self) -> str:
         """Describe what is waited for."""
@@ -175,7 +185,7 @@ class SmallMessageCall(Operation):
 
     def awaited(self) -> Sequence[int]:
         """Return the ranks without which it cannot complete."""
-        return sorted({*self._missing(), *self._brief.guard.leaders})
+        return sorted({*self._missing(), *self.guard.leaders})
 
     def _missing(self) -> list[int]:
         box, group = self._brief.box, self._brief.members.group

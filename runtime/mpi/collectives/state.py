@@ -11,10 +11,10 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
-from runtime.collectives.choice import PLANS, SHORT, UsualPlans, size_class
+from runtime.collectives.choice import PLANS, SHORT, SURVIVING, UsualPlans, size_class
 from runtime.collectives.layout import Layout
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
-from runtime.mpi.collectives.guard import CollectiveGuard
+from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
 from runtime.mpi.collectives.port import NativePort
 from runtime.mpi.collectives.rings import Neighbours
@@ -71,6 +71,9 @@ _REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
 """The plan of a call with a wrong argument whose error handler has returned: it does nothing."""
 
 
+_BROADCASTS = ("Bcast", "bcast")
+
+
 class Collecting:
     """The members of a communicator as collectives see them, and the count of collectives so far.
 
@@ -87,6 +90,7 @@ class Collecting:
             self.everybody = intra(members.engine, both, members.inner, members.inner, context)
             self.everybody.recovery.closing = members.recovery.closing
         self.mismatches = MismatchDetector(self.everybody)
+        self._root_guards: dict[int, RootGuard] = {}
         self._chosen: dict[tuple[str, int | None, bool], str] = {}
 
     def chosen(self, operation: str, size: int | None, *, is_little: bool) -> str:
@@ -100,6 +104,8 @@ class Collecting:
         """
         if self.members.is_inter:
             return ""
+        if operation in _BROADCASTS and self.survives:
+            return SHORT if is_little and self.brief is not None else SURVIVING
         key = operation, None if size is None else size_class(size), is_little
         found = self._chosen.get(key)
         if found is None:
@@ -162,7 +168,7 @@ class Collecting:
             connections.share_a_machine([group[rank] for rank in one.members]) for one in parts
         ):
             return None
-        return SmallMessages(self.everybody, self.layout, self.guard)
+        return SmallMessages(self.everybody, self.layout)
 
     @cached_property
     def sides(self) -> Sides:
@@ -180,7 +186,7 @@ class Collecting:
         if plan.brief is None or brief is None:
             return self.start(plan)
         turn = self._next_turn(plan, is_little=True)
-        call = SmallMessageCall(brief, plan.name, turn, plan.brief, plan.size)
+        call = self._small_call(brief, plan, plan.brief, turn)
         return (brief.carry_out if self.mismatches.is_calm else brief.begin)(call, turn)
 
     def start(self, plan: CollectivePlan[_T]) -> Task:
@@ -188,14 +194,31 @@ class Collecting:
         brief = None if plan.brief is None else self.brief
         turn = self._next_turn(plan, is_little=brief is not None)
         if plan.brief is not None and brief is not None:
-            call = SmallMessageCall(brief, plan.name, turn, plan.brief, plan.size)
+            call = self._small_call(brief, plan, plan.brief, turn)
             return brief.begin(call, turn)
         tag = tag_of(plan.name, turn)
         port = NativePort(self.everybody, tag, plan.reduction, self.neighbours, plan.size)
         algorithm = self._checked(plan, plan.algorithm(port), turn, port)
-        inner = self.guard.carried_out(algorithm, turn, port)
-        steps = self.guard.steps(inner, turn, plan.name)
+        guard = self._guard_of(plan)
+        inner = guard.carried_out(algorithm, turn, port)
+        steps = guard.steps(inner, turn, plan.name)
         return self.engine.start(self.everybody, steps, plan.name)
+
+    def _guard_of(self, plan: CollectivePlan[Any]) -> CollectiveGuard:
+        """Return what ends a call: the loss of a member, of the root where others may be lost."""
+        if plan.name not in _BROADCASTS or plan.root is None or not self.survives:
+            return self.guard
+        found = self._root_guards.get(plan.root)
+        if found is None:
+            root = self.everybody.group[plan.root]
+            leaders = [] if root == self.engine.me else [root]
+            found = self._root_guards[plan.root] = RootGuard(leaders, self.mismatches)
+        return found
+
+    @cached_property
+    def survives(self) -> bool:
+        """Whether broadcasts reach all that live, whoever but the root is lost."""
+        return here().is_isolated and not here().has_replicas and not self.members.is_inter
 
     def _checked(
         self, plan: CollectivePlan[_T], algorithm: Steps[_T], turn: int, port: NativePort
@@ -216,6 +239,12 @@ class Collecting:
         return self.mismatches.next_turn(
             call_of(plan.name, plan.root, plan.size, is_little=is_little)
         )
+
+    def _small_call(
+        self, brief: SmallMessages, plan: CollectivePlan[Any], talk_of: TalkOf, turn: int
+    ) -> SmallMessageCall:
+        guard = self._guard_of(plan)
+        return SmallMessageCall(brief, guard, plan.name, turn, talk_of, size=plan.size)
 
     def begin(self, plan: CollectivePlan[Any]) -> Task:
         """Begin a collective that the program does not wait for at once."""

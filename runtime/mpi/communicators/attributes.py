@@ -8,7 +8,7 @@ from functools import wraps
 from mpi4py import MPI
 
 from runtime.mpi.communicators.classes import near, null, wrap
-from runtime.mpi.process.predefined import predefined
+from runtime.mpi.progress.predefined import predefined
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from runtime.mpi.collectives.guard import Attendance
-    from runtime.mpi.communicators.topologies import Topology
+    from runtime.mpi.communicators.shapes import Topology
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.operations import Operation
 

@@ -21,8 +21,8 @@ from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SIT
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.error_handlers import hand_down
 from runtime.mpi.process.place import here
-from runtime.mpi.process.predefined import predefined
 from runtime.mpi.progress.membership import CommunicatorMembers, keep_to_itself
+from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.checks import check_kind
 

@@ -16,8 +16,8 @@ from runtime.mpi.communicators.members import (
 )
 from runtime.mpi.errors import GridMPIError, refuse
 from runtime.mpi.process.error_handlers import hand_down, handle_as_asked
-from runtime.mpi.process.predefined import predefined
 from runtime.mpi.progress.membership import derived_context
+from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.values.checks import check_kind
 from runtime.mpi.values.numbers import integer
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise, product
 from math import prod
 
+from mpi4py import MPI
+
 from gcm.records import dataclass
 from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
 
@@ -178,3 +180,48 @@ def adjacency_of(
         tuple(edge[1] for edge in going),
         weights if weighted else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The topology of a communicator: its shape, and MPI's number for its kind."""
+
+    shape: Cartesian | Graph | Adjacency
+
+    @property
+    def kind(self) -> int:
+        """CART, GRAPH or DIST_GRAPH."""
+        match self.shape:
+            case Cartesian():
+                return MPI.CART
+            case Graph():
+                return MPI.GRAPH
+            case Adjacency():
+                return MPI.DIST_GRAPH
+
+    def neighbours(self, rank: int) -> tuple[list[int], list[int]]:
+        """Return from whom a rank receives, and to whom it sends; PROC_NULL stands for none.
+
+        In a distributed graph it has to be the rank of this process.
+        """
+        if isinstance(self.shape, Adjacency):
+            return list(self.shape.sources), list(self.shape.destinations)
+        both = [rank_of(neighbour) for neighbour in self.shape.neighbours(rank)]
+        return both, list(both)
+
+    def on(self, native: MPI.Intracomm) -> MPI.Topocomm:
+        """Return a native communicator with this topology and the members of `native`."""
+        match self.shape:
+            case Cartesian(dims, periods):
+                return native.Create_cart(dims, periods)
+            case Graph(indexes, edges):
+                return native.Create_graph((0, *indexes), edges)
+            case Adjacency(sources, destinations, weights):
+                return native.Create_dist_graph_adjacent(
+                    sources, destinations, *(weights or (None, None))
+                )
+
+
+def rank_of(neighbour: Neighbour) -> int:
+    """Return the number that MPI uses for a neighbour: PROC_NULL for none."""
+    return MPI.PROC_NULL if neighbour is None else neighbour

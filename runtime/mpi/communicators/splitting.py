@@ -13,7 +13,7 @@ from runtime.mpi.communicators.exchange import all_of, both_of
 from runtime.mpi.communicators.members import checked_group, checked_native, members_behind
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.place import here
-from runtime.mpi.process.predefined import running_engine
+from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.values.checks import as_mpi, check_kind
 from runtime.mpi.values.faults import Wrong, WrongArgument
 from runtime.mpi.values.numbers import integer

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
-from gcm.records import dataclass
 from runtime.mpi.communicators.children import child, near_or_null
-from runtime.mpi.communicators.shapes import Adjacency, Cartesian, Graph, Neighbour
+from runtime.mpi.communicators.shapes import Adjacency, Cartesian, Graph, Topology, rank_of
 from runtime.mpi.values.checks import as_mpi
 from runtime.mpi.values.numbers import entries, integer
 
@@ -17,50 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.mpi.progress.membership import CommunicatorMembers
-
-
-@dataclass(frozen=True, slots=True)
-class Topology:
-    """The topology of a communicator: its shape, and MPI's number for its kind."""
-
-    shape: Cartesian | Graph | Adjacency
-
-    @property
-    def kind(self) -> int:
-        """CART, GRAPH or DIST_GRAPH."""
-        match self.shape:
-            case Cartesian():
-                return MPI.CART
-            case Graph():
-                return MPI.GRAPH
-            case Adjacency():
-                return MPI.DIST_GRAPH
-
-    def neighbours(self, rank: int) -> tuple[list[int], list[int]]:
-        """Return from whom a rank receives, and to whom it sends; PROC_NULL stands for none.
-
-        In a distributed graph it has to be the rank of this process.
-        """
-        if isinstance(self.shape, Adjacency):
-            return list(self.shape.sources), list(self.shape.destinations)
-        both = [_rank_of(neighbour) for neighbour in self.shape.neighbours(rank)]
-        return both, list(both)
-
-    def on(self, native: MPI.Intracomm) -> MPI.Topocomm:
-        """Return a native communicator with this topology and the members of `native`."""
-        match self.shape:
-            case Cartesian(dims, periods):
-                return native.Create_cart(dims, periods)
-            case Graph(indexes, edges):
-                return native.Create_graph((0, *indexes), edges)
-            case Adjacency(sources, destinations, weights):
-                return native.Create_dist_graph_adjacent(
-                    sources, destinations, *(weights or (None, None))
-                )
-
-
-def _rank_of(neighbour: Neighbour) -> int:
-    return MPI.PROC_NULL if neighbour is None else neighbour
 
 
 class CartParts(MPI.Cartcomm):
@@ -105,7 +60,7 @@ class CartParts(MPI.Cartcomm):
             return MPI.Cartcomm.Shift(self, direction, disp)
         with as_mpi(self):
             source, dest = shape.shifted(self.Get_rank(), integer(direction), integer(disp))
-        return _rank_of(source), _rank_of(dest)
+        return rank_of(source), rank_of(dest)
 
     def Sub(self, remain_dims: Sequence[bool]) -> MPI.Cartcomm:
         """Return the part of the shape with only some of the dimensions that holds this rank."""

@@ -13,11 +13,11 @@ from runtime.mpi.communicators.shapes import (
     Adjacency,
     Cartesian,
     Graph,
+    Topology,
     adjacency_of,
     checked_cartesian,
     checked_graph,
 )
-from runtime.mpi.communicators.topologies import Topology
 from runtime.mpi.process.place import here
 from runtime.mpi.values.checks import as_mpi, check_kind
 from runtime.mpi.values.faults import Wrong, WrongArgument

@@ -12,7 +12,6 @@ from runtime.mpi.progress.landings import Fresh, InMemory, InSpec
 from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
 from runtime.mpi.values.numbers import integer, is_integral
 from runtime.mpi.values.specs import memory_of, read
-from runtime.mpi.values.statuses import fill
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def complete(
     """Wait for the operation of a blocking call."""
     if not operation.done:
         m.engine.wait_until(operation.test, lambda: (operation,))
-    fill(status, operation)
+    operation.fill(status)
     if operation.error is not None:
         tell(m.native, operation.error)
 

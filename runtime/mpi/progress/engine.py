@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 from contextlib import suppress
 
@@ -14,7 +13,7 @@ from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.collective_mailbox import CollectiveBox
 from runtime.mpi.progress.landings import Fresh, InMemory
 from runtime.mpi.progress.losses import Losses
-from runtime.mpi.progress.mailboxes import Mailbox, pattern_of
+from runtime.mpi.progress.mailboxes import HEAD, Mailbox, pattern_of
 from runtime.mpi.progress.operations import (
     IDLE,
     POLLED,
@@ -55,9 +54,6 @@ _SHUT = "the connections of this process are closed"
 
 _MOST_PAST = 64
 """For how many freed communicators the results of agreements are kept."""
-
-HEAD = struct.Struct("<8s?iq")
-"""The key of a message: context, whether it is of a collective, rank of its sender, tag."""
 
 
 class Engine:

@@ -15,7 +15,7 @@ from typing import Any
 
 from runtime.machine.composition import Composition, CompositionError, Named
 from runtime.machine.interceptors import DROP, PAYLOADS, MessageEnvelope
-from runtime.mpi.progress.engine import HEAD
+from runtime.mpi.progress.mailboxes import HEAD
 from runtime.topology import NO_NAMES, Identifier, RankNames
 from runtime.wire import SENT, Incoming, MessageSink, Outgoing
 from runtime.wire.peer_connections import PeerConnections

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 from mpi4py import MPI
 
 from runtime.matching import ANY, Envelope, JointMatcher, JointReceive, Pattern
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.wire import Incoming
+
+HEAD = struct.Struct("<8s?iq")
+"""The key of a message: context, whether it is of a collective, rank of its sender, tag."""
 
 
 class Mailbox:

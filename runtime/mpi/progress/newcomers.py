@@ -87,7 +87,8 @@ class Newcomers:
         wanted = {one: last for one, last in newest.items() if last in gone}
         names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in wanted.values()]
         if names:
-            self._link.wrapper.health.replace(self._link.name, names)
+            wrapper = self._link.wrapper
+            wrapper.appeals.replace(wrapper.member, names)
         return NewcomerArrival(self, self._engine, wanted)
 
     def newest(self, index: int) -> int:

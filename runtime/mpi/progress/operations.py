@@ -6,6 +6,8 @@ from collections.abc import Generator, Iterable, Sequence
 
 from mpi4py import MPI
 
+from runtime.mpi.values.statuses import write
+
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,6 +55,13 @@ class Operation:
 
     def cancel(self) -> None:
         """Cancel it if that is still possible; it is then `done` and `cancelled`."""
+
+    def fill(self, status: MPI.Status | None) -> None:
+        """Fill the status of a program, if it wants one, with everything except the error."""
+        if status is not None:
+            write(status, self.source, self.tag, self.nbytes)
+            if self.cancelled:
+                status.Set_cancelled(True)
 
     def takes_long(self) -> None:
         """Record that a call has waited for it for long."""

@@ -116,7 +116,8 @@ class ReplicaNewcomers:
         is_ours = connections.rank_of(index) == connections.rank
         is_over = self._engine.connections is None
         if is_ours and code and incarnation < MOST_STARTS and not is_over:
-            self._link.wrapper.health.replace(self._link.name, [self.name_of(index)])
+            wrapper = self._link.wrapper
+            wrapper.appeals.replace(wrapper.member, [self.name_of(index)])
 
     # --- those that have others join --------------------------------------------------------------
 

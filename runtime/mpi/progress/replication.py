@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.mpi.errors import NotJoined
-from runtime.mpi.progress.engine import HEAD
+from runtime.mpi.progress.mailboxes import HEAD
 from runtime.mpi.progress.replicated_messages import (
     CopyMemory,
     ReplicatedInbox,

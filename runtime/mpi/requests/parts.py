@@ -7,7 +7,7 @@ from mpi4py import MPI
 from runtime.mpi.errors import ProcessGone, ProcessGonePending, tell
 from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.receives import PendingReceive, Receive
-from runtime.mpi.values.statuses import clear, fill
+from runtime.mpi.values.statuses import clear
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def describe(request: MPI.Request, status: MPI.Status | None) -> Operation | Non
     if operation is None:
         clear(status)
     else:
-        fill(status, operation)
+        operation.fill(status)
     return operation
 
 

@@ -11,7 +11,7 @@ from runtime.mpi.collectives.state import state_of
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.process.counted_output import counted_output
-from runtime.mpi.process.predefined import predefined
+from runtime.mpi.progress.predefined import predefined
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine

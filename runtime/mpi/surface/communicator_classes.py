@@ -14,7 +14,7 @@ from runtime.mpi.communicators.topologies import CartParts, DistgraphParts, Grap
 from runtime.mpi.communicators.topology_creation import TopologyCreation
 from runtime.mpi.errors import abort
 from runtime.mpi.point_to_point.calls import PointToPoint
-from runtime.mpi.process.predefined import predefined
+from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.surface.refusals import RefusedCalls
 from runtime.mpi.surface.topology_calls import TopologyCalls
 from runtime.mpi.values.handles import with_checked_handles

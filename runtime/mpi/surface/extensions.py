@@ -12,7 +12,7 @@ import ctypes
 import sys
 
 from runtime.mpi.errors import NotOnTheGrid
-from runtime.mpi.process.predefined import running_engine
+from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.values.handles import CURE, check_handle
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

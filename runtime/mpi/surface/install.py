@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from runtime.mpi.process.predefined import let_world_be_grid
+from runtime.mpi.progress.predefined import let_world_be_grid
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:

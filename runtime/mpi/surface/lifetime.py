@@ -13,7 +13,7 @@ from mpi4py import MPI
 from runtime.membership.rank_link import current
 from runtime.mpi.errors import keep_strings
 from runtime.mpi.process.options import LEVELS, YES, option
-from runtime.mpi.process.predefined import finish
+from runtime.mpi.progress.predefined import finish
 from runtime.mpi.values.numbers import integer
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

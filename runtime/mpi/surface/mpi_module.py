@@ -33,7 +33,7 @@ from runtime.mpi.errors import OutOfStep as OutOfStep
 from runtime.mpi.errors import ProcessGone as ProcessGone
 from runtime.mpi.errors import failure_classes as _failure_classes
 from runtime.mpi.point_to_point.messages import Message as Message
-from runtime.mpi.process import predefined as _predefined
+from runtime.mpi.progress import predefined as _predefined
 from runtime.mpi.requests.requests import Prequest as Prequest
 from runtime.mpi.requests.requests import Request as Request
 from runtime.mpi.surface import extensions as _extensions

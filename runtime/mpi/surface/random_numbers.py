@@ -6,7 +6,7 @@ import os
 import random
 from typing import TYPE_CHECKING
 
-from runtime.mpi.process.predefined import running_engine
+from runtime.mpi.progress.predefined import running_engine
 
 if TYPE_CHECKING:
     import numpy as np

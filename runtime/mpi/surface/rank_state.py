@@ -8,8 +8,8 @@ from mpi4py import MPI
 
 from runtime.matching import ANY
 from runtime.mpi.point_to_point.probing import BlockingProbe
-from runtime.mpi.process import predefined
 from runtime.mpi.process.place import here
+from runtime.mpi.progress import predefined
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
 from runtime.mpi.progress.receives import PendingReceive, Receive
 from runtime.mpi.surface.refusals import reaches_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.process.error_handlers import handle_as_asked
-from runtime.mpi.process.predefined import predefined
+from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.values.substitute_type import SubstituteType
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

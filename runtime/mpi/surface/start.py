@@ -10,12 +10,12 @@ from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.members import members_behind
-from runtime.mpi.process import predefined
 from runtime.mpi.process.error_handlers import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
-from runtime.mpi.process.predefined import Predefined
+from runtime.mpi.progress import predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
+from runtime.mpi.progress.predefined import Predefined
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
 from runtime.topology import Communicator, Identifier, RankNames, rank_table
 from runtime.transport.keys import member_name
@@ -235,20 +235,21 @@ def _explain_ends(
     The listener posts it: the lock may be held by a thread that closes the connections, and waits
     for just this.
     """
-    from runtime.machine.ends import in_words
+    from runtime.machine.deaths import RankDeath
     from runtime.wire import PeerLeft, PeerLost
 
     for one in reports:
-        kind = PeerLost if one["code"] else PeerLeft
-        index = index_of(Identifier.parse(one["rank"]), one["incarnation"])
+        death = RankDeath.parse(one)
+        kind = PeerLost if death.code else PeerLeft
+        index = index_of(Identifier.parse(str(death.rank.place)), death.rank.incarnation)
         if index in (None, connections.me):
             continue
-        if one.get("by") == me:
+        if one.get("lost_to") == me:
             connections.confirm(index)
-        elif "by" not in one:
-            connections.explain(index, kind(in_words(one, names)))
+        elif "lost_to" not in one:
+            connections.explain(index, kind(death.sentence(names)))
             if ended is not None:
-                ended(index, one["code"])
+                ended(index, death.code)
 
 
 def _tell_suspicion(link: RankLink, place: Place, index: int, why: Exception | None) -> None:
@@ -263,11 +264,11 @@ def _tell_suspicion(link: RankLink, place: Place, index: int, why: Exception | N
 def _tell_suspicion_of(
     link: RankLink, name_of: Callable[[int], str], index: int, why: Exception | None
 ) -> None:
-    name, health = name_of(index), link.wrapper.health
+    name, wrapper = name_of(index), link.wrapper
     if why is None:
-        health.trusts(link.name, name)
+        wrapper.appeals.trusts(wrapper.member, name)
     else:
-        health.suspects(link.name, name, str(why))
+        wrapper.appeals.suspects(wrapper.member, name, str(why))
 
 
 def _index_of_resident(known: Everybody, process: Identifier, _: int) -> int | None:

@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.process.place import here
-from runtime.mpi.process.predefined import running_engine
+from runtime.mpi.progress.predefined import running_engine
 from runtime.topology import Identifier
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

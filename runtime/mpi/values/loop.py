@@ -11,8 +11,6 @@ TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from typing import Any
 
-    from runtime.mpi.values.specs import Data
-
 _one_at_a_time = threading.Lock()
 
 
@@ -31,7 +29,7 @@ def pack_natively(spec: Any) -> memoryview:
     return memoryview(data)
 
 
-def unpack_natively(spec: Any, data: Data) -> int:
+def unpack_natively(spec: Any, data: bytes | bytearray | memoryview) -> int:
     """Unpack bytes to where a message specification says; return how many.
 
     Raises what mpi4py raises for an invalid one, or when there are too many.

@@ -8,16 +8,6 @@ TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from runtime.mpi.progress.operations import Operation
-
-
-def fill(status: MPI.Status | None, operation: Operation) -> None:
-    """Fill a status with the result of an operation, except its error."""
-    if status is not None:
-        write(status, operation.source, operation.tag, operation.nbytes)
-        if operation.cancelled:
-            status.Set_cancelled(True)
-
 
 def write(status: MPI.Status, source: int, tag: int, nbytes: int) -> None:
     """Fill a status with a message."""

@@ -16,6 +16,7 @@ import socket
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from gcm.records import dataclass
@@ -44,24 +45,28 @@ class OpenPassage:
 class PassedConnections:
     """The passages of a daemon. Any thread may call.
 
-    Their folders are made in `base`, or where temporary files are if its path is too long.
+    Their folders are made in `base`. If its path is too long they are made where temporary files
+    are, and `base` has links to them: the next daemon removes what a killed one has left.
     """
 
     def __init__(self, base: Path) -> None:
         self._base = base
         self._lock = threading.Lock()
         self._folders: dict[bytes, str] = {}
-        shutil.rmtree(base, ignore_errors=True)  # of a daemon that was killed
+        for left in base.glob("*"):
+            if left.is_symlink():
+                shutil.rmtree(left.readlink(), ignore_errors=True)
+        shutil.rmtree(base, ignore_errors=True)
 
     def open(self) -> OpenPassage:
         """Open a passage; raises OSError."""
         token = secrets.token_hex(TOKEN // 2)
-        base = str(self._base)
-        if len(os.fsencode(base)) <= LONGEST_FOLDER:
-            os.makedirs(base, 0o700, exist_ok=True)
-            folder = tempfile.mkdtemp(prefix="", dir=base)
+        os.makedirs(self._base, 0o700, exist_ok=True)
+        if len(os.fsencode(self._base)) <= LONGEST_FOLDER:
+            folder = tempfile.mkdtemp(prefix="", dir=self._base)
         else:
             folder = tempfile.mkdtemp(prefix="gcm-doors-")
+            self._link_to(folder).symlink_to(folder)
         with self._lock:
             self._folders[token.encode()] = folder
         return OpenPassage(token, folder)
@@ -71,6 +76,11 @@ class PassedConnections:
         with self._lock:
             self._folders.pop(passage.token.encode(), None)
         shutil.rmtree(passage.folder, ignore_errors=True)
+        with suppress(OSError):  # where it is the folder itself, it is gone
+            self._link_to(passage.folder).unlink()
+
+    def _link_to(self, folder: str) -> Path:
+        return self._base / os.path.basename(folder)
 
     def takes(self, connected: socket.socket) -> bool:
         """Hand a new connection over if it is for a process here; tell whether it was for one.

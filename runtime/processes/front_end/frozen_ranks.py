@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from runtime.machine.contracts import Facts
 from runtime.machine.launcher import LauncherStubs
+from runtime.membership.whereabouts import RankArrival
 from runtime.transport.reactor import Reactor
 
 _STOPPED = frozenset("Tt")  # by a signal, by a debugger
@@ -29,7 +29,7 @@ class FrozenRanks:
         self,
         reactor: Reactor,
         launcher: LauncherStubs,
-        ranks: Callable[[], Mapping[str, Facts]],
+        ranks: Callable[[], Mapping[str, RankArrival]],
         *,
         timeout: float,
         is_lost: bool,
@@ -57,11 +57,11 @@ class FrozenRanks:
         if self._is_over:
             return
         now, ranks = time.monotonic(), self._ranks()
-        for known in self._handles.keys() - {(rank, facts["pid"]) for rank, facts in ranks.items()}:
+        for known in self._handles.keys() - {(rank, one.pid) for rank, one in ranks.items()}:
             os.close(self._handles.pop(known))
-        for rank, facts in ranks.items():
-            if facts["host"] == self._host:
-                self._look_at(rank, facts["pid"], now)
+        for rank, one in ranks.items():
+            if one.host == self._host:
+                self._look_at(rank, one.pid, now)
         self.begin()
 
     def _handle_of(self, rank: str, pid: int) -> int | None:

@@ -13,7 +13,7 @@ from runtime.errors import GridError
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
-from runtime.machine.paths import RANKS
+from runtime.machine.paths import LAUNCHER, RANKS
 from runtime.membership.room import address_in, as_others_see, remove_key
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
@@ -192,6 +192,7 @@ class Gate:
             self._reactor,
             connected,
             name,
+            member,
             self._watcher,
             served=self._served,
             relay=self._relay,
@@ -223,12 +224,14 @@ class _Guest:
         reactor: Reactor,
         connected: socket.socket,
         name: str,
+        member: str,
         watcher: Watcher,
         *,
         served: Served,
         relay: Relay | None,
     ) -> None:
         self.name = name
+        self._member = member
         self.routes = stub(Routes, self.send)
         self._watcher = watcher
         self._relay = relay
@@ -257,9 +260,13 @@ class _Guest:
         self.channel.close()
 
     def _onward(self, target: Target) -> Channel | None:
-        """Return the way for what the rank sends to others, which it does in its own name."""
+        """Return the way for what the rank sends to others, which it does in its own name.
+
+        The launcher's own interface is called by the name that the rank has proved.
+        """
         onward = self._relay(target) if self._relay is not None and self.served else None
-        if onward is not None and target.client != self.name:
+        own = self._member if target.component == LAUNCHER else self.name
+        if onward is not None and target.client != own:
             raise TransportError(f"{self.name} calls {target} in the name of {target.client!r}")
         return onward
 

@@ -1,6 +1,7 @@
-"""How each rank of a job ended, from what it said, its parent saw, and `mpiexec` came to.
+"""Makes one death of each rank of a job out of all that was observed of its end.
 
-A pure machine: the same facts lead to the same answers, whichever of them comes first. Times are
+What a rank says itself, what its parent saw and what `mpiexec` came to are observations. A pure
+machine: the same observations lead to the same deaths, whichever of them comes first. Times are
 those of one clock of the host, taken where the event was seen, not when it was heard of here.
 """
 
@@ -9,11 +10,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from gcm.records import dataclass
-from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
 from runtime.launchers.guarded import exit_of
-from runtime.run.rank_exit import BY_REQUEST, RankExit
+from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
+from runtime.rank_name import RankName
 
 IN_TIME = -1.0
 """The time of an end that was seen by another clock: before anything was done about it."""
@@ -26,25 +26,6 @@ _CLEANED_UP = frozenset({9, 15})
 """With these an `mpiexec` ends the others once one rank has failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankEnd:
-    """How one rank has ended; `why` says more where code and facts do not."""
-
-    rank: str
-    code: int
-    why: str
-    facts: RankExit
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What the parent process of a rank saw of its end: wait status and time."""
-
-    status: int
-    at: float
-    crash: str = ""
-
-
 class JobEnds:
     """The ends of the ranks of one job, whose cluster is `cluster`.
 
@@ -55,8 +36,8 @@ class JobEnds:
         self._cluster = cluster
         self._goes_on = goes_on
         self._aborted: set[str] = set()
-        self._told: dict[str, RankEnd] = {}
-        self._seen: dict[str, Seen] = {}
+        self._told: dict[str, RankDeath] = {}
+        self._seen: dict[str, Observation] = {}
         self._left: dict[str, None] = {}
         self._gone: dict[str, str] = {}  # why the parents of these ranks cannot tell their ends
         self._helper: tuple[str, float] | None = None
@@ -84,7 +65,7 @@ class JobEnds:
     def was_told_there(self, rank: str) -> bool:
         """Tell whether a rank or its parent has told its end, so that its host lives."""
         told = self._told.get(rank)
-        return rank in self._seen or (told is not None and told.facts.is_said)
+        return rank in self._seen or (told is not None and told.is_said)
 
     @property
     def are_some_lost(self) -> bool:
@@ -104,20 +85,24 @@ class JobEnds:
         """Record that ranks run although a process of `mpiexec` has ended a while ago."""
         self._is_outlived = True
 
-    def said(self, rank: str, code: int, why: str, facts: RankExit) -> RankEnd:
+    def said(self, rank: str, observed: Observation) -> RankDeath:
         """Record how the program of a rank ended, by its own word."""
-        return self._tell(RankEnd(rank, code, why, facts))
+        return self._tell(rank, observed)
+
+    def concluded(self, rank: str, why: str) -> RankDeath:
+        """Record that a rank counts as lost, whatever becomes of its process."""
+        return self._tell(rank, RankDeath.lost(rank, why, Witness.FRONT_END).observed)
 
     def aborted(self, rank: str) -> None:
         """Record that a rank ends the run: whatever is seen later follows from that."""
         self._aborted.add(rank)
 
-    def left(self, rank: str) -> RankEnd | None:
+    def left(self, rank: str) -> RankDeath | None:
         """Record that nothing more will be heard of a rank, which has not said how it ends."""
         self._left[rank] = None
         return self._decide(rank)
 
-    def saw(self, rank: str, seen: Seen, *, is_connected: bool) -> RankEnd | None:
+    def saw(self, rank: str, seen: Observation, *, is_connected: bool) -> RankDeath | None:
         """Record how the process of a rank ended.
 
         While it `is_connected`, its own word about that may still come, and counts more.
@@ -127,23 +112,24 @@ class JobEnds:
             self._left[rank] = None
         return self._decide(rank)
 
-    def host_gone(self, rank: str, why: str) -> RankEnd | None:
+    def host_gone(self, rank: str, why: str) -> RankDeath | None:
         """Record why nobody on its host will tell how a rank ends."""
         self._gone[rank] = why
         return self._decide(rank)
 
-    def give_up(self, rank: str) -> RankEnd | None:
+    def give_up(self, rank: str) -> RankDeath | None:
         """Wait no longer for more about a rank that has left, or whose process has ended."""
         if rank in self._told:
             return None
         self._left[rank] = None
-        return self._decide(rank) or self._tell(
-            RankEnd(rank, 1, f"ended {NOT_FINALISED}", self._facts(0))
-        )
+        if found := self._decide(rank):
+            return found
+        silent = Observation(Witness.FRONT_END, 1, why=f"ended {NOT_FINALISED}")
+        return self._tell(rank, silent, self._ended_by())
 
     def job_over(
         self, ended: Exit, words: str, ranks: list[str], signal_told: int = 0
-    ) -> tuple[list[RankEnd], str]:
+    ) -> tuple[list[RankDeath], str]:
         """Record how `mpiexec` ended; return what follows for its ranks, and its own fault if any.
 
         `words` are the last ones that it said itself, `signal_told` is the signal by which it said
@@ -161,54 +147,55 @@ class JobEnds:
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _tell(self, end: RankEnd) -> RankEnd:
-        self._told[end.rank] = end
-        return end
+    def _tell(self, rank: str, observed: Observation, after: str = "") -> RankDeath:
+        """Make the death of a rank, in place of the one that was told before if there was one."""
+        is_later = rank in self._told
+        made = RankDeath(RankName.parse(rank), observed, after, supersedes=is_later)
+        self._told[rank] = made
+        return made
 
-    def _decide(self, rank: str) -> RankEnd | None:
+    def _decide(self, rank: str) -> RankDeath | None:
         seen, told = self._seen.get(rank), self._told.get(rank)
         if seen is None:
             return None if told is not None or rank not in self._left else self._lose(rank)
-        ended = exit_of(seen.status)
         if told is not None:
-            return self._failed_behind_its_program(told, ended, seen)
+            return self._failed_behind_its_program(told, seen)
         if rank not in self._left:
             return None
-        why = "" if not ended.ok else f"ended {NOT_FINALISED}"
-        facts = replace(self._facts(seen.at, ended.signal or 0), traceback=seen.crash)
-        return self._tell(RankEnd(rank, ended.shell_code or 1, why, facts))
+        if not seen.code:
+            seen = replace(seen, code=1, why=f"ended {NOT_FINALISED}")
+        return self._tell(rank, seen, self._ended_by(seen.at, seen.signal))
 
-    def _lose(self, rank: str) -> RankEnd | None:
-        """Return the end of a rank that was lost with its host, if it was."""
+    def _lose(self, rank: str) -> RankDeath | None:
+        """Return the death of a rank that was lost with its host, if it was."""
         why = self._gone.get(rank)
         if why is None:
             return None
-        return self._tell(RankEnd(rank, LOST, "", replace(self._facts(0), exception=why)))
+        lost = RankDeath.lost(rank, why, Witness.FRONT_END)
+        return self._tell(rank, lost.observed, self._ended_by())
 
-    def _failed_behind_its_program(self, told: RankEnd, ended: Exit, seen: Seen) -> RankEnd | None:
-        """Return the end of a rank whose program ended well, and then its process did not."""
-        is_cleaned_up = ended.signal in _CLEANED_UP
-        if told.code or ended.ok or is_cleaned_up or self._facts(seen.at).after:
+    def _failed_behind_its_program(self, told: RankDeath, seen: Observation) -> RankDeath | None:
+        """Return the death of a rank whose program ended well, and then its process did not."""
+        is_cleaned_up = seen.signal in _CLEANED_UP
+        if told.code or not seen.code or is_cleaned_up or self._ended_by(seen.at):
             return None
         why = "ended so after its program, while it finalised MPI or the interpreter"
-        facts = RankExit(signal=ended.signal or 0, traceback=seen.crash)
-        return self._tell(RankEnd(told.rank, ended.shell_code, why, facts))
+        return self._tell(told.who, replace(seen, why=why))
 
-    def _facts(self, at: float, number: int = 0) -> RankExit:
+    def _ended_by(self, at: float = 0.0, number: int = 0) -> str:
         """Return who had ended a rank of which only its parent, or nobody, tells the end."""
-        after = ""
         if self._stopped_at is not None and (not at or at >= self._stopped_at):
-            after = BY_REQUEST
-        elif self._helper is not None and (not at or at >= self._helper[1]):
-            after = self._cluster
-        elif not self._goes_on and (not at or number in _CLEANED_UP):
-            after = self._first_bad()
-        return RankExit(signal=number, after=after)
+            return BY_REQUEST
+        if self._helper is not None and (not at or at >= self._helper[1]):
+            return self._cluster
+        if not self._goes_on and (not at or number in _CLEANED_UP):
+            return self._first_bad()
+        return ""
 
     def _first_bad(self) -> str:
         """Return the rank that has failed first, and not because of others."""
-        bad = (one for one in self._told.values() if one.code and not one.facts.after)
-        return next((one.rank for one in bad), "")
+        bad = (one for one in self._told.values() if one.code and not one.after)
+        return next((one.who for one in bad), "")
 
     def _fault_of_mpiexec(self, ended: Exit, words: str, ranks: list[str]) -> str:
         """Return what was wrong with `mpiexec` itself; nothing if it ended because of a rank."""
@@ -218,7 +205,7 @@ class JobEnds:
         if was_stopped or (ended.ok and not helper):
             return ""
         if any(
-            one.code and not one.facts.after and self._when(one) <= ended.at
+            one.code and not one.after and self._when(one) <= ended.at
             for one in self._told.values()
         ):
             return ""
@@ -240,33 +227,38 @@ class JobEnds:
         is_outlived = self._is_outlived or any(seen.at > at for seen in self._seen.values())
         return name if is_outlived else ""
 
-    def _when(self, one: RankEnd) -> float:
+    def _when(self, one: RankDeath) -> float:
         """Return when a rank ended; what it said itself was before everything that followed."""
-        seen = self._seen.get(one.rank)
-        if seen is None or one.rank in self._aborted or one.facts.exception:
+        seen = self._seen.get(one.who)
+        if seen is None or one.who in self._aborted or one.observed.exception:
             return IN_TIME
-        if one.code != exit_of(seen.status).shell_code:
-            return IN_TIME
-        return seen.at
+        return seen.at if one.code == seen.code else IN_TIME
 
-    def _blame_mpiexec(self, rank: str, ended: Exit) -> RankEnd | None:
-        """Return the end of a rank anew, if it ended because `mpiexec` had."""
+    def _blame_mpiexec(self, rank: str, ended: Exit) -> RankDeath | None:
+        """Return the death of a rank anew, if it ended because `mpiexec` had."""
         told = self._told.get(rank)
-        if told is None or not told.code or told.facts.after == BY_REQUEST:
+        if told is None or not told.code or told.after == BY_REQUEST:
             return None
         if self._when(told) <= ended.at:
             return None
-        return self._tell(replace(told, facts=replace(told.facts, after=self._cluster)))
+        return self._tell(rank, told.observed, self._cluster)
 
-    def _silent(self, rank: str, ended: Exit, signal_told: int, fault: str) -> RankEnd:
-        """Return the end of a rank of which nobody has told anything but perhaps `mpiexec`."""
+    def _silent(self, rank: str, ended: Exit, signal_told: int, fault: str) -> RankDeath:
+        """Return the death of a rank of which nobody has told anything but perhaps `mpiexec`."""
         after = BY_REQUEST if self._stopped_at is not None else ""
         after = after or (self._cluster if fault else self._first_bad())
         if after:
-            return self._tell(RankEnd(rank, KILLED, "", RankExit(signal=9, after=after)))
+            return self._tell(rank, Observation(Witness.MPIEXEC, KILLED, signal=9), after)
         why = f"ended {NOT_FINALISED}" if ended.ok else "ended, as mpiexec tells"
         code = 128 + signal_told if signal_told else ended.shell_code or 1
-        return self._tell(RankEnd(rank, code, why, RankExit(signal=signal_told)))
+        return self._tell(rank, Observation(Witness.MPIEXEC, code, signal=signal_told, why=why))
+
+
+def sight_of(status: int, at: float, crash: str = "") -> Observation:
+    """Return what the parent of a rank saw: a wait status, its time, and what a crash left."""
+    ended = exit_of(status)
+    number = ended.signal or 0
+    return Observation(Witness.PARENT, ended.shell_code, signal=number, traceback=crash, at=at)
 
 
 def crash_of(path: str, own: tuple[str, ...]) -> str:

@@ -10,10 +10,11 @@ from functools import partial
 from typing import Any
 
 from gcm.interfaces.future import Future
-from runtime.coupling.words import cluster_of, identifier_of, rank_path
+from runtime.coupling.words import cluster_of, rank_path
 from runtime.forwarding import LINK, lead_on
+from runtime.machine.authority import OVER_LINKS, is_for_rank
 from runtime.machine.paths import clustering_path
-from runtime.processes.member_host import BETWEEN_RANKS, HEARTBEAT, sender_of
+from runtime.processes.member_host import HEARTBEAT, sender_of
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import TransportError
@@ -123,17 +124,17 @@ class FrontEndLinks:
             self._reactor.soon(partial(self.admit, made, cluster, received))
 
     def _onward(self, peer: str, target: Target) -> Channel | None:
-        if target.interface not in BETWEEN_RANKS:
+        if not (target.interface in OVER_LINKS and is_for_rank(target)):
             return None
         if cluster_of(rank_path(target.client)) != peer:
             raise TransportError(f"{peer} calls {target} in the name of {target.client!r}")
-        return self._inward(target) if identifier_of(target.component) else None
+        return self._inward(target)
 
     def _hear(self, peer: str, request: IncomingCall) -> Future[Any] | IncomingCall | None:
         target = request.target
         if target.interface == HEARTBEAT and sender_of(target) == clustering_path(peer):
             return self._serve(request)
-        if target.interface not in BETWEEN_RANKS:  # else it is for a rank that has gone
+        if target.interface not in OVER_LINKS:  # else it is for a rank that has gone
             _log.warning("%s may not call %s as %r", peer, target, target.client)
         return None
 

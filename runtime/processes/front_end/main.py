@@ -14,16 +14,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import DRIVER_PATH, cluster_of, identifier_of, rank_path
+from runtime.coupling.words import cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served
 from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
 from runtime.machine.launcher import LauncherStubs
-from runtime.machine.paths import COUPLING, LAUNCHER, part_path
+from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
-from runtime.membership.whereabouts import Whereabouts, front_end_report, report
+from runtime.membership.whereabouts import RankArrival, Whereabouts, front_end_report, report
 from runtime.processes.configuration import (
     LISTENER,
     REFUSED,
@@ -36,7 +37,7 @@ from runtime.processes.front_end.components import Components, rehearse
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
-from runtime.processes.member_host import BETWEEN_RANKS, MemberHost
+from runtime.processes.member_host import MemberHost
 from runtime.processes.watch import ARBITER
 from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
@@ -277,7 +278,7 @@ class FrontEndProcess:
             from runtime.processes.front_end.frozen_ranks import FrozenRanks
 
             self._frozen = FrozenRanks(
-                self._reactor, self._launcher, self._rank_facts,
+                self._reactor, self._launcher, self._arrivals,
                 timeout=watch.timeout, is_lost=watch.frozen_is_lost,
             )  # fmt: skip
             self._frozen.begin()
@@ -401,8 +402,8 @@ class FrontEndProcess:
 
     def _reports(self) -> list[Facts]:
         """Return what others are to know of the ranks of this cluster, and of this front-end."""
-        facts = self._ranks.facts if self._ranks is not None else {}
-        reports = [report(rank, facts.get(rank)) for rank in self._names()]
+        arrivals = self._ranks.arrivals if self._ranks is not None else {}
+        reports = [report(rank, arrivals.get(rank)) for rank in self._names()]
         if self._forwarding is not None:
             found = self._forwarding.found
             reports.append(front_end_report(self._configuration.cluster, found))
@@ -461,8 +462,8 @@ class FrontEndProcess:
             guard=guard,
         )
 
-    def _rank_facts(self) -> dict[str, Facts]:
-        return self._ranks.facts if self._ranks is not None and not self._ranks.is_over else {}
+    def _arrivals(self) -> dict[str, RankArrival]:
+        return self._ranks.arrivals if self._ranks is not None and not self._ranks.is_over else {}
 
     def _present_ranks(self) -> RanksRun:
         assert self._ranks is not None  # who tells something was let in by these
@@ -475,13 +476,14 @@ class FrontEndProcess:
 
     def _outward(self, target: Target) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
+        if is_for_launcher(target):
+            return self._channel
+        if not is_for_rank(target):
+            return None
         cluster = cluster_of(target.component)
         if cluster == self._configuration.cluster:
             return self._inward(target)
-        if cluster and target.interface in BETWEEN_RANKS:
-            return self._way_to(cluster)
-        is_launchers = target.component in (COUPLING, DRIVER_PATH)
-        return self._channel if cluster or is_launchers else None
+        return self._way_to(cluster) if target.interface in OVER_LINKS else self._channel
 
     def _way_to(self, cluster: str) -> Channel:
         """Return the connection to another front-end, or that to the launcher, which passes on."""

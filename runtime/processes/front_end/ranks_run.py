@@ -8,13 +8,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import astuple, replace
+from dataclasses import replace
 from functools import partial
 from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.errors import GridError
-from runtime.exit_codes import LOST
 from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
 from runtime.launchers.errors import WrongMpiexec
@@ -22,21 +21,29 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
+from runtime.machine.deaths import (
+    BY_REQUEST,
+    SIGNALLED,
+    Observation,
+    RankDeath,
+    UnreadableReport,
+    Witness,
+    in_words,
+)
 from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
-from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, RankEnd, Seen, crash_of
+from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
 from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
 from runtime.processes.front_end.ranks_job import JobPart, RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
-from runtime.run.rank_exit import BY_REQUEST, SIGNALLED, RankExit, in_words
 from runtime.transport.channel import Channel, Relay
-from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -107,8 +114,8 @@ class RanksRun:
         self._relay = relay
         self._over = over
         self._routes = routes
-        self._ready: dict[str, Facts] = {}
-        self._facts: list[Facts] = []
+        self._ready: dict[str, RankArrival] = {}
+        self._segments: set[str] = set()
         self._here: set[str] = set()
         self._again: dict[str, int] = {}  # the incarnations of ranks that were started again
         self._connected: set[str] = set()
@@ -144,7 +151,7 @@ class RanksRun:
         self.is_over = False
 
     @property
-    def facts(self) -> dict[str, Facts]:
+    def arrivals(self) -> dict[str, RankArrival]:
         """What the ranks that are ready have told about themselves."""
         return dict(self._ready)
 
@@ -262,7 +269,7 @@ class RanksRun:
         if self._gate is not None:
             self._gate.expect_no_more(rank, self._again[rank])
         text = f"could not be started again: {why}"
-        self._pass_on(self._ends.said(rank, LOST, "", RankExit(exception=text)))
+        self._pass_on(self._ends.concluded(rank, text))
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost; its parent tells how.
@@ -270,14 +277,14 @@ class RanksRun:
         One on another host loses its connection: it ends when it notices that, if it is stopped
         now, as soon as it goes on.
         """
-        facts = self._ready.get(rank)
-        if facts is None or rank in self._ends.told:
+        arrival = self._ready.get(rank)
+        if arrival is None or rank in self._ends.told:
             return
         if self._ranks.hosts and self._gate is not None:
             self._abandon(rank, f"was ended: others cannot reach it{self._where(rank)}")
         else:
             with suppress(ProcessLookupError):
-                os.kill(facts["pid"], signal.SIGKILL)
+                os.kill(arrival.pid, signal.SIGKILL)
 
     def _abandon(self, rank: str, why: str) -> None:
         """Hang up on a rank of another host, of whose end nobody there will tell."""
@@ -350,7 +357,7 @@ class RanksRun:
         if self._distant is not None:
             self._distant.close()
         # First, because who ends this process may not wait for the rest.
-        remove_segments(path for facts in self._facts for path in facts["segments"])
+        remove_segments(self._segments)
         self._killed.set()
         self._job.stop()
         self._job.close()
@@ -451,24 +458,26 @@ class RanksRun:
         self._launcher.health.job_ended(self._launcher.name, code, why, is_fault)
         self._over()
 
-    def _pass_on(self, end: RankEnd | None) -> None:
+    def _pass_on(self, death: RankDeath | None) -> None:
         """Tell how a rank has ended; before the application runs that ends the deployment."""
-        if end is None:
+        if death is None:
             return
         if self._ranks.goes_on and self.is_released:
             self._end_with_the_last()
-        self._job.has_failed = self._job.has_failed or bool(end.code)
-        if end.facts.signal == signal.SIGKILL and not (end.why or end.facts.after):
-            is_here = self._ready.get(end.rank, {}).get("host") == os.uname().nodename
-            end = replace(end, why=self._memory_kills.words() if is_here else "")
+        self._job.has_failed = self._job.has_failed or bool(death.code)
+        seen = death.observed
+        if seen.signal == signal.SIGKILL and not (seen.why or death.after):
+            arrival = self._ready.get(death.who)
+            is_here = arrival is not None and arrival.host == os.uname().nodename
+            why = self._memory_kills.words() if is_here else ""
+            death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
-            told = (end.rank, end.code, end.why, *astuple(end.facts))
-            self._launcher.health.rank_ended(self._launcher.name, *told)
-        elif not self._stopping and end.facts.after != BY_REQUEST:
+            self._launcher.health.rank_ended(self._launcher.name, death.who, death.plain)
+        elif not self._stopping and death.after != BY_REQUEST:
             fault = GridError(
-                f"{self._told.names.name(end.rank)} died before the application started:"
-                f" {end.why or in_words(end.code, end.facts.signal)}",
-                cause=end.facts.traceback or self._job.last_lines,
+                f"{self._told.names.name(death.who)} died before the application started:"
+                f" {seen.why or seen.exception or death.ending}",
+                cause=seen.traceback or self._job.last_lines,
                 cure="The last lines of the ranks' stderr are below",
             )
             self._fail("ranks", fault)
@@ -503,7 +512,7 @@ class RanksRun:
         crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and self._stopping else at
         is_connected = name in self._connected
-        self._pass_on(self._ends.saw(name, Seen(status, at, crash), is_connected=is_connected))
+        self._pass_on(self._ends.saw(name, sight_of(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
             pause = REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE
             self._give_up_once_quiet(name, self._again.get(name), pause)
@@ -589,18 +598,23 @@ class RanksRun:
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:  # noqa: ARG002 - a rank begins in none
         """Take note of a rank, and tell once all are there."""
-        (facts,) = reports
-        self._facts.append(facts)
+        try:
+            told = RankArrival.parse(reports[0] if len(reports) == 1 else None)
+        except UnreadableReport as fault:
+            self._end_for(member, f"what it tells of itself is not understood: {fault}")
+            return
+        self._segments.update(told.segments)
         expected = self._job.ranks_beside(_number(member))
-        if facts["size"] not in (None, expected):
-            self._fail("ranks", _wrong(self._ranks.mpiexec, expected, facts))
+        if told.size not in (None, expected):
+            self._fail("ranks", _wrong(self._ranks.mpiexec, expected, told))
             return
         again = self._again.get(member)
-        facts["incarnation"] = again or self.incarnation
+        doors = told.doors
         if self._told.wan is not None:
-            facts["doors"] = self._at_a_distance(self._told.wan, facts["doors"])
-        self._ready[member] = facts
-        self._launcher.membership.rank_ready(self._launcher.name, member, facts)
+            doors = self._at_a_distance(self._told.wan, doors)
+        arrival = replace(told, incarnation=again or self.incarnation, doors=doors)
+        self._ready[member] = arrival
+        self._launcher.membership.rank_ready(self._launcher.name, member, arrival.plain)
         if again:
             return
         self._components.is_ready(member)
@@ -636,34 +650,28 @@ class RanksRun:
         )
         self._fail("ranks", fault)
 
-    def ended(self, member: str, code: int, why: str, *facts: Any) -> None:
+    def ended(self, member: str, observed: Facts) -> None:
         """Pass on how a rank ended by its own word."""
-        exit = replace(RankExit(*facts), is_said=True)
-        self._pass_on(self._ends.said(member, code, why, exit))
+        try:
+            said = Observation.parse(Witness.RANK, observed)
+        except UnreadableReport as fault:
+            self._end_for(member, f"what it tells of its end is not understood: {fault}")
+        else:
+            self._pass_on(self._ends.said(member, said))
 
-    def aborted(self, member: str, code: int, *facts: Any) -> None:
+    def aborted(self, member: str, observed: Facts) -> None:
         """Pass on that a rank wants everything to end."""
         self._ends.aborted(member)
-        self.ended(member, code, f"called MPI.Abort({code})", *facts)
+        self.ended(member, observed)
         self._launcher.health.rank_aborted(self._launcher.name, member)
 
-    def replace(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - whoever asks for it
-        """Pass on that others are wanted in place of lost ranks."""
-        self._launcher.health.replace_ranks(self._launcher.name, lost)
-
-    def suspects(self, member: str, rank: str, why: str) -> None:
-        """Pass on that a rank believes another one to be lost."""
-        by = member_name(member, self._again.get(member, 1))
-        self._launcher.health.rank_suspected(self._launcher.name, by, rank, why)
-
-    def trusts(self, member: str, rank: str) -> None:
-        """Pass on that it does not any more."""
-        by = member_name(member, self._again.get(member, 1))
-        self._launcher.health.rank_trusted(self._launcher.name, by, rank)
-
-    def waiting(self, member: str, number: int, state: Facts) -> None:
-        """Pass on what a rank is doing."""
-        self._launcher.health.rank_waiting(self._launcher.name, member, number, state)
+    def _end_for(self, member: str, why: str) -> None:
+        """Count a rank as lost for what it has told; it ends with its connection."""
+        death = self._ends.concluded(member, why)
+        if self._gate is not None:
+            self._gate.dismiss(member)
+        self._connected.discard(member)
+        self._pass_on(death)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of what a rank has sent to others, and how it found them."""
@@ -707,10 +715,10 @@ def _number(rank: str) -> int:
     return int(rank.rpartition(":")[2])
 
 
-def _wrong(mpiexec: str, ranks: int, facts: Facts) -> WrongMpiexec:
+def _wrong(mpiexec: str, ranks: int, told: RankArrival) -> WrongMpiexec:
     return WrongMpiexec(
-        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {facts['rank']} of"
-        f" {facts['size']}: its mpi4py uses another MPI",
-        cause=str(facts["mpi"]),
+        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {told.rank} of"
+        f" {told.size}: its mpi4py uses another MPI",
+        cause=told.mpi,
         cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
     )

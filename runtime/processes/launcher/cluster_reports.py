@@ -10,12 +10,15 @@ from runtime.coupling.deployed_codes import Codes
 from runtime.launchers.blocks import Buffer
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import (
+    Appeals,
     ClusterHealth,
     ClusterMembership,
     ClusterReferences,
     Facts,
     Output,
 )
+from runtime.machine.deaths import RankDeath, UnreadableReport
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
 from runtime.processes.launcher.place import ClusterPlace
@@ -26,15 +29,14 @@ from runtime.run.events import (
     JobEnded,
     OutputFollows,
     OutputPassedOn,
-    RankEnded,
     RankHere,
     RankReady,
     StepFailed,
     StepUp,
 )
 from runtime.run.exchanged import Figures, Row
-from runtime.run.rank_exit import RankExit, in_words
 from runtime.topology import RankNames
+from runtime.transport.keys import parsed
 from runtime.views.facts import TRACEBACK, ConnectionsCounted, MessagesCounted, RankStarted
 from runtime.views.stream import FactStream
 
@@ -57,7 +59,7 @@ class Run(Protocol):
         """Record that a front-end is there."""
         ...
 
-    def rank_ready(self, rank: str, facts: Facts) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Take in what a rank says of itself."""
         ...
 
@@ -101,7 +103,7 @@ class ClusterReports:
         output: Lines,
         room: Room,
         facts: FactStream,
-        ranks: dict[str, Facts],
+        arrivals: dict[str, RankArrival],
         waits: WaitReports,
         parts: Collection[str],
     ) -> None:
@@ -117,7 +119,7 @@ class ClusterReports:
         self._output = output
         self._room = room
         self._facts = facts
-        self._ranks = ranks
+        self._arrivals = arrivals
         self._waits = waits
 
     def served(self) -> Served:
@@ -125,6 +127,7 @@ class ClusterReports:
         served = Served()
         served.serve(ClusterMembership, self)
         served.serve(ClusterHealth, self)
+        served.serve(Appeals, self)
         served.serve(ClusterReferences, self)
         served.serve(Output, self)
         return served
@@ -148,13 +151,13 @@ class ClusterReports:
 
     def rank_ready(self, member: str, rank: str, facts: Facts) -> None:  # noqa: ARG002 - as above
         """Take in what a rank tells about itself."""
+        arrival = RankArrival.parse(facts)
         self._post(RankReady(rank))
-        self._codes.rank_ready(rank, facts)
-        self._ranks[rank] = facts
-        started = RankStarted(facts["host"], facts["pid"], facts["mpi"])
-        self._facts.tell(rank, started)
+        self._codes.rank_ready(rank, arrival)
+        self._arrivals[rank] = arrival
+        self._facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self._waits.rank_ready(rank)
-        self._run.rank_ready(rank, facts)
+        self._run.rank_ready(rank, arrival)
 
     def ranks_up(self, member: str) -> None:
         """Record that all ranks of the cluster are ready."""
@@ -180,25 +183,19 @@ class ClusterReports:
         self._post(StepFailed(step, why))
         self._codes.failed(member, why)
 
-    def rank_ended(self, member: str, rank: str, code: int, why: str, *facts: Any) -> None:
+    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
         """Record how a rank has ended."""
-        found = RankExit(*facts)
+        died = RankDeath.parse(death)
+        if died.who != rank:
+            raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         self._run.stands_still(rank, goes_on=True)
-        self._waits.rank_ended(rank, in_words(code, found.signal))
-        self._post(RankEnded(rank, code, why, found))
-        for text in found.traceback.splitlines():
+        self._waits.rank_ended(rank, died.ending)
+        self._post(died)
+        for text in died.observed.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
+        exception = died.observed.exception
         name = self._run.names.name(rank)
-        exception = found.exception and f"{name} ended with {found.exception}"
-        self._codes.rank_ended(member, rank, code, why or exception)
-
-    def replace_ranks(self, member: str, lost: list[str]) -> None:
-        """Record that others are wanted in place of lost ranks."""
-        self._run.replace_ranks(member, lost)
-
-    def rank_waiting(self, member: str, rank: str, number: int, state: Facts) -> None:  # noqa: ARG002 - as above
-        """Take in what a rank is doing."""
-        self._waits.told(rank, number, state)
+        self._codes.rank_ended(member, died, exception and f"{name} ended with {exception}")
 
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
         """Record that a rank ends the run."""
@@ -212,14 +209,6 @@ class ClusterReports:
             _log.warning(text, self._run.names.name(rank), seconds)
         else:
             _log.warning("%s continues", self._run.names.name(rank))
-
-    def rank_suspected(self, member: str, by: str, rank: str, why: str) -> None:  # noqa: ARG002
-        """Let it be decided who of two ranks is lost that cannot reach each other."""
-        self._run.suspected(by, rank, why)
-
-    def rank_trusted(self, member: str, by: str, rank: str) -> None:  # noqa: ARG002 - as above
-        """Record that the two reach each other again."""
-        self._run.trusted(by, rank)
 
     def output_follows(self, member: str) -> None:
         """Record that nothing but output of the cluster is awaited."""
@@ -239,6 +228,24 @@ class ClusterReports:
         self._check_mine(name, self._nodes)
         if self._assembly is not None:
             self._assembly.node_lost(name, why)
+
+    # --- appeals of ranks ---------------------------------------------------------------------
+
+    def replace(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - any rank may ask
+        """Start processes in place of lost ranks."""
+        self._run.replace_ranks(self._place.identifier, lost)
+
+    def suspects(self, member: str, rank: str, why: str) -> None:
+        """Let the run decide which of two ranks is lost that cannot reach each other."""
+        self._run.suspected(member, rank, why)
+
+    def trusts(self, member: str, rank: str) -> None:
+        """Record that the two ranks reach each other again."""
+        self._run.trusted(member, rank)
+
+    def waiting(self, member: str, number: int, state: Facts) -> None:
+        """Take in the calls of a rank."""
+        self._waits.told(parsed(member)[0], number, state)
 
     # --- references -----------------------------------------------------------------------------
 

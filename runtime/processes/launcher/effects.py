@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,18 +15,18 @@ from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.coupling.deployed_codes import Codes
-from runtime.coupling.words import DRIVER, DRIVER_PATH, cluster_of, rank_path
+from runtime.coupling.words import DRIVER, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
 from runtime.errors import GridError
-from runtime.exit_codes import LOST
 from runtime.hosting.host import Host
 from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
+from runtime.machine.authority import APPEALS, MOST_BYTES, is_for_launcher
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import (
     CONTRACTS,
@@ -35,8 +36,9 @@ from runtime.machine.contracts import (
     Heartbeats,
     Mail,
 )
-from runtime.machine.ends import end_of
-from runtime.machine.paths import CLUSTERING, COUPLING, GRID, LAUNCHER, RANKS, clustering_path
+from runtime.machine.deaths import RankDeath
+from runtime.machine.paths import CLUSTERING, GRID, LAUNCHER, RANKS, clustering_path
+from runtime.membership.whereabouts import RankArrival
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
@@ -64,6 +66,7 @@ from runtime.processes.member_host import BETWEEN_FRONT_ENDS, is_to_launcher, se
 from runtime.processes.watch import watch_of
 from runtime.rank_name import RankName
 from runtime.run.events import (
+    Announce,
     Condemn,
     CondemnRank,
     Discard,
@@ -74,7 +77,6 @@ from runtime.run.events import (
     Go,
     Kill,
     LeftBehind,
-    RankEnded,
     Show,
     Start,
     StepFailed,
@@ -82,14 +84,13 @@ from runtime.run.events import (
     Stop,
     Stuck,
     Suspected,
-    TellEnd,
     TellUnreachable,
 )
 from runtime.run.hierarchy import host_of, hosted_identifiers
 from runtime.run.outcome import ForwardedTraffic, RouteTraffic
 from runtime.run.outline import outline_of, replica_ranks
-from runtime.run.rank_exit import RankExit
 from runtime.run.replacements import (
+    FIRST,
     EndRank,
     ReplacementEffect,
     Replacements,
@@ -101,7 +102,7 @@ from runtime.run.suspicions import Suspicion, Suspicions
 from runtime.topology import RankNames
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
-from runtime.transport.keys import parsed
+from runtime.transport.keys import member_name, parsed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
 from runtime.views.facts import MACHINE, RunStarted, StateChanged
@@ -123,8 +124,7 @@ _HOMELESS = (
 )
 
 _ABOUT_RANKS = {
-    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_waiting", "rank_exchanged",
-    "rank_suspected", "rank_trusted", "rank_frozen",
+    "rank_here", "rank_ready", "rank_ended", "rank_aborted", "rank_exchanged", "rank_frozen",
 }  # fmt: skip
 """Operations whose second argument is a rank of the cluster that tells it."""
 
@@ -185,11 +185,11 @@ class Executor:
             self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
-        self._ranks: dict[str, dict[str, Any]] = {}  # what each rank has said of itself
+        self._arrivals: dict[str, RankArrival] = {}
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
         self._suspicions = Suspicions(self._replacements.incarnation)
-        self._ends: dict[str, dict[str, Any]] = {}  # as the ranks that go on were told of them
+        self._announced: dict[str, RankDeath] = {}
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
@@ -223,7 +223,7 @@ class Executor:
             output=self._output,
             room=self._rooms[place.identifier],
             facts=self._facts,
-            ranks=self._ranks,
+            arrivals=self._arrivals,
             waits=self.waits,
             parts=self._parts_at(place),
         ).served()
@@ -266,9 +266,9 @@ class Executor:
         """Let go of a place, and remove what killed ranks left if its front-end could not."""
         paths = {
             path
-            for rank, facts in self._ranks.items()
+            for rank, arrival in self._arrivals.items()
             if RankName.parse(rank).cluster == place.identifier
-            for path in facts["segments"]
+            for path in arrival.segments
         }
         if place.cluster.is_local and place.was_lost:
             remove_segments(paths)
@@ -290,8 +290,8 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case TellEnd(rank, code, why, is_new):
-                (self._tell_end if is_new else self._tell_again)(rank, code, why)
+            case Announce(death, is_new):
+                self._announce(death, is_new=is_new)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
             case CondemnRank(rank, why):
@@ -307,17 +307,27 @@ class Executor:
                     place.was_lost = True
                     place.kill()
 
-    def _tell_end(self, rank: str, code: int, why: str) -> None:
-        host = self._ranks.get(rank, {}).get("host", "")
-        when, incarnation = time.strftime("%H:%M:%S"), self._replacements.incarnation(rank)
-        reports = [end_of(rank, code, why, host, when, incarnation=incarnation)]
-        self._ends[rank] = reports[0]
+    def _announce(self, death: RankDeath, *, is_new: bool) -> None:
+        if not is_new:
+            self._send_death(self._announced[death.who])
+            return
+        rank = death.who
+        arrival = self._arrivals.get(rank)
+        self._announced[rank] = dated = replace(
+            death.brief,
+            rank=replace(death.rank, incarnation=self._replacements.incarnation(rank)),
+            host="" if arrival is None else arrival.host,
+            when=time.strftime("%H:%M:%S"),
+        )
         effects = self._replacements.ended(rank)
         self._replace(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
+        self._send_death(dated)
+        self._replace(one for one in effects if not isinstance(one, TellMoved))
+
+    def _send_death(self, death: RankDeath) -> None:
         for place in self._places.values():
             if not place.was_lost:
-                place.views.lost(reports)
-        self._replace(one for one in effects if not isinstance(one, TellMoved))
+                place.views.lost([death.plain])
 
     def _condemn_rank(self, rank: str, why: str) -> None:
         said = "%s is ended: others cannot reach it, and not all can go on: %s"
@@ -325,13 +335,9 @@ class Executor:
         self._places[RankName.parse(rank).cluster].control.end_rank(rank)
 
     def _tell_unreachable(self, by: str, rank: str, why: str) -> None:
-        report = end_of(rank, LOST, why, "", time.strftime("%H:%M:%S"))
-        self._places[RankName.parse(by).cluster].views.lost([report | {"by": by}])
-
-    def _tell_again(self, rank: str, _code: int, _why: str) -> None:
-        for place in self._places.values():
-            if not place.was_lost:
-                place.views.lost([self._ends[rank]])
+        name = replace(RankName.parse(rank), incarnation=FIRST)
+        death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
+        self._places[RankName.parse(by).cluster].views.lost([death.plain | {"lost_to": by}])
 
     def replace_ranks(self, cluster: str, lost: list[str]) -> None:
         """Start ranks again in place of lost ones, unless the run ends.
@@ -342,10 +348,10 @@ class Executor:
             known = self._replaceable.get(self._places[cluster].cluster.application, ())
             self._replace(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
 
-    def rank_ready(self, rank: str, facts: dict[str, Any]) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
         """Let all know where a rank is that was started again."""
         self._suspicions.begins(rank)
-        self._replace(self._replacements.ready(rank, facts))
+        self._replace(self._replacements.ready(rank, arrival))
 
     def _replace(self, effects: Iterable[ReplacementEffect]) -> None:
         for effect in effects:
@@ -362,9 +368,9 @@ class Executor:
         cluster = RankName.parse(rank).cluster
         if self._codes.incarnation(cluster) > 1:
             text = "could not be started again alone: its code was itself started again"
-            self._post(RankEnded(rank, LOST, "", RankExit(exception=text)))
+            self._post(RankDeath.lost(rank, text))
         elif cluster in self._lost_places:
-            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
+            self._post(RankDeath.lost(rank, _HOMELESS))
         else:
             self._places[cluster].control.start_again(rank, incarnation)
 
@@ -467,7 +473,7 @@ class Executor:
             place.expel()  # what is not heard of any more must not come back
         self._lost_places.add(place.identifier)
         for rank in self._replacements.joining(place.identifier):
-            self._post(RankEnded(rank, LOST, "", RankExit(exception=_HOMELESS)))
+            self._post(RankDeath.lost(rank, _HOMELESS))
         if self._stopping:
             self._openings.closed(place)
         else:
@@ -504,7 +510,7 @@ class Executor:
     def _onward(self, cluster: str, target: Target) -> Channel | None:
         """Return the way for what comes from a cluster, in whose name its ranks alone may call."""
         path = target.component
-        is_mail = path.startswith(RANKS) or path in (COUPLING, DRIVER_PATH)
+        is_mail = path.startswith(RANKS) or is_for_launcher(target)
         if is_mail and cluster_of(rank_path(target.client)) != cluster:
             raise TransportError(f"{cluster} calls {target} in the name of {target.client!r}")
         if path.startswith(f"{GRID}/") and not self._may_call(cluster, target):
@@ -582,7 +588,10 @@ class Executor:
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
             raise NoSuchComponentError("there is no such rank here", component=target.component)
-        if target.component in (COUPLING, DRIVER_PATH):
+        if target.interface == APPEALS:
+            self._post(lambda: self._understand_appeal(place, request))
+            return None
+        if is_for_launcher(target):
             args = request.invocation().args
             hub, called = self._codes.hub, (target.component, target.interface, target.operation)
             hub.hear(target.client, *called, args)
@@ -621,6 +630,30 @@ class Executor:
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
             self._verdicts.ended(place, words)
+
+    def _understand_appeal(self, place: ClusterPlace, request: IncomingCall) -> None:
+        """Carry out what a rank asks; what is not understood ends nothing, and nobody waits.
+
+        The rank counts its incarnations with those of its code, the state of the run without them.
+        """
+        target, size = request.target, request.frame.size
+        rank, incarnation = parsed(target.client)
+        started = self._codes.incarnation(place.identifier)
+        try:
+            if size > MOST_BYTES:
+                raise NotServed(f"{target} was called with {size} bytes")
+            args = request.invocation().args
+            if args[:1] != (target.client,):
+                raise NotServed(f"{target} was called in the name of another member")
+            if incarnation < started:
+                _log.info("what %s asked in incarnation %d is over", rank, incarnation)
+                return
+            by = member_name(rank, incarnation - started + 1)
+            served = self._served[place.identifier]
+            served.call(APPEALS, target.operation, (by, *args[1:]))
+        except Exception as fault:
+            text = "what rank %s of %s asks of the launcher is not understood: %s"
+            _log.warning(text, rank.rpartition(":")[2], place.cluster.path, fault)
 
     @property
     def names(self) -> RankNames:

@@ -292,8 +292,8 @@ class Machine:
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 
     def _tell_ends(self, facts: FactStream) -> None:
-        for rank, code in self._state.codes.items():
-            facts.tell(rank, RankResult(code, self._state.signals.get(rank, 0)))
+        for rank, death in self._state.deaths.items():
+            facts.tell(rank, RankResult(death.code, death.observed.signal))
         for one in () if self._deployed is None else self._deployed.reports():
             facts.tell(one.path, one)
 

@@ -82,8 +82,8 @@ def _number(options: RankOptions) -> int:
 
 
 def _facts(options: RankOptions) -> dict[str, Any]:
-    """Return what a rank says about itself; a native program starts its MPI itself."""
-    facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename, "cwd": os.getcwd()}
+    """Return what a `RankArrival` has of this rank; a native program starts its MPI itself."""
+    facts: dict[str, Any] = {"pid": os.getpid(), "host": os.uname().nodename}
     if options.kind == "executable":
         return {**facts, "rank": rank_of_environment(), "size": None, "mpi": "", "segments": []}
     from runtime.mpi.process.native import native_world
@@ -111,12 +111,12 @@ def _run(options: RankOptions, link: RankLink) -> int:
 
     end, waits = _End(link), RankWaits(link.wrapper)
     _thread.start_new_thread(link.listen, (end.lost,))
-    facts: tuple[Any, ...] = ()
+    words: dict[str, Any] = {}
     if options.kind == "executable":
         from runtime.processes.rank.program import run_executable
 
         code, number = run_executable(options.path, options.arguments, end.watch)
-        why, facts = "", (number,)
+        why, words = "", {"signal": number}
     else:
         from runtime.processes.rank.program import run_program
 
@@ -139,10 +139,10 @@ def _run(options: RankOptions, link: RankLink) -> int:
         if code:
             from runtime.membership.last_words import last_words
 
-            facts = last_words(error)
+            words = last_words(error)
         _run_exit_handlers()
     end.has_come = True
-    link.wrapper.health.ended(link.name, code, why, *facts)
+    link.wrapper.health.ended(link.name, {"code": code, "why": why, **words})
     if options.goes_on:
         _end_without_mpi(code)
     return code

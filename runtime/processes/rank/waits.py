@@ -22,7 +22,7 @@ LEAST, MOST = 0.05, 10.0
 """How many seconds lie between two looks at least and at most."""
 
 UNASKED, AT_THE_END = 0, -1
-"""Numbers of what is told without a question; see `runtime.machine.contracts.Health`."""
+"""Numbers of what is told without a question; see `runtime.machine.contracts.Appeals`."""
 
 
 _log = logger(__name__)
@@ -68,7 +68,7 @@ class RankWaits:
                 _log.exception("what this rank has not received is not known")
                 return
             if state["turns"] or state["unreceived"]:
-                self._wrapper.health.waiting(self._wrapper.name, AT_THE_END, state)
+                self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
 
     def _run(self) -> None:
         try:
@@ -86,12 +86,12 @@ class RankWaits:
             late = {one["serial"] for one in calls if one["seconds"] >= self._limit}
             if late - told and not self._has_ended:
                 told = late
-                self._wrapper.health.waiting(self._wrapper.name, UNASKED, state)
+                self._wrapper.appeals.waiting(self._wrapper.member, UNASKED, state)
 
 
 def _has_communicators() -> bool:
     """Tell whether the program uses the MPI of the machine; importing it here would begin that."""
-    made = sys.modules.get("runtime.mpi.process.predefined")
+    made = sys.modules.get("runtime.mpi.progress.predefined")
     return made is not None and bool(made.are_made())
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from runtime.coupling.code_run import CodeState
 from runtime.coupling.words import DRIVER
+from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import LAUNCHER
 from runtime.processes.launcher.launch import Machine
 from runtime.transport.channel import IncomingCall
@@ -22,6 +23,10 @@ from runtime import coupling
 coupling.send("here", code=coupling.DRIVER)
 coupling.recv(code=coupling.DRIVER)
 """
+
+
+def death(rank: str, why: str) -> dict[str, object]:
+    return RankDeath.lost(rank, why).plain
 
 
 def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
@@ -43,11 +48,11 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
         frame = call_frame(NOTE, 0, Target(LAUNCHER, "cluster-health", operation), (args, {}))
         executor._hear(place, IncomingCall(frame, place.channel, PLAIN))
 
-    told("rank_ended", "0:0#1", "0:0:0", 1, "it was taken for dead")
+    told("rank_ended", "0:0#1", "0:0:0", death("0:0:0", "it was taken for dead"))
     told("failed", "0:0#1", "ranks:0:0", "it was taken for dead")
     told("job_ended", "0:0#1", 1, "it was taken for dead", True)
-    told("rank_ended", "0:0#2", "0:1:0", 1, "that is no rank of this cluster")
-    told("rank_ended", "0:1#1", "0:1:0", 1, "that is another cluster")
+    told("rank_ended", "0:0#2", "0:1:0", death("0:1:0", "that is no rank of this cluster"))
+    told("rank_ended", "0:1#1", "0:1:0", death("0:1:0", "that is another cluster"))
     told("failed", "0:0#2", "ranks:0:1", "that is another cluster's job")
     told("node_lost", "0:0#2", "elsewhere/node0", "that is another cluster's node")
     air.messages.send("go on")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import os
+import shutil
+import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -90,3 +93,20 @@ def listening(
 def alice(invite: Callable[[str], Credential]) -> MemberDialler:
     """Return what opens connections of a user."""
     return MemberDialler(invite("user:alice"))
+
+
+@pytest.fixture
+def own_network() -> Iterator[Sequence[str]]:
+    """Yield how commands begin that have a network of their own, where all ports are free."""
+    name = f"page-{os.getpid()}"
+    made = ["ip", "netns", "add", name]
+    done = shutil.which("ip") and subprocess.run(made, check=False, capture_output=True)
+    if not done or done.returncode:
+        yield ()
+        return
+    within = ["ip", "netns", "exec", name]
+    try:
+        subprocess.run([*within, "ip", "link", "set", "lo", "up"], check=True)
+        yield within
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], check=True)

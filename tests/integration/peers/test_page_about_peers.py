@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,23 +10,6 @@ import pytest
 from tests.examples.test_documents import blocks, check, run_shown
 
 PAGE = "docs/peers.md"
-
-
-@pytest.fixture
-def own_network() -> Iterator[Sequence[str]]:
-    """Yield how commands begin that have a network of their own, where all ports are free."""
-    name = f"page-{os.getpid()}"
-    made = ["ip", "netns", "add", name]
-    done = shutil.which("ip") and subprocess.run(made, check=False, capture_output=True)
-    if not done or done.returncode:
-        yield ()
-        return
-    within = ["ip", "netns", "exec", name]
-    try:
-        subprocess.run([*within, "ip", "link", "set", "lo", "up"], check=True)
-        yield within
-    finally:
-        subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
 @pytest.mark.mpi

@@ -19,6 +19,7 @@ from runtime.collectives.blocks import Blocks
 from runtime.collectives.layout import Layout
 from runtime.collectives.port import Data
 from runtime.collectives.turns import UNDER_WAY, SendTurns
+from runtime.errors import GridError
 
 WAN, LAN = 1000.0, 10.0
 """Latencies; native calls take no time."""
@@ -34,6 +35,7 @@ class Op:
     done: bool = False
     data: bytes | bytearray | memoryview | None = None
     size: int | None = None
+    error: GridError | None = None
 
 
 @dataclass(eq=False)
@@ -76,6 +78,9 @@ class Machine:
         self._receives: dict[tuple[int, int], deque[Op]] = defaultdict(deque)
         self._native: dict[tuple[int, int], list[dict[int, NativeCall]]] = defaultdict(list)
         self._made: dict[int, int] = defaultdict(int)
+        self.loses: tuple[int, int] | None = None
+        """A member that is lost, and after how many of its steps."""
+        self.lost: set[int] = set()
 
     def round_trip_from(self, source: int) -> Callable[[int], float]:
         here = self.places[source][0]
@@ -92,6 +97,7 @@ class Machine:
     ) -> list[Any]:
         """Run an algorithm at all members, or some, and return what each got."""
         results: dict[int, Any] = {}
+        steps: dict[int, int] = defaultdict(int)
         waiting: dict[int, tuple[Generator[Any, None, Any], Sequence[Op]]] = {}
         who = range(len(self.places)) if ranks is None else ranks
         ports = []
@@ -106,8 +112,16 @@ class Machine:
             for rank, (task, operations) in list(waiting.items()):
                 if all(op.done for op in operations):
                     moved = True
+                    steps[rank] += 1
+                    if self.loses == (rank, steps[rank]):
+                        del waiting[rank]
+                        self._lose(rank)
+                        continue
+                    errors = [getattr(op, "error", None) for op in operations]
+                    error = next(filter(None, errors), None)
                     try:
-                        waiting[rank] = task, tuple(next(task))
+                        step = task.throw(error) if error is not None else next(task)
+                        waiting[rank] = task, tuple(step)
                     except StopIteration as end:
                         results[rank] = end.value
                         del waiting[rank]
@@ -120,6 +134,16 @@ class Machine:
         assert not any(self._messages.values()), "a message was sent that nobody received"
         assert not any(self._receives.values()), "a receive got nothing"
         return [results.get(rank) for rank in range(len(self.places))]
+
+    def _lose(self, lost: int) -> None:
+        """Drop what a member has not sent; all learn of that at once."""
+        self.lost.add(lost)
+        for (source, target), receives in self._receives.items():
+            while lost in {source, target} and receives:
+                _fail(receives.popleft())
+        for (source, target), messages in self._messages.items():
+            if lost in {source, target}:
+                messages.clear()
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         self._count += 1
@@ -143,6 +167,8 @@ class Machine:
             self.lan_messages[here, there] += 1
             latency = WAN if flat else LAN
         op = Op()
+        if target in self.lost:
+            return _fail(op)
         self._messages[source, target].append(message)
         self.under_way[link] += size
         self.most_under_way[link] = max(self.most_under_way[link], self.under_way[link])
@@ -165,6 +191,8 @@ class Machine:
         if into is not None:
             assert not into.readonly
             op.data, op.size = into, len(into)
+        if source in self.lost:
+            return _fail(op)
         self._receives[source, target].append(op)
         self._match(source, target)
         return op
@@ -194,6 +222,11 @@ class Machine:
             assert len({c.kind for c in ordered}) == 1, [c.kind for c in ordered]
             self.at(self.now, lambda: _perform(ordered, combine))
         return (call.op,)
+
+
+def _fail(op: Op) -> Op:
+    op.done, op.error = True, GridError("a member is lost")
+    return op
 
 
 def _perform(  # noqa: PLR0912 - one branch for each native call

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +17,7 @@ from runtime.collectives.allgathering import allgather
 from runtime.collectives.barrier import barrier
 from runtime.collectives.blocks import SMALL, Blocks
 from runtime.collectives.broadcast import bcast, bcast_blob
+from runtime.collectives.choice import SURVIVING
 from runtime.collectives.exchanging import alltoall
 from runtime.collectives.gathering import gather, scatter
 from runtime.collectives.parcels import (
@@ -98,6 +101,34 @@ def test_a_broadcast_brings_the_data_of_the_root_to_all(
         return bytes(mine)
 
     assert machine(places).run(run) == [bytes(pattern(size, root))] * len(places)
+
+
+@pytest.mark.parametrize("size", [10, 50])
+@pytest.mark.parametrize("count", range(2, 10))
+def test_a_broadcast_reaches_all_that_live_whoever_but_the_root_is_lost(
+    machine: Any, count: int, size: int
+) -> None:
+    for sites, root, lost, step, is_blob in itertools.product(
+        (2, 3), (0, count - 1), range(count), (1, 2, 3, 5), (False, True)
+    ):
+        if lost == root:
+            continue
+        grid = machine([(rank * sites // count, rank) for rank in range(count)])
+        grid.loses = lost, step
+
+        def run(layout: Any, port: Any, root: int = root, is_blob: bool = is_blob) -> Any:
+            mine = memoryview(pattern(size, layout.me))
+            if is_blob:
+                blob = mine if layout.me == root else None
+                found = bcast_blob(layout, port, blob, root, segment=16, plan=SURVIVING)
+                return bytes((yield from found))
+            yield from bcast(layout, port, mine, root, segment=16, plan=SURVIVING)
+            return bytes(mine)
+
+        results = grid.run(run)
+        told = {bytes(one) for rank, one in enumerate(results) if one is not None}
+        assert told == {bytes(pattern(size, root))}
+        assert [rank for rank, one in enumerate(results) if one is None] == sorted(grid.lost)
 
 
 @quick

@@ -2,8 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.coupling.code_run import CodeRankEnd, CodeRun, CodeState
+from runtime.coupling.code_run import CodeRun, CodeState
 from runtime.coupling.errors import CodeBusy, CodeNotRunning
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
+
+
+def death(rank: str, code: int, why: str = "") -> RankDeath:
+    return RankDeath(RankName.parse(rank), Observation(Witness.RANK, code, why=why))
 
 
 def running() -> CodeRun:
@@ -28,14 +34,12 @@ def test_a_code_runs_when_the_ranks_of_all_its_clusters_are_up() -> None:
 
 def test_a_code_ends_with_its_last_cluster() -> None:
     run = running()
-    assert run.rank_ended("0:1", 1, 0, "") == CodeRankEnd(1, 0, "exit code 0")
-    assert run.rank_ended("0:1", 1, 0, "") is None
-    assert run.rank_ended("1:0", 0, 2, "it failed") == CodeRankEnd(2, 2, "it failed")
-    assert run.job_ended("1:0", 2, "") == []
+    assert run.rank_ended(death("0:1:1", 0)) == {1: "exit code 0"}
+    assert run.rank_ended(death("0:1:1", 0)) == {}
+    assert run.rank_ended(death("1:0:0", 2, "it failed"), "its error") == {2: "it failed"}
+    assert run.job_ended("1:0", 2, "") == {}
     assert run.state is CodeState.RUNNING
-    assert run.job_ended("0:1", 137, "") == [
-        CodeRankEnd(0, 137, "exit code 137, killed by signal 9")
-    ]
+    assert run.job_ended("0:1", 137, "") == {0: "exit code 137, killed by signal 9"}
     assert (run.state, run.is_alive) == (CodeState.ENDED, False)
     assert run.exit_codes == {0: 137, 1: 0, 2: 2}
     assert run.why == "exit code 2"
@@ -43,9 +47,9 @@ def test_a_code_ends_with_its_last_cluster() -> None:
 
 def test_what_is_left_of_a_code_is_ended_some_time_after_the_first_failure() -> None:
     run = running()
-    run.rank_ended("0:1", 0, 0, "")
+    run.rank_ended(death("0:1:0", 0))
     assert not run.begins_to_settle()
-    run.rank_ended("1:0", 0, 3, "")
+    run.rank_ended(death("1:0:0", 3))
     assert run.begins_to_settle()
     run.job_ended("1:0", 4, "its last words")
     assert not run.begins_to_settle()  # it does already
@@ -62,7 +66,7 @@ def test_what_is_left_of_a_code_is_ended_some_time_after_the_first_failure() -> 
 
 def test_a_code_that_ends_by_itself_or_is_stopped_needs_no_time_to_settle() -> None:
     run = running()
-    run.rank_ended("0:1", 1, 3, "")
+    run.rank_ended(death("0:1:1", 3))
     assert run.begins_to_settle()
     run.stop()
     assert not run.settle(1, 5.0)
@@ -72,7 +76,7 @@ def test_a_code_that_ends_by_itself_or_is_stopped_needs_no_time_to_settle() -> N
 
 def test_a_cluster_that_ends_badly_after_its_ranks_is_a_failure_too() -> None:
     run = running()
-    run.rank_ended("1:0", 0, 0, "")
+    run.rank_ended(death("1:0:0", 0))
     run.job_ended("1:0", 139, "")
     assert run.begins_to_settle()
     assert run.settle(1, 1.0)

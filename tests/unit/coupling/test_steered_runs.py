@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
 from runtime.run.events import (
     Begin,
     Effect,
@@ -11,7 +13,6 @@ from runtime.run.events import (
     Halt,
     JobEnded,
     PlaceClosed,
-    RankEnded,
     RankReady,
     Show,
     Start,
@@ -38,6 +39,10 @@ OUTLINE = Outline(
 UP = (Begin(), StepUp("front-end:0:0"), StepUp("ranks:0:0"))
 
 
+def death(code: int) -> RankDeath:
+    return RankDeath(RankName(0, 0, 0), Observation(Witness.PARENT, code))
+
+
 def run(state: RunState, *events: Event) -> list[Effect]:
     """Let all of it happen; return what the last event led to."""
     found: list[Effect] = []
@@ -49,7 +54,7 @@ def run(state: RunState, *events: Event) -> list[Effect]:
 def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
     state = RunState(OUTLINE, steered=True)
     assert Show("/c/wrapper0", "running") in run(state, *UP)
-    ended = run(state, RankEnded("0:0:0", 3, "it failed"), JobEnded("0:0", 3, "it failed"))
+    ended = run(state, death(3), JobEnded("0:0", 3, "it failed"))
     assert ended == [Show("/c", "failed", "exit code 3")]
     assert (state.state, state.deadline, state.errors) == (RunPhase.RUNNING, None, [])
     assert state.codes == {"0:0:0": 3}
@@ -78,7 +83,7 @@ def test_a_steered_run_that_is_halted_stops_what_still_runs() -> None:
 
 def test_a_code_that_is_started_again_has_to_end_again() -> None:
     state = RunState(OUTLINE, steered=True)
-    run(state, *UP, RankEnded("0:0:0", 1), JobEnded("0:0", 1))
+    run(state, *UP, death(1), JobEnded("0:0", 1))
     assert run(state, RankReady("0:0:0")) == [Show("/c/wrapper0", "running")]
     assert state.codes == {}
     assert run(state, StepUp("ranks:0:0")) == []
@@ -96,7 +101,7 @@ def test_a_code_that_cannot_be_started_again_does_not_end_the_run() -> None:
 @pytest.mark.parametrize("code", [0, 4])
 def test_a_run_that_is_not_steered_ends_with_its_codes(code: int) -> None:
     state = RunState(OUTLINE)
-    run(state, *UP, RankEnded("0:0:0", code))
+    run(state, *UP, death(code))
     assert run(state, JobEnded("0:0", code))[-1] == Stop()
     assert run(state, PlaceClosed("0:0"))[-1] == Start("fetch:0:0")
     assert run(state, StepUp("fetch:0:0")) == [Finish(code)]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gcm.components.control_interface import control_name
 from gcm.components.controller import BINDING
+from gcm.components.membrane import control_name
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation

@@ -8,9 +8,10 @@ from itertools import permutations
 import pytest
 
 from runtime.exit_codes import LOST, OUTPUT_FAILED
-from runtime.run.events import Event, JobEnded, PlaceLost, RankEnded
+from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
+from runtime.rank_name import RankName
+from runtime.run.events import Event, JobEnded, PlaceLost
 from runtime.run.failures import Failures
-from runtime.run.rank_exit import BY_REQUEST, RankExit
 
 # Each line is one fact: a rank with its exit code, then what else is known of its end, or a cluster
 # whose `mpiexec` failed by itself, or whose front-end was lost. The facts come in every order.
@@ -95,22 +96,21 @@ def read(line: str) -> Event:
         return JobEnded(who, 137, "mpiexec was killed", is_fault=True)
     if "lost" in words:
         return PlaceLost(who, "the front-end has ended")
-    lost = tuple(one for one in given.get("lost", "").split(",") if one)
-    facts = RankExit(
-        signal=int(given.get("signal", 0)),
-        lost=lost,
-        is_loss="loss" in words,
-        after=BY_REQUEST if "request" in words else given.get("after", ""),
+    lost = tuple(RankName.parse(one) for one in given.get("lost", "").split(",") if one)
+    number = int(given.get("signal", 0))
+    observed = Observation(
+        Witness.RANK, int(code), signal=number, lost=lost, is_loss="loss" in words
     )
-    return RankEnded(who, int(code), facts=facts)
+    after = BY_REQUEST if "request" in words else given.get("after", "")
+    return RankDeath(RankName.parse(who), observed, after)
 
 
 def known(events: tuple[Event, ...]) -> Failures:
     found = Failures()
     for event in events:
         match event:
-            case RankEnded(rank, code, why, facts):
-                found.rank_ended(rank, code, why, facts)
+            case RankDeath():
+                found.rank_died(event)
             case JobEnded(cluster, _, why) | PlaceLost(cluster, why):
                 found.other(cluster, LOST, why)
     return found
@@ -123,10 +123,11 @@ def test_the_verdict_is_the_same_in_whichever_order_the_facts_come(name: str) ->
     for events in permutations(map(read, lines)):
         found = known(events)
         assert (found.first.who if found.first else "nobody", found.code) == (who, int(code))
-        if found.first:
-            assert found.is_explained is not (
-                found.first.exit.is_loss or bool(found.first.exit.after)
-            )
+        first = found.first
+        if isinstance(first, RankDeath):
+            assert found.is_explained is not (first.observed.is_loss or bool(first.after))
+        elif first:
+            assert found.is_explained
 
 
 def test_all_but_the_first_are_consequences_or_failed_by_themselves() -> None:
@@ -145,7 +146,8 @@ def test_of_two_that_failed_by_themselves_the_one_that_was_known_first_is_named(
 def test_what_is_told_later_of_a_rank_replaces_what_was_told_before() -> None:
     found = known((read("0:0:0 143 signal=15"),))
     assert found.code == 143
-    found.rank_ended("0:0:0", 143, "", RankExit(signal=15, after="0:0"))
+    later = Observation(Witness.PARENT, 143, signal=15)
+    found.rank_died(RankDeath(RankName(0, 0, 0), later, after="0:0", supersedes=True))
     found.other("0:0", LOST, "mpiexec was killed")
     assert found.code == LOST
 

@@ -83,21 +83,14 @@ def test_folders_that_are_looked_into_get_the_name_of_the_cluster(path: str, pla
 
 
 @pytest.mark.parametrize(
-    ("content", "mode", "runs"),
-    [
-        (b"1", 0o644, False),
-        (b"1", 0o654, True),
-        (b"#!/bin/sh\n", 0o644, True),
-        (b"\x7fELF\x02", 0o644, True),
-        (b"", 0o600, False),
-    ],
+    ("content", "runs"),
+    [(b"1", False), (b"#!/bin/sh\n", True), (b"\x7fELF\x02", True), (b"", False)],
 )
 def test_what_would_run_gets_the_name_of_its_cluster(
-    tmp_path: Path, content: bytes, mode: int, *, runs: bool
+    tmp_path: Path, content: bytes, *, runs: bool
 ) -> None:
     part = tmp_path / "part"
     part.write_bytes(content)
-    part.chmod(mode)
     place = RULES.place("/home/x", "x", CLUSTER, str(part))
     assert place == ("/home/x.s.b" if runs else "/home/x")
 
@@ -183,10 +176,23 @@ def test_a_store_of_arrays_has_hidden_files_that_are_data() -> None:
     assert RULES.place(f"/home/{path}", path, CLUSTER) == f"/home/{path}"
 
 
-def test_data_does_not_replace_a_program(tmp_path: Path) -> None:
-    (tmp_path / "job").write_text("#!/bin/sh\n")
-    part = tmp_path / "part"
-    part.write_text("rm -r .")
-    part.chmod(0o644)
-    target = str(tmp_path / "job")
-    assert RULES.place(target, "job", CLUSTER, str(part)) == f"{target}.s.b"
+@pytest.mark.parametrize(
+    ("there", "mode", "mode_of_new", "is_kept"),
+    [
+        ("#!/bin/sh\n", 0o644, 0o644, True),
+        ("echo 1\n", 0o755, 0o644, True),
+        ("1", 0o644, 0o644, False),
+        ("1", 0o777, 0o777, False),
+        ("#!/bin/sh\n", 0o777, 0o777, True),
+    ],
+    ids=["script", "by right", "data", "data without rights", "script without rights"],
+)
+def test_data_does_not_replace_a_program(
+    tmp_path: Path, there: str, mode: int, mode_of_new: int, *, is_kept: bool
+) -> None:
+    part, target = tmp_path / "part", tmp_path / "job"
+    for file, text, its_mode in ((target, there, mode), (part, "rm -r .", mode_of_new)):
+        file.write_text(text)
+        file.chmod(its_mode)
+    place = RULES.place(str(target), "job", CLUSTER, str(part))
+    assert place == str(target) + ".s.b" * is_kept

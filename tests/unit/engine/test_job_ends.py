@@ -6,21 +6,23 @@ from itertools import permutations
 
 import pytest
 
-from runtime.exit_codes import LOST
 from runtime.launchers.base import Exit
-from runtime.processes.front_end.job_ends import JobEnds, RankEnd, Seen, crash_of
-from runtime.run.rank_exit import BY_REQUEST, RankExit
+from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
+from runtime.processes.front_end.job_ends import JobEnds, crash_of, sight_of
 
 A, B = "0:0:0", "0:0:1"
-NOTHING = RankExit()
 
 
-def seen(*, code: int = 0, signal: int = 0, at: float = 1.0, crash: str = "") -> Seen:
-    return Seen(signal or code << 8, at, crash)
+def seen(*, code: int = 0, signal: int = 0, at: float = 1.0, crash: str = "") -> Observation:
+    return sight_of(signal or code << 8, at, crash)
 
 
-def brief(end: RankEnd | None) -> tuple[str, int, int, str] | None:
-    return None if end is None else (end.rank, end.code, end.facts.signal, end.facts.after)
+def word(code: int, why: str = "", exception: str = "") -> Observation:
+    return Observation(Witness.RANK, code, why=why, exception=exception)
+
+
+def brief(end: RankDeath | None) -> tuple[str, int, int, str] | None:
+    return None if end is None else (end.who, end.code, end.observed.signal, end.after)
 
 
 def over(ends: JobEnds, ended: Exit, **more: int) -> tuple[list[object], str]:
@@ -30,7 +32,7 @@ def over(ends: JobEnds, ended: Exit, **more: int) -> tuple[list[object], str]:
 
 def test_the_word_of_a_rank_counts_and_not_how_its_process_was_ended_then() -> None:
     ends = JobEnds("0:0")
-    said = ends.said(A, 1, "", RankExit(exception="ValueError: no"))
+    said = ends.said(A, word(1, exception="ValueError: no"))
     assert brief(said) == (A, 1, 0, "")
     assert ends.saw(A, seen(signal=9, at=2.0), is_connected=True) is None
 
@@ -58,13 +60,13 @@ def test_a_rank_that_dies_without_a_word_ended_as_its_parent_saw(first: str) -> 
         end = ends.left(A)
     assert brief(end) == (A, 139, 11, "")
     assert end is not None
-    assert end.facts.traceback == "line 8 in die"
+    assert end.observed.traceback == "line 8 in die"
 
 
 def test_what_is_still_on_its_way_from_a_rank_counts_more_than_what_its_parent_saw() -> None:
     ends = JobEnds("0:0")
     assert ends.saw(A, seen(code=3), is_connected=True) is None
-    assert brief(ends.said(A, 3, "", NOTHING)) == (A, 3, 0, "")
+    assert brief(ends.said(A, word(3))) == (A, 3, 0, "")
     assert ends.give_up(A) is None
 
 
@@ -97,12 +99,13 @@ def test_an_end_without_finalising_is_a_failure_even_with_exit_code_0() -> None:
 
 def test_a_crash_behind_the_end_of_a_program_that_ended_well_is_told() -> None:
     ends = JobEnds("0:0")
-    ends.said(A, 0, "", NOTHING)
+    ends.said(A, word(0))
     ends.left(A)
     end = ends.saw(A, seen(signal=11), is_connected=False)
     assert brief(end) == (A, 139, 11, "")
     assert end is not None
     assert "after its program" in end.why
+    assert end.supersedes
 
 
 def test_who_is_asked_to_end_has_not_failed() -> None:
@@ -136,7 +139,7 @@ def test_a_killed_proxy_is_named_though_all_ranks_ended_well() -> None:
     ends = JobEnds("0:0")
     ends.helper_ended("hydra_pmi_proxy (process 12)", 0.5)
     for rank in (A, B):
-        ends.said(rank, 0, "", NOTHING)
+        ends.said(rank, word(0))
         assert ends.saw(rank, seen(code=15, at=1.0), is_connected=False) is None
     found, fault = over(ends, Exit(code=15, at=2.0))
     assert found == []
@@ -154,7 +157,7 @@ def test_a_proxy_that_ends_because_a_rank_has_failed_is_no_cause() -> None:
 
 def test_of_a_rank_of_which_nobody_else_knows_mpiexec_is_believed() -> None:
     ends = JobEnds("0:0")
-    ends.said(A, 0, "", NOTHING)
+    ends.said(A, word(0))
     ends.left(B)
     assert over(ends, Exit(code=5, at=1.0)) == ([(B, 5, 0, "")], "")
 
@@ -162,7 +165,7 @@ def test_of_a_rank_of_which_nobody_else_knows_mpiexec_is_believed() -> None:
 def test_an_end_in_order_is_no_failure_of_anybody() -> None:
     ends = JobEnds("0:0")
     for rank in (A, B):
-        ends.said(rank, 0, "", NOTHING)
+        ends.said(rank, word(0))
         ends.saw(rank, seen(at=1.0), is_connected=False)
     ends.helper_ended("hydra_pmi_proxy (process 12)", 1.5)
     assert over(ends, Exit(code=0, at=2.0)) == ([], "")
@@ -170,14 +173,14 @@ def test_an_end_in_order_is_no_failure_of_anybody() -> None:
 
 
 def test_the_first_cause_is_the_same_in_whichever_order_words_and_sights_come() -> None:
-    def happen(ends: JobEnds, what: str) -> list[RankEnd | None]:
+    def happen(ends: JobEnds, what: str) -> list[RankDeath | None]:
         match what:
             case "A leaves":
                 return [ends.left(A)]
             case "A is seen":
                 return [ends.saw(A, seen(signal=11, at=1.0), is_connected=A not in gone)]
             case _:
-                return [ends.said(B, 0, "", NOTHING)]
+                return [ends.said(B, word(0))]
 
     for order in permutations(("A leaves", "A is seen", "B says")):
         ends, gone, told = JobEnds("0:0"), set[str](), []
@@ -229,7 +232,7 @@ def test_a_second_kill_is_a_loss_of_its_own_where_mpiexec_cleans_nothing_up() ->
 def test_a_rank_that_aborts_did_so_before_mpiexec_ended_because_of_it() -> None:
     ends = JobEnds("0:0")
     ends.aborted(A)
-    ends.said(A, 3, "called MPI.Abort(3)", NOTHING)
+    ends.said(A, word(3, "called MPI.Abort(3)"))
     ends.stopping(1.0)
     ends.saw(A, seen(code=3, at=2.0), is_connected=False)
     _, fault = over(ends, Exit(code=1))
@@ -243,14 +246,14 @@ def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: s
     if first == "gone":
         ends = JobEnds("0:0", goes_on=True)
         found = [ends.host_gone(A, "was lost with c2"), ends.left(A)]
-    assert found == [None, RankEnd(A, LOST, "", RankExit(exception="was lost with c2"))]
+    assert found == [None, RankDeath.lost(A, "was lost with c2", Witness.FRONT_END)]
     assert not ends.was_told_there(A)
 
 
 def test_a_rank_whose_host_is_lost_may_still_tell_how_it_ended() -> None:
     ends = JobEnds("0:0", goes_on=True)
     ends.host_gone(A, "was lost with c2")
-    assert brief(ends.said(A, 0, "", NOTHING)) == (A, 0, 0, "")
+    assert brief(ends.said(A, word(0))) == (A, 0, 0, "")
     assert ends.left(A) is None
     assert ends.give_up(A) is None
 
@@ -265,10 +268,10 @@ def test_what_became_of_a_host_says_nothing_of_a_process_that_is_started_later()
     assert ends.was_told_there(A)
 
 
-@pytest.mark.parametrize(("is_said", "code"), [(True, 1), (True, 0), (False, LOST)])
-def test_a_host_lives_on_which_a_rank_has_told_its_own_end(is_said: bool, code: int) -> None:
+@pytest.mark.parametrize("code", [1, 0, None])
+def test_a_host_lives_on_which_a_rank_has_told_its_own_end(code: int | None) -> None:
     ends = JobEnds("0:0", goes_on=True)
-    ends.said(A, code, "", RankExit(is_said=is_said))
-    assert ends.was_told_there(A) is is_said
+    death = ends.concluded(A, "no room") if code is None else ends.said(A, word(code))
+    assert ends.was_told_there(A) is death.is_said is (code is not None)
     ends.again(A)
     assert not ends.was_told_there(A)

@@ -8,6 +8,7 @@ import pytest
 
 from runtime.collectives.recovery_modes import ProcessState
 from runtime.membership.doorstep import NOT_FOUND
+from runtime.membership.whereabouts import RankArrival
 from runtime.run.replacements import (
     TRANSITIONS,
     EndRank,
@@ -18,7 +19,7 @@ from runtime.run.replacements import (
 )
 
 RANK = "0:1:0"
-FACTS = {"pid": 7, "host": "far", "doors": ("machine", ("far:5",)), "incarnation": 2}
+ARRIVAL = RankArrival("far", 7, doors=("machine", ("far:5",)), incarnation=2)
 
 ROWS = """
     OK           WANTED  Unavailable  END
@@ -48,8 +49,8 @@ def test_a_lost_rank_is_started_again_once_however_many_ask_and_all_are_told_whe
     ranks.ended(RANK)
     asked = [ranks.wanted([f"{RANK}#1"]) for _ in range(3)]
     assert asked == [[StartAgain(RANK, 2)], [], []]
-    (told,) = ranks.ready(RANK, FACTS)
-    assert told == TellMoved({"rank": RANK, "host": "far", "doors": FACTS["doors"],
+    (told,) = ranks.ready(RANK, ARRIVAL)
+    assert told == TellMoved({"rank": RANK, "host": "far", "doors": ARRIVAL.doors,
                               "incarnation": 2, "index": 3})  # fmt: skip
     assert (ranks.state(RANK), ranks.incarnation(RANK)) == (ProcessState.OK, 2)
 
@@ -58,7 +59,7 @@ def test_whoever_asks_late_for_one_that_has_been_replaced_changes_nothing() -> N
     ranks = Replacements(3)
     ranks.ended(RANK)
     ranks.wanted([f"{RANK}#1"])
-    ranks.ready(RANK, FACTS)
+    ranks.ready(RANK, ARRIVAL)
     assert ranks.wanted([f"{RANK}#1"]) == []
     assert ranks.state(RANK) is ProcessState.OK
 
@@ -100,7 +101,7 @@ def test_indexes_are_given_in_the_order_in_which_ranks_are_ready() -> None:
     indexes = [
         one.report["index"]
         for rank in ("0:1:0", "0:0:0")
-        for one in ranks.ready(rank, FACTS)
+        for one in ranks.ready(rank, ARRIVAL)
         if isinstance(one, TellMoved)
     ]
     assert indexes == [4, 5]
@@ -108,4 +109,4 @@ def test_indexes_are_given_in_the_order_in_which_ranks_are_ready() -> None:
 
 @pytest.mark.parametrize("rank", ["0:0:0", "0:1:0"])
 def test_ranks_that_start_with_all_others_are_no_news(rank: str) -> None:
-    assert Replacements(4).ready(rank, FACTS) == []
+    assert Replacements(4).ready(rank, ARRIVAL) == []

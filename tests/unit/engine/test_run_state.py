@@ -10,8 +10,11 @@ from collections.abc import Callable
 import pytest
 
 from runtime.exit_codes import LOST, OUTPUT_FAILED
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
 from runtime.run import events
 from runtime.run.events import (
+    Announce,
     Begin,
     Condemn,
     CondemnRank,
@@ -27,13 +30,11 @@ from runtime.run.events import (
     Show,
     Start,
     Stop,
-    TellEnd,
     TellUnreachable,
 )
 from runtime.run.failure_report import messages
 from runtime.run.failures import Failures
 from runtime.run.outline import Outline
-from runtime.run.rank_exit import RankExit
 from runtime.run.state import TRANSITIONS, IllegalEvent, RunPhase, RunState, RunTimeouts
 from runtime.topology import NamedCluster, RankNames
 
@@ -65,14 +66,28 @@ def read(line: str) -> tuple[float | None, Event]:
     now = None
     if words[0] == "at":
         now, words = float(words[1]), words[2:]
+    if words[0] == "RankEnded":
+        return now, death(words[1], int(words[2]), *words[3:])
     kind = getattr(events, words[0])
     types = [one.type for one in dataclasses.fields(kind)]
-    kinds: dict[str, Callable[[str], object]] = {
-        "int": int,
-        "RankExit": lambda word: RankExit(lost=tuple(word.split(","))),
-    }
+    kinds: dict[str, Callable[[str], object]] = {"int": int}
     given = [kinds.get(str(kind), str)(word) for word, kind in zip(words[1:], types, strict=False)]
     return now, kind(*given)
+
+
+def death(
+    rank: str,
+    code: int,
+    why: str = "",
+    lost: str = "",
+    *,
+    by: Witness = Witness.PARENT,
+    signal: int = 0,
+    exception: str = "",
+) -> RankDeath:
+    missed = tuple(map(RankName.parse, lost.split(","))) if lost else ()
+    observed = Observation(by, code, signal, why, exception, lost=missed)
+    return RankDeath(RankName.parse(rank), observed)
 
 
 def write(effect: Effect) -> str:
@@ -85,8 +100,8 @@ def write(effect: Effect) -> str:
             return f"discard {step}"
         case Finish(code):
             return f"finish {code}"
-        case TellEnd(rank, code, why):
-            return f"tell all that {rank} {why} ({code})"
+        case Announce(death):
+            return f"tell all that {death.who} {death.how} ({death.code})"
         case Condemn(cluster, why):
             return f"condemn {cluster} {why}"
         case CondemnRank(rank, why):
@@ -544,7 +559,7 @@ def test_the_first_bad_code_counts_and_the_others_get_a_while_to_end(started: Ru
 
 
 def test_a_rank_that_says_how_it_fails_is_not_taken_for_lost(started: RunState) -> None:
-    said_so = events.RankEnded("1:0:1", 7, "why", RankExit(is_said=True))
+    said_so = death("1:0:1", 7, "why", by=Witness.RANK)
     assert [write(one) for one in started.handle(said_so, 50)] == ["/1:0:1 is failed exit code 7"]
 
 
@@ -829,8 +844,7 @@ def test_a_lost_node_ends_the_run(started: RunState) -> None:
 def test_what_took_the_front_ends_of_this_machine_along_is_blamed_for_what_they_tell(
     started: RunState,
 ) -> None:
-    ended = RankExit(signal=15)
-    started.handle(events.RankEnded("0:0:0", 143, "", ended), 1.0)
+    started.handle(death("0:0:0", 143, signal=15), 1.0)
     play(
         started,
         """
@@ -930,10 +944,8 @@ def test_ranks_of_a_steered_run_are_told_of_one_that_could_not_say_that_it_ends(
         tell all that 0:0:1 ended with exit code 137 (137)
         """,
     )
-    said_itself = RankExit(exception="ValueError", is_said=True)
-    assert steered.handle(events.RankEnded("1:0:0", 1, "", said_itself), 0.0) == [
-        Show("/1:0:0", "failed", "exit code 1")
-    ]
+    said_itself = death("1:0:0", 1, by=Witness.RANK, exception="ValueError")
+    assert steered.handle(said_itself, 0.0) == [Show("/1:0:0", "failed", "exit code 1")]
     assert steered.state is RunPhase.RUNNING
     assert steered.deadline is None
     assert said(steered) == []
@@ -1218,7 +1230,7 @@ def test_results_come_from_clusters_that_are_still_there_when_all_ranks_have_end
     replicated: RunState,
 ) -> None:
     for rank in ("0:0:0", "0:0:1", "1:0:0", "1:0:1"):
-        replicated.handle(events.RankEnded(rank, 0), 0.0)
+        replicated.handle(death(rank, 0), 0.0)
     play(
         replicated,
         """
@@ -1466,7 +1478,7 @@ def test_a_rank_that_failed_in_all_replicas_has_lost_its_last_one() -> None:
     clusters = {"0:0": NamedCluster("a/b", 0, world=2), "1:0": NamedCluster("c/d", 2, world=2)}
     failures = Failures()
     for rank in ("0:0:1", "1:0:1"):
-        failures.rank_ended(rank, 3, "", RankExit())
+        failures.rank_died(death(rank, 3))
     assert list(messages(failures, (), {}, RankNames(clusters))) == [
         "rank 1, replica 0 (a/b 1) failed first: exit code 3",
         "rank 1 has lost its last replica: replica 1 failed in the same way",

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -49,5 +54,43 @@ def test_last_words_arrive_although_nobody_takes_what_was_sent_to_their_sender(
                     inner.sendall(b"last words")
                 outer.sendall(b"a request that comes too late")
                 assert b"".join(iter(lambda: outer.recv(100), b"")) == b"last words"
+    finally:
+        doors.close()
+
+
+@contextmanager
+def no_more_files() -> Iterator[None]:
+    """Let no more files be opened."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    least = os.dup(0)
+    os.close(least)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (least, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_lines_go_on_at_once_while_no_more_files_can_be_open(tmp_path: Path) -> None:
+    path = str(tmp_path / "rank0")
+    doors = DistantDoors(Wan(0.0))
+    try:
+        with socket.socket(socket.AF_UNIX) as listener, socket.socket() as late:
+            listener.bind(path)
+            listener.listen()
+            host, _, port = doors.before(path).partition(":")
+            with socket.create_connection((host, int(port)), timeout=20) as outer:
+                inner, _ = listener.accept()
+                with inner:
+                    with no_more_files():
+                        late.connect((host, int(port)))
+                        began = time.monotonic()
+                        for _ in range(40):
+                            outer.sendall(b"ping")
+                            assert inner.recv(10) == b"ping"
+                        assert time.monotonic() - began < 1.0
+                    listener.settimeout(20)
+                    inner_of_late, _ = listener.accept()
+                    inner_of_late.close()
     finally:
         doors.close()

@@ -27,6 +27,7 @@ from gcm import (
 from gcm.errors import CopyError, GathercastTimeoutError, GcmError, IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.gathercast import GathercastController
+from gcm.membranes.lifecycle import LifeCycleController
 
 WAIT = 10
 GATHER = Cardinality.GATHERCAST
@@ -400,7 +401,9 @@ def test_a_round_is_completed_by_calls_that_were_held_at_the_gate(in_thread: InT
     in_thread(server.stop).join(WAIT)
     results: list[int] = []
     thread = in_thread(lambda: results.append(other.content.sum.add(2)))
-    while server.membrane.lifecycle._changed is None:  # the first call that waits makes it
+    while (
+        server.controller(LifeCycleController)._changed is None
+    ):  # the first call that waits makes it
         thread.join(0.001)
     assert server.content.rounds == []
     server.start()

@@ -123,3 +123,12 @@ def test_a_process_that_has_gone_costs_the_connection_alone(
         near.settimeout(10)
         assert near.recv(1) == b""
     passed.close(opened)
+
+
+@pytest.mark.parametrize("folder", ["doors", "d" * 90])
+def test_what_a_killed_daemon_left_is_removed_by_the_next_one(tmp_path: Path, folder: str) -> None:
+    left = PassedConnections(tmp_path / folder).open()
+    again = PassedConnections(tmp_path / folder)
+    assert not Path(left.folder).exists()
+    again.close(again.open())
+    assert list((tmp_path / folder).iterdir()) == []

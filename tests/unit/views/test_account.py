@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from rich.console import Console
-
-from runtime.cli.screens.summary_table import print_summary
+from gcm.cli.output import Paint
 from runtime.deployment import DeploymentPlan
 from runtime.run.outcome import (
     ComponentReport,
@@ -156,21 +153,24 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
     assert plain["errors"] == ["bad luck"]
 
 
-def test_a_terminal_gets_the_same_as_tables(plan: Plan) -> None:
-    shown = io.StringIO()
-    console = Console(file=shown, width=140, color_system=None)
-    print_summary(ended(plan(MIXED), {"0:0:1": 2}, code=2), console)
-    text = shown.getvalue()
-    assert text.startswith("test: exit code 2; 4 ranks in 2 clusters")
-    assert "lyon/rhone" in text
-    assert "2 (rank 1)" in text
-
-
-def test_a_narrow_terminal_gets_plain_text(plan: Plan) -> None:
-    shown = io.StringIO()
+def test_a_narrow_terminal_gets_each_row_in_lines(plan: Plan) -> None:
     summary = ended(plan(MIXED), {"0:0:1": 2}, code=2)
-    print_summary(summary, Console(file=shown, width=79, color_system=None))
-    assert shown.getvalue() == as_text(summary)
+    wide = as_text(summary)
+    assert as_text(summary, width=max(map(len, wide.splitlines()))) == wide
+    assert (
+        as_text(summary, Paint(enabled=True), 62)
+        == """\
+\033[1;31mtest: exit code 2; 4 ranks in 2 clusters; 3.1 s, of which 0.5 s to start\033[0m
+
+0:0
+    name: lyon/rhone  runs on: n1 and 2 more
+    application: application  ranks: 3  seconds: 2.1
+    exit codes: stopped (rank 0 and 1 more), 2 (rank 1)
+0:1
+    name: lyon/saone  runs on: gate  application: application
+    ranks: 1  seconds: -  exit codes: stopped
+"""
+    )
 
 
 def test_many_routes_are_summed_up(plan: Plan) -> None:

@@ -1,16 +1,19 @@
-"""Waits until nothing runs any more inside components that are being stopped."""
+"""A stop: waits until nothing runs any more inside components, and holds the calls that come."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from gcm.membranes.requests.quiescence import visits
 from gcm.membranes.requests.request_queue import RequestQueueController
 
 if TYPE_CHECKING:
+    from gcm.components.controller import LifeCycle
     from gcm.components.model import Component
+    from gcm.interfaces.interface import ServerInterface
+    from gcm.interfaces.stub import Stub
 
 _FIRST_PAUSE = 0.00005
 _LONGEST_PAUSE = 0.005
@@ -54,3 +57,26 @@ def _busy(
         for queue in queues
         if queue.serving and queue.component not in seen
     ]
+
+
+class HeldPort:
+    """The port of one operation of a component that does not run: it holds calls."""
+
+    __slots__ = ("_interface", "_life", "_operation", "_stub")
+
+    def __init__(
+        self, life: LifeCycle, interface: ServerInterface, stub: Stub, operation: str
+    ) -> None:
+        self._life = life
+        self._interface = interface
+        self._stub = stub
+        self._operation = operation
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Wait until the component runs, then call the present port of the operation."""
+        self._life.wait_until_open(self._interface.name, self._operation)
+        return self.when_open()(*args, **kwargs)
+
+    def when_open(self) -> Callable[..., Any]:
+        """Return the port that would be here if the component ran, recomposed."""
+        return self._interface.open_port(self._stub, self._operation)
