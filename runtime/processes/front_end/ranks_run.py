@@ -195,7 +195,7 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            wanted = partial(self._launcher.output.input_wanted, self._launcher.name)
+            wanted = partial(self._launcher.reports.input_wanted, self._launcher.name)
             return RankInput(self._reactor, self._told.room, wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
@@ -400,7 +400,7 @@ class RanksRun:
 
     def _fail(self, step: str, fault: GridError) -> None:
         name, step = self._launcher.name, f"{step}:{self._told.cluster}"
-        self._launcher.health.failed(name, step, self._at_home(fault))
+        self._launcher.reports.failed(name, step, self._at_home(fault))
 
     def _entrance(self, address: str, incarnation: int) -> Entrance:
         told = self._told
@@ -417,12 +417,12 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
         size = sum(len(block) for _, _, block in batch)
-        output, name = self._launcher.output, self._launcher.name
-        self._room.say(size, lambda: output.lines(name, blocks), len(blocks))
+        reports, name = self._launcher.reports, self._launcher.name
+        self._room.say(size, lambda: reports.lines(name, blocks), len(blocks))
 
     def _output_follows(self) -> None:
         self._awaits_output = True
-        self._launcher.health.output_follows(self._launcher.name)
+        self._launcher.reports.output_follows(self._launcher.name)
 
     def _job_ended(self, ended: Exit, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(ended, why))
@@ -455,7 +455,7 @@ class RanksRun:
         else:
             why = why or self._what_happened(code)
         is_fault = bool(fault) and self.is_released
-        self._launcher.health.job_ended(self._launcher.name, code, why, is_fault)
+        self._launcher.reports.job_ended(self._launcher.name, code, why, is_fault)
         self._over()
 
     def _pass_on(self, death: RankDeath | None) -> None:
@@ -472,7 +472,7 @@ class RanksRun:
             why = self._memory_kills.words() if is_here else ""
             death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
-            self._launcher.health.rank_ended(self._launcher.name, death.who, death.plain)
+            self._launcher.reports.rank_ended(self._launcher.name, death.who, death.plain)
         elif not self._stopping and death.after != BY_REQUEST:
             fault = GridError(
                 f"{self._told.names.name(death.who)} died before the application started:"
@@ -578,7 +578,7 @@ class RanksRun:
         self._components.join(rank, channel)
         self._here.add(rank)
         self._connected.add(rank)
-        self._launcher.membership.rank_here(self._launcher.name, rank)
+        self._launcher.reports.rank_here(self._launcher.name, rank)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
@@ -614,13 +614,13 @@ class RanksRun:
             doors = self._at_a_distance(self._told.wan, doors)
         arrival = replace(told, incarnation=again or self.incarnation, doors=doors)
         self._ready[member] = arrival
-        self._launcher.membership.rank_ready(self._launcher.name, member, arrival.plain)
+        self._launcher.reports.rank_ready(self._launcher.name, member, arrival.plain)
         if again:
             return
         self._components.is_ready(member)
         if not self._missing():
             self._job.watch_helpers()
-            self._launcher.membership.ranks_up(self._launcher.name)
+            self._launcher.reports.ranks_up(self._launcher.name)
 
     def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
         """Return how others find a rank: those of other sites over the emulated line.
@@ -663,7 +663,7 @@ class RanksRun:
         """Pass on that a rank wants everything to end."""
         self._ends.aborted(member)
         self.ended(member, observed)
-        self._launcher.health.rank_aborted(self._launcher.name, member)
+        self._launcher.reports.rank_aborted(self._launcher.name, member)
 
     def _end_for(self, member: str, why: str) -> None:
         """Count a rank as lost for what it has told; it ends with its connection."""
@@ -680,7 +680,7 @@ class RanksRun:
     def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of that once more at the end, and pass it on."""
         self._routes.counted(member, rows, figures)
-        self._launcher.references.rank_exchanged(self._launcher.name, member, rows, figures)
+        self._launcher.reports.rank_exchanged(self._launcher.name, member, rows, figures)
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Let others know what a rank has learned of routes."""

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runtime.coupling.deployed_codes import Codes
 from runtime.launchers.blocks import Buffer
 from runtime.machine.calls import NotServed, Served
-from runtime.machine.contracts import (
-    Appeals,
-    ClusterHealth,
-    ClusterMembership,
-    ClusterReferences,
-    Facts,
-    Output,
-)
+from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.output import OutputSpreader as Lines
@@ -125,11 +118,8 @@ class ClusterReports:
     def served(self) -> Served:
         """Return the table by which what comes in finds its method."""
         served = Served()
-        served.serve(ClusterMembership, self)
-        served.serve(ClusterHealth, self)
+        served.serve(Reports, self)
         served.serve(Appeals, self)
-        served.serve(ClusterReferences, self)
-        served.serve(Output, self)
         return served
 
     def _check_mine(self, name: object, mine: Collection[str]) -> None:

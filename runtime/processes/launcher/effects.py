@@ -30,8 +30,6 @@ from runtime.machine.authority import APPEALS, MOST_BYTES, is_for_launcher
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import (
     CONTRACTS,
-    ClusterHealth,
-    ClusterMembership,
     CouplingNews,
     Heartbeats,
     Mail,
@@ -113,8 +111,10 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 
-_OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
-"""What is heard of the present incarnation of ranks only; output and figures are of any."""
+_OF_ANY_INCARNATION = {
+    "lines", "node_lines", "input_wanted", "rank_exchanged", "carried", "forwarded",
+}  # fmt: skip
+"""Reports that are taken of former incarnations of ranks, too: output and figures."""
 
 REMOVE_TIMEOUT = 5.0
 
@@ -177,12 +177,12 @@ class Executor:
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
-            name: Room(size, place.input.output_taken) for name, place in self._places.items()
+            name: Room(size, place.orders.output_taken) for name, place in self._places.items()
         }
         self._input = None
         # Replicas would have to read the same; each finds the end of the input.
         if stdin is not None and FIRST_CLUSTER in self._places and not replica_ranks(plan):
-            self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
+            self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].orders.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
         self._arrivals: dict[str, RankArrival] = {}
@@ -207,8 +207,7 @@ class Executor:
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)
         codes.connect(
-            lambda cluster: self._places[cluster].control,
-            lambda cluster: self._places[cluster].views,
+            lambda cluster: self._places[cluster].orders,
             reactor.later,
         )
         self._served = {name: self._reports(place) for name, place in self._places.items()}
@@ -327,17 +326,17 @@ class Executor:
     def _send_death(self, death: RankDeath) -> None:
         for place in self._places.values():
             if not place.was_lost:
-                place.views.lost([death.plain])
+                place.orders.lost([death.plain])
 
     def _condemn_rank(self, rank: str, why: str) -> None:
         said = "%s is ended: others cannot reach it, and not all can go on: %s"
         _log.warning(said, self.names.name(rank), why)
-        self._places[RankName.parse(rank).cluster].control.end_rank(rank)
+        self._places[RankName.parse(rank).cluster].orders.end_rank(rank)
 
     def _tell_unreachable(self, by: str, rank: str, why: str) -> None:
         name = replace(RankName.parse(rank), incarnation=FIRST)
         death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
-        self._places[RankName.parse(by).cluster].views.lost([death.plain | {"lost_to": by}])
+        self._places[RankName.parse(by).cluster].orders.lost([death.plain | {"lost_to": by}])
 
     def replace_ranks(self, cluster: str, lost: list[str]) -> None:
         """Start ranks again in place of lost ones, unless the run ends.
@@ -359,10 +358,10 @@ class Executor:
                 case StartAgain(rank, incarnation):
                     self._start_again(rank, incarnation)
                 case EndRank(rank):
-                    self._places[RankName.parse(rank).cluster].control.end_rank(rank)
+                    self._places[RankName.parse(rank).cluster].orders.end_rank(rank)
                 case TellMoved(report):
                     for place in self._places.values():
-                        place.views.moved([report])
+                        place.orders.moved([report])
 
     def _start_again(self, rank: str, incarnation: int) -> None:
         cluster = RankName.parse(rank).cluster
@@ -372,7 +371,7 @@ class Executor:
         elif cluster in self._lost_places:
             self._post(RankDeath.lost(rank, _HOMELESS))
         else:
-            self._places[cluster].control.start_again(rank, incarnation)
+            self._places[cluster].orders.start_again(rank, incarnation)
 
     def tell_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
@@ -399,7 +398,7 @@ class Executor:
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
-                self._places[cluster].control.start_ranks(self._codes.incarnation(cluster))
+                self._places[cluster].orders.start_ranks(self._codes.incarnation(cluster))
             case StepKind.HANDSHAKE:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
@@ -417,7 +416,7 @@ class Executor:
         self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():
-            place.control.go()
+            place.orders.go()
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
@@ -441,8 +440,8 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
-                place.input.output_taken(MOST_ROOM)  # for last words, whether they are read or not
-                place.control.stop()
+                place.orders.output_taken(MOST_ROOM)  # for last words, whether they are read or not
+                place.orders.stop()
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
@@ -532,7 +531,7 @@ class Executor:
 
     def _tell_where_coupled(self, report: dict[str, Any]) -> None:
         for place in self._places.values():
-            place.views.coupled(report)
+            place.orders.coupled(report)
 
     def _mail_to(self, path: str) -> Mail:
         return stub(Mail, partial(self._tell_rank, path, DRIVER, now=False))
@@ -556,7 +555,7 @@ class Executor:
             self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
-                self._host_of(part).views.expect(part, 0, self._members(part))
+                self._host_of(part).orders.expect(part, 0, self._members(part))
 
     def _host_of(self, part: str) -> ClusterPlace:
         """Return the place that hosts the clustering component of a part."""
@@ -614,7 +613,7 @@ class Executor:
             if cluster != place.identifier:
                 raise NotServed(f"{target} was called in the name of another member")
             is_past = 0 < incarnation < self._codes.incarnation(cluster)
-            if is_past and target.interface in _OF_THE_PRESENT:
+            if is_past and target.operation not in _OF_ANY_INCARNATION:
                 _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
                 return
             if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
@@ -663,10 +662,10 @@ class Executor:
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
         if self._input is None:
-            place.input.read(b"")
+            place.orders.read(b"")
         elif not self._stopping:
             if self._input.is_terminal:
-                place.input.show_prompts()
+                place.orders.show_prompts()
             self._input.want(size)
 
     def suspected(self, by: str, rank: str, why: str) -> None:
@@ -698,7 +697,7 @@ class Executor:
         place.is_up = True
         self._rooms[place.identifier].taken(0)
         if self._stopping:
-            place.control.stop()
+            place.orders.stop()
         self._shake_hands()
 
 

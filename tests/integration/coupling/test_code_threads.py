@@ -16,7 +16,8 @@ from runtime.coupling.code_run import CodeState
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
-from runtime.machine.launcher import FrontEndStubs
+from runtime.machine.calls import stub
+from runtime.machine.contracts import Orders
 from runtime.processes.launcher.launch import Machine, RunTimeouts, deploy
 from runtime.views.facts import Fact, OutputWritten, StateChanged
 from runtime.views.stream import Silent, nothing
@@ -61,8 +62,8 @@ def test_who_kills_a_code_does_not_wait_for_its_next_incarnation(plan: Plan) -> 
 
     starter = threading.Thread(target=start)
 
-    def front_end(cluster: str) -> FrontEndStubs:
-        return FrontEndStubs(partial(tell, cluster))
+    def front_end(cluster: str) -> Orders:
+        return stub(Orders, partial(tell, cluster))
 
     def tell(cluster: str, _: str, operation: str, __: tuple[Any, ...]) -> None:
         if operation == "kill_ranks":  # it ends, and somebody else starts it again
@@ -72,11 +73,7 @@ def test_who_kills_a_code_does_not_wait_for_its_next_incarnation(plan: Plan) -> 
             while codes.status("air").incarnation == 1 and time.monotonic() < until:
                 time.sleep(0.01)
 
-    codes.connect(
-        lambda cluster: front_end(cluster).control,
-        lambda cluster: front_end(cluster).views,
-        lambda *_: None,
-    )
+    codes.connect(front_end, lambda *_: None)
     codes.go()
     codes.open()
     killer = threading.Thread(target=codes.kill, args=["air"], daemon=True)
