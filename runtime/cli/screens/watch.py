@@ -15,7 +15,7 @@ from runtime.cli.screens.history import History
 from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
 from runtime.launchers.base import OutputStream
 from runtime.processes.launcher.listener import TRACEBACK
-from runtime.shown_text import shown_lines
+from runtime.shown_text import LONGEST_CELL, shown, shown_lines
 
 GIVE_UP_SECONDS = 8.0
 """Seconds that a run may take to end after it was told to end at once."""
@@ -46,9 +46,9 @@ class Watch:
         self._quiet = quiet
 
     def state(self, path: str, state: str, detail: str = "") -> None:
-        """Show the change, and record its time."""
+        """Show the change, and record its time; far ends may have written the detail."""
         self._history.note(path, state, self._clock())
-        self._put(Change(path, state, detail))
+        self._put(Change(path, state, shown(detail, LONGEST_CELL)))
 
     def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
         """Show some output."""
