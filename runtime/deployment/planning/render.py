@@ -97,7 +97,7 @@ def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str
         "reachability": str(cluster.reachability),
         "application": cluster.application,
         "works_in": {"folder": at.folder, "copy": at.is_copy, "staged": at.is_staged},
-        "flavour": str(cluster.mpi.flavour),
+        "flavour": cluster.mpi.flavour,
         "nodes": [
             {
                 "name": node.name,
