@@ -12,7 +12,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import deploy
-from runtime.processes.launcher.listener import Silent
+from runtime.views.stream import Silent
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.mpi
