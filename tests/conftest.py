@@ -204,6 +204,12 @@ def _lacks_sshd() -> str:
     return "" if found else "needs sshd: install an OpenSSH server to include it"
 
 
+def _lacks_oath() -> str:
+    modules = [*Path("/usr/lib").glob("*/security/pam_oath.so"), Path("/lib/security/pam_oath.so")]
+    found = any(one.exists() for one in modules)
+    return "" if found else "needs pam_oath: install libpam-oath to include it"
+
+
 def _lacks_mpi() -> str:
     if find_spec("mpi4py") is None:
         return "needs mpi4py: pip install 'gcm-grid[mpi]' to include it"
@@ -216,6 +222,7 @@ def _lacks_mpi() -> str:
 LACKS: dict[str, Callable[[], str]] = {
     "needs_root": _lacks_root,
     "needs_sshd": _lacks_sshd,
+    "needs_oath": _lacks_oath,
     "mpi": _lacks_mpi,
 }
 

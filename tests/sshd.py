@@ -7,7 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,9 +58,16 @@ def running_sshd(
     *,
     address: str = "127.0.0.1",
     popen: Callable[..., subprocess.Popen[str]] = subprocess.Popen,
+    program: str | Path | None = SSHD,
+    more: Sequence[str] = (),
+    names: Sequence[str] = (),
     **settings: str | Path,
 ) -> Iterator[Sshd]:
-    """Run an sshd with keys of its own in a folder; whoever logs in has these variables."""
+    """Run an sshd with keys of its own in a folder; whoever logs in has these variables.
+
+    `program` is the sshd, `more` are lines of its configuration that come before ours, `names` are
+    further names by which it is known.
+    """
     settings = {"PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin", **settings}
     for name in ("key", "host"):
         subprocess.run(
@@ -68,13 +75,17 @@ def running_sshd(
         )
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    (folder / "known").write_text(f"[{address}]:{port} {(folder / 'host.pub').read_text()}")
+    known = ",".join(f"[{one}]:{port}" for one in (address, *names))
+    (folder / "known").write_text(f"{known} {(folder / 'host.pub').read_text()}")
     words = " ".join(f"{name}={value}" for name, value in settings.items())
     config = folder / "config"
-    config.write_text(CONFIG.format(port=port, address=address, folder=folder, settings=words))
+    ours = CONFIG.format(port=port, address=address, folder=folder, settings=words)
+    config.write_text("".join([*more, ours]))
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    process = popen([str(SSHD), "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True)
+    process = popen(
+        [str(program), "-D", "-e", "-f", str(config)], stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr is not None
     for line in process.stderr:  # it says so once it listens
         if f"port {port}" in line:

@@ -70,6 +70,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.doctor import run_doctor
 
         return run_doctor(words[1:])
+    if first == "login":
+        from runtime.cli.login import log_in
+
+        return log_in(words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 

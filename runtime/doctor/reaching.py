@@ -96,6 +96,8 @@ _MEANINGS = {
     "HostKeyUnknown": ("ssh-unknown-host-key", _ASKS),
     "HostKeyChanged": ("ssh-changed-host-key", "a changed key is never trusted"),
     "AuthenticationRefused": ("ssh-no-key", _ASKS),
+    "LoginNeeded": ("ssh-login", "a run never answers such questions"),
+    "NoMoreSessions": ("ssh-sessions", "the front-end of each cluster needs a session of its own"),
     "MissingSsh": ("no-ssh", "hosts are reached with the system's own ssh client"),
     "UnknownHost": ("unresolvable-host", "nothing can be started on a host without an address"),
     "PythonMissing": ("no-python", "the front-end of a cluster is a Python program"),

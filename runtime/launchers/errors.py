@@ -29,6 +29,18 @@ class AuthenticationRefused(LaunchError):
     """The host knows neither the key nor the user."""
 
 
+class LoginNeeded(LaunchError):
+    """The host asks for a password or a second factor, and no shared connection to it is open."""
+
+
+class LoginFailed(LaunchError):
+    """No shared connection to a host was opened."""
+
+
+class NoMoreSessions(LaunchError):
+    """The host allows no further session over a shared connection."""
+
+
 class ConnectionRefused(LaunchError):
     """Nobody listens at this port of the host."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,33 +12,37 @@ from gcm.records import dataclass
 from runtime.launchers.errors import BadHop
 from runtime.machine_words import is_host, is_user
 
-# For every hop. Nobody sits at the terminal, so nothing may ask; and nothing of the user's own
-# configuration may leave a connection or a socket behind.
-_ALWAYS = """\
-Host *
+SYSTEM_FILE = Path("/etc/ssh/ssh_config")
+"""What holds for all users; the client leaves it out when it is given a file of its own."""
+
+_LONGEST_SOCKET = 107
+_SUFFIX = 40 + 17
+"""What ssh puts in place of `%C`, and what it adds while it makes the socket."""
+
+NEEDED = """\
   BatchMode yes
-  ConnectTimeout {connect_timeout}
-  ServerAliveInterval 5
-  ServerAliveCountMax 3
   ControlMaster no
-  ControlPath none
+  RemoteCommand none
+  RequestTTY no
+  PermitLocalCommand no
   ClearAllForwardings yes
   ForwardAgent no
   ForwardX11 no
-  PermitLocalCommand no
-  RequestTTY no
   UpdateHostKeys no
+  ServerAliveInterval 5
+  ServerAliveCountMax 3
 """
+"""What a run must have, whatever the user's own configuration says; docs/ssh.md has the reasons."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
     """One ssh connection on the way; what is not given comes from the user's own configuration.
 
-    `key` is the private key to show, and then the only one. `known_hosts` replaces the user's and
-    the system's lists. `accept_new` trusts a host that no list knows yet; a changed key is never
-    trusted. `settings` are further names and values of the client's configuration, for what is not
-    said otherwise. Raises BadHop for what ssh could misread.
+    `key` is the private key to show, which an agent may hold. `known_hosts` replaces the user's and
+    the system's lists. `accept_new` trusts a host that no list knows yet, never a changed key.
+    `settings` are further names and values of the client's configuration, for what is not said
+    otherwise. Raises BadHop for what ssh could misread.
     """
 
     host: str
@@ -62,10 +68,14 @@ class Hop:
             if not name.isalnum() or not value or re.search(r"[\x00-\x1f]", value):
                 raise BadHop(f"ssh cannot be given the setting {name!r}", place=self.host)
 
+    @property
+    def destination(self) -> str:
+        """Return `user@host`, or the host alone."""
+        return f"{self.user}@{self.host}" if self.user else self.host
+
     def __str__(self) -> str:
         """Name it as one would on a command line."""
-        port = "" if self.port is None else f":{self.port}"
-        return f"{self.user}@{self.host}{port}" if self.user else f"{self.host}{port}"
+        return self.destination if self.port is None else f"{self.destination}:{self.port}"
 
 
 def aliases(hops: Sequence[Hop]) -> list[str]:
@@ -80,15 +90,18 @@ def aliases(hops: Sequence[Hop]) -> list[str]:
     ]
 
 
-def configuration(hops: Sequence[Hop], user_file: Path | None, connect_timeout: int) -> str:
+def configuration(
+    hops: Sequence[Hop], user_files: Sequence[Path], needed: str = "", default: str = ""
+) -> str:
     """Return an ssh client configuration in which the alias of the last hop leads all the way.
 
-    >>> print(configuration([Hop("gate"), Hop("inner", port=2222)], None, 10).split("Host *")[0])
+    ssh uses the first value that it finds of each setting: that of the hop, then the `needed` ones,
+    then those of `user_files`, which hold for the hosts that they name, then the `default` ones.
+
+    >>> print(configuration([Hop("gate"), Hop("inner", port=2222)], []))
     Host gate
-      StrictHostKeyChecking yes
     Host inner
       Port 2222
-      StrictHostKeyChecking yes
       ProxyJump gate
     <BLANKLINE>
     """
@@ -97,10 +110,41 @@ def configuration(hops: Sequence[Hop], user_file: Path | None, connect_timeout: 
     for index, (hop, alias) in enumerate(zip(hops, names, strict=True)):
         before = names[index - 1] if index else None
         parts.append("\n".join([f"Host {alias}", *_settings(hop, alias, before)]) + "\n")
-    parts.append(_ALWAYS.format(connect_timeout=connect_timeout))
-    if user_file is not None:
-        parts.append(f'Match all\nInclude "{user_file}"\n')
+    if needed:
+        parts.append(f"Host *\n{needed}")
+    parts += [f'Match all\nInclude "{file}"\n' for file in user_files]
+    if default:
+        parts.append(f"Match all\n{default}")
     return "".join(parts)
+
+
+def user_files(folder: Path) -> list[Path]:
+    """Return the configuration that ssh would read by itself: the user's, then the system's."""
+    own = folder.expanduser() / "config"
+    return [one for one in (own, SYSTEM_FILE) if one.is_file()]
+
+
+def own_socket(folder: Path) -> str:
+    """Return the setting that has masters in the user's folder, or nothing if it is not usable."""
+    folder = folder.expanduser().absolute()
+    return (
+        ""
+        if fault_of_folder(folder)
+        else f'  ControlPath "{str(folder).replace("%", "%%")}/gcm-%C"\n'
+    )
+
+
+def fault_of_folder(folder: Path) -> str:
+    """Return why masters cannot be in a folder; whoever can write there could pretend to be one."""
+    try:
+        found = folder.stat()
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        return f"{folder} is not a folder that only you can write to"
+    if len(f"{folder}/gcm-") + _SUFFIX > _LONGEST_SOCKET or re.search(r'["\\$\s]', str(folder)):
+        return f"{folder} is too long for the path of a socket, or has blanks or quotes in it"
+    return ""
 
 
 def _settings(hop: Hop, alias: str, before: str | None) -> list[str]:
@@ -112,10 +156,11 @@ def _settings(hop: Hop, alias: str, before: str | None) -> list[str]:
     if hop.port is not None:
         lines.append(f"Port {hop.port}")
     if hop.key is not None:
-        lines += [f"IdentityFile {_path(hop.key)}", "IdentitiesOnly yes", "IdentityAgent none"]
+        lines += [f"IdentityFile {_path(hop.key)}", "IdentitiesOnly yes"]
     if hop.known_hosts is not None:
         lines += [f"UserKnownHostsFile {_path(hop.known_hosts)}", "GlobalKnownHostsFile none"]
-    lines.append(f"StrictHostKeyChecking {'accept-new' if hop.accept_new else 'yes'}")
+    if hop.accept_new:
+        lines.append("StrictHostKeyChecking accept-new")
     if before is not None:
         lines.append(f"ProxyJump {before}")
     lines += [f"{name} {value}" for name, value in hop.settings]

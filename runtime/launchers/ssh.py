@@ -9,18 +9,20 @@ from pathlib import Path
 from runtime.launchers.base import Command
 from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import BadHop, CommandNotFound, LaunchError, MissingSsh
-from runtime.launchers.hops import Hop, aliases, configuration
+from runtime.launchers.hops import NEEDED, Hop, aliases, configuration, own_socket, user_files
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh_faults import diagnose
 
-USER_FILE = Path("~/.ssh/config")
+USER_FOLDER = Path("~/.ssh")
 
 
 class SshLauncher(CommandLauncher):
     """Start processes on the last of `hops`.
 
     The ssh client is the command of `local`, whose settings it reads from a file of its own.
-    `user_file` is the user's own ssh configuration, None to do without.
+    `user_folder` has the user's own ssh configuration and shared connections, which are used where
+    they are alive; with None neither these nor the system's configuration count. `login` is the
+    command that opens such a connection, for messages.
     """
 
     def __init__(
@@ -31,7 +33,8 @@ class SshLauncher(CommandLauncher):
         place: str = "",
         python: str = "",
         ssh: str = "ssh",
-        user_file: Path | None = USER_FILE,
+        user_folder: Path | None = USER_FOLDER,
+        login: str = "",
         timeout: float = 30.0,
         lease: float = 30.0,
     ) -> None:
@@ -42,9 +45,13 @@ class SshLauncher(CommandLauncher):
         config = Path(self._folder, "config")
         config.touch(0o600)
         connect_timeout = max(1, int(timeout / 2))
-        config.write_text(
-            configuration(hops, _existing(user_file), connect_timeout), encoding="utf-8"
-        )
+        default = f"  ConnectTimeout {connect_timeout}\n  StrictHostKeyChecking yes\n"
+        files: Sequence[Path] = ()
+        if user_folder is not None:
+            files = user_files(user_folder)
+            default += own_socket(user_folder)
+        config.write_text(configuration(hops, files, NEEDED, default), encoding="utf-8")
+        self._login = login or f"gcm-deploy login {hops[-1].destination}"
         options = ("-T", "-e", "none", "-F", str(config), aliases(hops)[-1])
 
         def command(words: Sequence[str]) -> Command:
@@ -63,7 +70,7 @@ class SshLauncher(CommandLauncher):
 
     def explain(self, code: int | None, said: Sequence[str]) -> LaunchError:
         """Return what the last words of the ssh client mean."""
-        return diagnose(self._way, code, said)
+        return diagnose(self._way, code, said, self._login)
 
     def explain_start(self, fault: LaunchError) -> LaunchError:
         """Return what it means here that the client could not be started."""
@@ -75,8 +82,3 @@ class SshLauncher(CommandLauncher):
     def _on_end(self) -> None:
         self._local.remove_folder(self._folder)
         super()._on_end()
-
-
-def _existing(user_file: Path | None) -> Path | None:
-    path = None if user_file is None else user_file.expanduser()
-    return path if path is not None and path.is_file() else None

@@ -13,6 +13,8 @@ from runtime.launchers.errors import (
     HostKeyUnknown,
     HostUnreachable,
     LaunchError,
+    LoginNeeded,
+    NoMoreSessions,
     SshFailed,
     UnknownHost,
 )
@@ -25,8 +27,19 @@ class _Fault(NamedTuple):
     cure: str
 
 
-# In this order: a changed key also fails verification, and a broken jump also closes the next hop.
+# What a client says of a shared connection that is dead, before it tries one of its own.
+_DEAD_SOCKET = "Control socket connect"
+
+# In this order: a client whose session is refused then tries a connection of its own, a changed key
+# also fails verification, and a broken jump also closes the next hop.
 _FAULTS = (
+    _Fault(
+        "session request failed: Session open refused",
+        NoMoreSessions,
+        "the host allows no further session over the connection that is open",
+        "sshd allows MaxSessions of them, 10 unless its sshd_config says otherwise, and a run needs"
+        " one for each cluster: end others, or make one cluster of the clusters of this host",
+    ),
     _Fault(
         "REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed|Offending .*key in",
         HostKeyChanged,
@@ -48,11 +61,17 @@ _FAULTS = (
         "Check the spelling of the host and the name service of the machine that looks for it",
     ),
     _Fault(
+        r"Permission denied \((?!.*publickey)(?=.*(keyboard-interactive|password))",
+        LoginNeeded,
+        "the host asks for a password or a second factor, and no connection to it is open",
+        "Open one, which runs then share: {login}",
+    ),
+    _Fault(
         "Permission denied|Too many authentication failures|UNPROTECTED PRIVATE KEY",
         AuthenticationRefused,
         "the host refused to let this user in",
         "Check user and key, and that the key has no passphrase or is held by an agent; passwords"
-        " are never asked for",
+        " are never asked for in a run, but by {login}",
     ),
     _Fault(
         "Connection refused",
@@ -75,12 +94,20 @@ _FAULTS = (
 )
 
 
-def diagnose(way: str, code: int | None, said: Sequence[str]) -> LaunchError:
-    """Return the error for an ssh client that ended before the guard at the far end spoke."""
+def diagnose(
+    way: str, code: int | None, said: Sequence[str], login: str = "ssh by hand"
+) -> LaunchError:
+    """Return the error for an ssh client that ended before the guard at the far end spoke.
+
+    `login` is the command that opens a shared connection to the host.
+    """
     text = "\n".join(said)
+    spoken = "\n".join(line for line in said if not line.startswith(_DEAD_SOCKET))
     for fault in _FAULTS:
-        if re.search(fault.words, text):
-            return fault.error(fault.what, place=way, cause=text, cure=fault.cure)
+        if re.search(fault.words, spoken):
+            return fault.error(
+                fault.what, place=way, cause=text, cure=fault.cure.format(login=login)
+            )
     return SshFailed(
         f"ssh ended with status {code} before anything could be started",
         place=way,

@@ -18,6 +18,7 @@ _USAGE = """\
 gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ...]
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy doctor [DESCRIPTOR]
+       gcm-deploy login HOST|DESCRIPTOR ...
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy completion bash|zsh|fish"""
@@ -31,6 +32,7 @@ Run an MPI program on several clusters as if they were one machine.
                                           a cluster on each host, reached over ssh
   gcm-deploy new                          ask four questions and write a descriptor
   gcm-deploy doctor laptop.xml            report what would not work, and how to fix it
+  gcm-deploy login ana@lyon               log in once where a host asks for a second factor
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
   gcm-deploy waits                        in another terminal: which ranks wait for which others

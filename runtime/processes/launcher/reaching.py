@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runtime.deployment.language.ssh_options import ssh_settings
@@ -38,13 +40,21 @@ def usual_launcher(
     if cluster.launcher is not None:
         return _named(cluster, cluster.launcher, local, python, timeout)
     return SshLauncher(
-        [_hop(hop) for hop in cluster.hops],
+        ssh_hops(cluster.hops),
         local,
         place=cluster.path,
         python=python,
         ssh=cluster.hops[-1].command_path,
+        login=_login(cluster),
         timeout=timeout,
     )
+
+
+def _login(cluster: DeployedCluster) -> str:
+    """Return the command that opens shared connections to the hosts of a cluster."""
+    file = cluster.location.file
+    is_file = os.path.isfile(file)  # else the machine is on the command line
+    return shlex.join(["gcm-deploy", "login", file if is_file else cluster.hops[-1].destination])
 
 
 def _named(
@@ -73,6 +83,11 @@ def _named(
             place=str(named.location),
         ) from error
     return made
+
+
+def ssh_hops(hops: Sequence[SshHop]) -> list[Hop]:
+    """Return the hops of a descriptor as the ssh client is given them."""
+    return [_hop(hop) for hop in hops]
 
 
 def _hop(hop: SshHop) -> Hop:

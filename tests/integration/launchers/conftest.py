@@ -210,7 +210,7 @@ def open_way(way: str, local: LocalLauncher, server: Sshd | None) -> GuardSessio
     if server is None:
         pytest.skip("no sshd is installed: apt-get install openssh-server")
     hops = [server.hop()] if way == "ssh" else [server.hop("jump"), server.hop()]
-    return SshLauncher(hops, local, user_file=None)
+    return SshLauncher(hops, local, user_folder=None)
 
 
 @pytest.fixture(scope="module", params=WAYS)

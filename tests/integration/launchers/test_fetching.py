@@ -204,7 +204,7 @@ def test_a_file_that_a_broken_connection_cut_goes_on_over_another_one(
     (tmp_path / "parts").mkdir()
     arrival = ArrivingFile("big", "/home/big", (FILE, len(content), 0, 0o600, ""))
     incoming = IncomingFiles(str(tmp_path / "parts"))
-    with SshLauncher([sshd.hop()], local, user_file=None) as first:
+    with SshLauncher([sshd.hop()], local, user_folder=None) as first:
         first.ready()
         client = first._client.pid
         assert client is not None
@@ -213,7 +213,7 @@ def test_a_file_that_a_broken_connection_cut_goes_on_over_another_one(
         with pytest.raises(ConnectionLost):
             fetching.receive(first, str(tmp_path), wanted, cut, given_up=never)
     incoming.stop()
-    with SshLauncher([sshd.hop()], local, user_file=None) as second:
+    with SshLauncher([sshd.hop()], local, user_folder=None) as second:
         ((_, offset),) = wanted = incoming.ask_for([arrival])
         assert 1_000_000 < offset < len(content)
         fetching.receive(second, str(tmp_path), wanted, incoming, given_up=never)

@@ -40,7 +40,7 @@ place = local
 if wanted["hops"]:
     hops = [Hop("127.0.0.1", port=port, key=Path(key), known_hosts=Path(known))
             for port, key, known in wanted["hops"]]
-    place = SshLauncher(hops, local, user_file=None)
+    place = SshLauncher(hops, local, user_folder=None)
 folder = place.make_folder()
 place.stage({"file": b"x"}, folder)
 guards = [local.ready().guard, place.ready().guard]

@@ -64,7 +64,7 @@ def fault_of(launcher: SshLauncher) -> LaunchError:
 
 
 def way(local: LocalLauncher, *hops: Hop, python: str = "", timeout: float = 30.0) -> SshLauncher:
-    return SshLauncher(hops, local, user_file=None, python=python, timeout=timeout)
+    return SshLauncher(hops, local, user_folder=None, python=python, timeout=timeout)
 
 
 def test_a_login_shell_may_talk_before_us(local: LocalLauncher, sshd: Server) -> None:
@@ -178,7 +178,7 @@ def test_a_host_without_logins_is_quoted(local: LocalLauncher, sshd: Server) -> 
 
 
 def test_a_missing_ssh_client_is_told(local: LocalLauncher) -> None:
-    fault = fault_of(SshLauncher([Hop("x")], local, user_file=None, ssh="no-such-ssh"))
+    fault = fault_of(SshLauncher([Hop("x")], local, user_folder=None, ssh="no-such-ssh"))
     assert type(fault) is MissingSsh
     assert "'no-such-ssh' was not found" in fault.what
 
@@ -241,7 +241,7 @@ def test_a_connection_that_breaks_is_told_and_the_far_end_is_cleaned(
 def test_a_far_end_that_hears_nothing_any_more_ends_by_itself(
     local: LocalLauncher, sshd: Server, wait_gone: Callable[[list[int], float], list[int]]
 ) -> None:
-    with SshLauncher([sshd.hop()], local, user_file=None, lease=4.0) as launcher:
+    with SshLauncher([sshd.hop()], local, user_folder=None, lease=4.0) as launcher:
         guard = launcher.ready(20).guard
         process = launcher.start(Command(("sleep", "1000")))
         process.started(20)
@@ -272,7 +272,7 @@ from runtime.launchers.ssh import SshLauncher
 
 port, folder = int(sys.argv[1]), Path(sys.argv[2])
 hop = Hop("127.0.0.1", port=port, key=folder / "key", known_hosts=folder / "known_hosts")
-with LocalLauncher() as local, SshLauncher([hop], local, user_file=None, lease=1.0) as far:
+with LocalLauncher() as local, SshLauncher([hop], local, user_folder=None, lease=1.0) as far:
     said = Collected()
     # so much that the pipes to a launcher that is stopped are full
     process = far.start(Command(("sh", "-c", "head -c 3000000 /dev/zero; sleep 4; echo on")), said)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,14 @@ from runtime.errors import GridError
 from runtime.launchers import errors
 from runtime.launchers.base import Command, Exit
 from runtime.launchers.command import FOUND, no_python
-from runtime.launchers.hops import Hop, aliases, configuration
+from runtime.launchers.hops import (
+    NEEDED,
+    Hop,
+    aliases,
+    configuration,
+    fault_of_folder,
+    own_socket,
+)
 from runtime.launchers.mpiexec import mpi_command
 from runtime.launchers.ssh_faults import diagnose
 from runtime.native_mpi import MPICH, MpiWorld
@@ -68,8 +76,9 @@ def test_a_configuration_says_everything_about_every_hop() -> None:
             Hop("a", "me", 22, Path("/k e%y"), Path("/known")),
             Hop("a", accept_new=True),
         ],
-        Path("/home/me/.ssh/config"),
-        7,
+        [Path("/home/me/.ssh/config"), Path("/etc/ssh/ssh_config")],
+        NEEDED,
+        "  ConnectTimeout 7\n",
     )
     first, second, rest = text.split("Host ", 3)[1:]
     assert first.splitlines() == [
@@ -79,10 +88,8 @@ def test_a_configuration_says_everything_about_every_hop() -> None:
         "  Port 22",
         '  IdentityFile "/k e%%y"',
         "  IdentitiesOnly yes",
-        "  IdentityAgent none",
         '  UserKnownHostsFile "/known"',
         "  GlobalKnownHostsFile none",
-        "  StrictHostKeyChecking yes",
     ]
     assert second.splitlines() == [
         "gcm-hop-2-a",
@@ -90,8 +97,29 @@ def test_a_configuration_says_everything_about_every_hop() -> None:
         "  StrictHostKeyChecking accept-new",
         "  ProxyJump gcm-hop-1-a",
     ]
-    assert "  BatchMode yes\n  ConnectTimeout 7\n" in rest
-    assert rest.endswith('Match all\nInclude "/home/me/.ssh/config"\n')
+    assert rest == (
+        f"*\n{NEEDED}"
+        'Match all\nInclude "/home/me/.ssh/config"\n'
+        'Match all\nInclude "/etc/ssh/ssh_config"\n'
+        "Match all\n  ConnectTimeout 7\n"
+    )
+
+
+def test_shared_connections_are_in_a_folder_that_only_the_user_can_write_to(
+    tmp_path: Path,
+) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="gcm-"))
+    try:
+        assert own_socket(folder) == f'  ControlPath "{folder}/gcm-%C"\n'
+        folder.chmod(0o770)
+        assert own_socket(folder) == ""
+        assert fault_of_folder(folder) == f"{folder} is not a folder that only you can write to"
+    finally:
+        folder.rmdir()
+    assert fault_of_folder(folder) == f"{folder}: No such file or directory"
+    long = tmp_path / ("x" * 60)
+    long.mkdir(0o700)
+    assert fault_of_folder(long).startswith(f"{long} is too long for the path of a socket")
 
 
 @pytest.mark.parametrize(
@@ -101,6 +129,19 @@ def test_a_configuration_says_everything_about_every_hop() -> None:
         ("Host key verification failed.", errors.HostKeyUnknown),
         ("ssh: Could not resolve hostname x: Name or service not known", errors.UnknownHost),
         ("me@x: Permission denied (publickey).", errors.AuthenticationRefused),
+        ("me@x: Permission denied (publickey,password).", errors.AuthenticationRefused),
+        ("me@x: Permission denied (keyboard-interactive).", errors.LoginNeeded),
+        ("me@x: Permission denied (gssapi-with-mic,password).", errors.LoginNeeded),
+        (
+            "Control socket connect(/a): Connection refused\nssh: connect to host x port 1:"
+            " Connection timed out",
+            errors.HostUnreachable,
+        ),
+        (
+            "mux_client_request_session: session request failed: Session open refused by peer\n"
+            "me@x: Permission denied (keyboard-interactive).",
+            errors.NoMoreSessions,
+        ),
         ("ssh: connect to host x port 1: Connection refused", errors.ConnectionRefused),
         ("ssh: connect to host x port 1: Connection timed out", errors.HostUnreachable),
         ("ssh: connect to host x port 1: No route to host", errors.HostUnreachable),
@@ -109,7 +150,7 @@ def test_a_configuration_says_everything_about_every_hop() -> None:
     ],
 )
 def test_the_words_of_ssh_are_understood(said: str, error: type[GridError]) -> None:
-    fault = diagnose("me@x", 255, ["noise", said])
+    fault = diagnose("me@x", 255, ["noise", *said.split("\n")])
     assert type(fault) is error
     assert (fault.place, fault.cause) == ("me@x", f"noise\n{said}")
     assert fault.cure

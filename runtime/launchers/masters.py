@@ -1,0 +1,148 @@
+"""Connections of the user's own that runs share: where they are, how they are opened and ended.
+
+`ssh` calls the process that holds such a connection a master, and the socket at which it is found
+its ControlPath. A run uses a master that is alive, so a password or a second factor is asked for
+once, by the ssh client on the user's terminal, and then no more. It never opens or closes one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from runtime.launchers.errors import LoginFailed, MissingSsh
+from runtime.launchers.hops import (
+    Hop,
+    aliases,
+    configuration,
+    fault_of_folder,
+    own_socket,
+    user_files,
+)
+
+_ANSWER = 10.0
+"""Seconds that a live master takes at most to answer, however busy."""
+
+# Where nothing else is said: it outlives a lunch, and a network that is gone for a minute.
+_DEFAULT = """\
+  ControlPersist 8h
+  ServerAliveInterval 15
+  ServerAliveCountMax 4
+  ConnectTimeout 30
+"""
+
+
+class Master:
+    """The shared connection to the last of `hops`, as a run with the same hops would find it.
+
+    The methods start the ssh client and wait for it. All raise MissingSsh.
+    """
+
+    def __init__(self, hops: Sequence[Hop], user_folder: Path, ssh: str = "ssh") -> None:
+        self._folder = user_folder.expanduser().absolute()
+        self._ssh = ssh
+        self._alias = aliases(hops)[-1]
+        default = own_socket(self._folder) + _DEFAULT
+        self._configuration = configuration(hops, user_files(self._folder), default=default)
+
+    def process(self) -> int | None:
+        """Return the number of the process that holds the connection; None if it is not open."""
+        done = self._run("-O", "check", timeout=_ANSWER)
+        running = re.search(r"\(pid=(\d+)\)", done.stderr) if done else None
+        return int(running[1]) if running else None
+
+    def open(self) -> None:
+        """Open the connection; the ssh client asks its questions on the terminal.
+
+        Raises:
+            LoginFailed: it is not open now, for a reason that the client has printed there, or
+                because no connection to this host can be shared.
+        """
+        shown = self._run("-G")
+        if shown is None or not re.search(r"^controlpath ", shown.stdout, re.MULTILINE):
+            raise LoginFailed(
+                "a connection to this host cannot be shared",
+                place=self._alias,
+                cause=fault_of_folder(self._folder) or (shown.stderr if shown else ""),
+                cure="Give the host a ControlPath in your ~/.ssh/config, such as /run/user/%i/%C",
+            )
+        with _file(self._configuration) as config:
+            # not -M, with which a socket that a dead master left behind would be in the way
+            argv = [self._ssh, "-F", config.name, "-o", "ControlMaster=auto", "-N", "-f"]
+            code = _on_terminal([*argv, self._alias])
+        if self.process() is None:
+            raise LoginFailed(
+                f"no connection was opened; ssh ended with status {code}",
+                place=self._alias,
+                cure="See what ssh has said, and answer before the host loses patience",
+            )
+
+    def end(self) -> None:
+        """End the connection, and with it all that uses it; nothing happens if it is not open."""
+        self._run("-O", "exit", timeout=_ANSWER)
+
+    def _run(
+        self, *options: str, timeout: float | None = None
+    ) -> subprocess.CompletedProcess[str] | None:
+        """Return what the client answers without a connection; None if it does not."""
+        with _file(self._configuration) as config:
+            argv = [self._ssh, "-F", config.name, "-T", *options, self._alias]
+            try:
+                return subprocess.run(
+                    argv, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                    timeout=timeout, check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                return None
+            except OSError as error:
+                raise MissingSsh(
+                    f"'{self._ssh}' cannot be started: {error.strerror}",
+                    place=self._alias,
+                    cure="Install OpenSSH's client, or name another program",
+                ) from error
+
+
+def _on_terminal(argv: Sequence[str]) -> int:
+    """Run a command in the foreground of the terminal, as a shell does, and return its exit code.
+
+    It has a process group of its own. Clients of jump hosts that it leaves in the background would
+    otherwise get the signals that the terminal sends to our group later, such as for Ctrl-C in a
+    script, and end the connection. Raises KeyboardInterrupt if Ctrl-C ended it.
+    """
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:  # there is none, and nothing to ask
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, check=False).returncode
+    process = subprocess.Popen(argv, process_group=0)
+    usual = signal.getsignal(signal.SIGTTOU)
+    try:
+        while True:
+            os.tcsetpgrp(terminal, process.pid)
+            os.killpg(process.pid, signal.SIGCONT)  # it may have asked before it was allowed to
+            signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            _, status = os.waitpid(process.pid, os.WUNTRACED)
+            os.tcsetpgrp(terminal, os.getpgrp())
+            if not os.WIFSTOPPED(status):
+                break
+            signal.signal(signal.SIGTTOU, usual)
+            os.killpg(0, signal.SIGTSTP)  # Ctrl-Z was meant for both
+    finally:
+        signal.signal(signal.SIGTTOU, usual)
+        os.close(terminal)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode == -signal.SIGINT:
+        raise KeyboardInterrupt
+    return process.returncode
+
+
+def _file(text: str) -> tempfile._TemporaryFileWrapper[str]:
+    """Return a file with a configuration, which only this user can read, while it is open."""
+    file = tempfile.NamedTemporaryFile("w", prefix="gcm-ssh-", encoding="utf-8")  # noqa: SIM115
+    file.write(text)
+    file.flush()
+    return file
