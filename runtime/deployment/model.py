@@ -10,6 +10,7 @@ from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
+from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import (
     Cluster,
@@ -32,14 +33,6 @@ THIS_MACHINE = frozenset({"localhost", LOCAL_ADDRESS, "::1"})
 
 ASSEMBLY = "assembly"
 """How a dependent sequence refers to the components of the assembly."""
-
-
-class Flavour(StrEnum):
-    """Which native MPI a cluster has."""
-
-    AUTO = "auto"
-    MPICH = "mpich"
-    OPENMPI = "openmpi"
 
 
 class ProgramKind(StrEnum):
@@ -110,10 +103,10 @@ class SshHop:
 
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """The native MPI of a cluster."""
+    """The native MPI of a cluster; `flavour` is its name in `runtime.native_mpi`."""
 
     command_path: str = "mpiexec"
-    flavour: Flavour = Flavour.AUTO
+    flavour: str = AUTO
     ranks: int | None = None
     options: tuple[str, ...] = ()
 

@@ -9,6 +9,7 @@ from runtime.deployment.language.grammar import (
     Grammar,
     ValueKind,
 )
+from runtime.native_mpi import AUTO, FLAVOURS
 
 _CLUSTERS = "`site/cluster` paths with ranges; `site` alone means all its clusters"
 
@@ -545,8 +546,8 @@ _MPI = ElementType(
             "flavour",
             ValueKind.CHOICE,
             "Which MPI that is; `auto` asks it at the start.",
-            default="auto",
-            choices=("auto", "mpich", "openmpi"),
+            default=AUTO,
+            choices=FLAVOURS,
         ),
         Attribute(
             "ranks",

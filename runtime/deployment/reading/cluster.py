@@ -11,7 +11,6 @@ from runtime.deployment.language.grammar import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
     DeployedCluster,
-    Flavour,
     FrontEnd,
     Mpi,
     NamedLauncher,
@@ -154,7 +153,7 @@ def read_mpi(levels: list[CheckedElement]) -> Mpi:
         if entry.has("command-path"):
             merged = replace(merged, command_path=entry.text("command-path"))
         if entry.has("flavour"):
-            merged = replace(merged, flavour=Flavour(entry.text("flavour")))
+            merged = replace(merged, flavour=entry.text("flavour"))
         if entry.has("ranks"):
             merged = replace(merged, ranks=entry.number("ranks"))
         if entry.has("options"):

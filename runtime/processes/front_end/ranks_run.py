@@ -34,6 +34,7 @@ from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
+from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
@@ -41,7 +42,7 @@ from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
-from runtime.processes.front_end.ranks_job import JobPart, RanksJob, Said, no_pipes
+from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.reactor import Reactor
@@ -186,7 +187,7 @@ class RanksRun:
             )
             self._routes.gate = self._gate
             write_key(told.room, ranks, self._entrance(self._gate.address, self.incarnation))
-            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
+            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.is_elsewhere:
                 self._input = self._new_input()
         except GridError as fault:
             self._fail("front-end", fault)
@@ -280,7 +281,7 @@ class RanksRun:
         arrival = self._ready.get(rank)
         if arrival is None or rank in self._ends.told:
             return
-        if self._ranks.hosts and self._gate is not None:
+        if self._ranks.is_elsewhere and self._gate is not None:
             self._abandon(rank, f"was ended: others cannot reach it{self._where(rank)}")
         else:
             with suppress(ProcessLookupError):
@@ -490,7 +491,7 @@ class RanksRun:
         if self._have_all_ended and not self._ends.are_some_lost and not self._stopping:
             self._stopping = self._has_ended_as_one = True
             self._reactor.later(
-                REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE, self._end_parents
+                REMOTE_PAUSE if self._ranks.is_elsewhere else LOCAL_PAUSE, self._end_parents
             )
 
     @property
@@ -514,7 +515,7 @@ class RanksRun:
         is_connected = name in self._connected
         self._pass_on(self._ends.saw(name, sight_of(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
-            pause = REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE
+            pause = REMOTE_PAUSE if self._ranks.is_elsewhere else LOCAL_PAUSE
             self._give_up_once_quiet(name, self._again.get(name), pause)
 
     def _helper_ended(self, name: str, at: float) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import DRIVER, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
@@ -43,11 +42,9 @@ from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.homecoming import Homecoming
-from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
     MOST_ROOM,
-    ListenerRaised,
     OutputSpreader,
     Room,
     room_for,
@@ -78,6 +75,7 @@ from runtime.run.events import (
     Go,
     Kill,
     LeftBehind,
+    Show,
     Start,
     StepFailed,
     StepUp,
@@ -86,9 +84,8 @@ from runtime.run.events import (
     Suspected,
     TellUnreachable,
 )
-from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of, hosted_identifiers
-from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.outcome import ForwardedTraffic, RouteTraffic
 from runtime.run.outline import outline_of, replica_ranks
 from runtime.run.replacements import (
     FIRST,
@@ -100,12 +97,15 @@ from runtime.run.replacements import (
 )
 from runtime.run.state import RunPhase, RunState
 from runtime.run.suspicions import Suspicion, Suspicions
+from runtime.shown_text import LONGEST_CELL, shown
 from runtime.topology import RankNames
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name, parsed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
+from runtime.views.facts import MACHINE, RunStarted, StateChanged
+from runtime.views.stream import FactStream, ListenerRaised
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
@@ -132,18 +132,6 @@ _ABOUT_RANKS = {
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What an executor knows about a run."""
-
-    ranks: tuple[RankReport, ...]
-    traffic: tuple[RouteTraffic, ...]
-    connections: Connections
-    started: float | None
-    results: tuple[Results, ...]
-    paths: dict[str, str]
-
-
 class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
 
@@ -154,7 +142,7 @@ class Executor:
         plan: DeploymentPlan,
         local: LocalLauncher,
         reactor: Reactor,
-        listener: RunListener,
+        facts: FactStream,
         post: Post,
         *,
         codes: Codes,
@@ -168,7 +156,9 @@ class Executor:
         self._post = post
         self._reactor = reactor
         self._crew = Crew()
-        self._output = OutputSpreader(listener, post, replica_ranks(plan))
+        self._facts = facts
+        self._names = {part.path: part.identifier for part in plan.components().walk()}
+        self._output = OutputSpreader(facts, post, replica_ranks(plan))
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
@@ -197,12 +187,10 @@ class Executor:
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
         self._arrivals: dict[str, RankArrival] = {}
-        self._exchanged = Exchanged()
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
         self._suspicions = Suspicions(self._replacements.incarnation)
         self._announced: dict[str, RankDeath] = {}
-        self._started: float | None = None
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
@@ -234,7 +222,7 @@ class Executor:
             assembly=self._assembly,
             output=self._output,
             room=self._rooms[place.identifier],
-            exchanged=self._exchanged,
+            facts=self._facts,
             arrivals=self._arrivals,
             waits=self.waits,
             parts=self._parts_at(place),
@@ -386,55 +374,20 @@ class Executor:
         else:
             self._places[cluster].orders.start_again(rank, incarnation)
 
-    def report(self, state: RunState) -> Report:
-        """Return what ran where and what was carried; tell of what nobody has received."""
+    def tell_figures(self, state: RunState) -> None:
+        """Tell what was carried and what came home; log what nobody has received."""
         if state.state is RunPhase.DONE:
             self.waits.tell_unreceived()
-        paths = state.outline.rank_paths
-        ranks = tuple(
-            RankReport(
-                rank,
-                paths[rank],
-                arrival.host,
-                arrival.pid,
-                arrival.mpi,
-                state.deaths.get(rank),
-            )
-            for rank, arrival in sorted(
-                self._arrivals.items(), key=lambda one: RankName.parse(one[0])
-            )
-        )
-        relays = tuple(
-            ForwardedTraffic(place.cluster.path, *place.relay_figures)
-            for place in self._places.values()
-            if any(place.relay_figures)
-        )
-        connections = replace(self._exchanged.connections(self._paths()), relays=relays)
-        return Report(
-            ranks,
-            tuple(self._traffic()),
-            connections,
-            self._started,
-            self._homecoming.results(),
-            self._paths(),
-        )
-
-    def _paths(self) -> dict[str, str]:
-        return {identifier: place.cluster.path for identifier, place in self._places.items()}
-
-    def _traffic(self) -> Iterator[RouteTraffic]:
         for place in self._places.values():
-            name, channel = place.cluster.path, place.channel
-            if channel is not None and channel.messages:
-                yield RouteTraffic(
-                    f"launcher - {name}",
-                    channel.messages,
-                    channel.sent_bytes,
-                    channel.received_bytes,
-                )
-            if any(place.carried):
-                yield RouteTraffic(f"{name} - its ranks", *place.carried)
-        yield from self._exchanged.traffic(self._paths())
+            for traffic in _traffic(place):
+                self._facts.tell(place.identifier, traffic)
+        for results in self._homecoming.results():
+            self._facts.tell(results.cluster, results)
+
+    def show(self, change: Show) -> None:
+        """Tell that a part of the machine is in another state."""
+        name = self._names.get(change.path, change.path.removeprefix(f"{GRID}/"))
+        self._facts.tell(name, StateChanged(change.state, shown(change.detail, LONGEST_CELL)))
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -461,7 +414,7 @@ class Executor:
 
     def _go(self) -> None:
         self._homecoming.go()
-        self._started = time.monotonic()
+        self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():
             place.orders.go()
@@ -671,8 +624,8 @@ class Executor:
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)
-        except ListenerRaised as fault:
-            raise fault.__cause__ or fault from None
+        except ListenerRaised:
+            raise
         except Exception as fault:  # without what it said the run could wait for ever
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
@@ -757,6 +710,17 @@ def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
         if cluster.identifier in outline.survivors:
             found.setdefault(cluster.application, set()).update(outline.ranks[cluster.identifier])
     return found
+
+
+def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:
+    name, channel = place.cluster.path, place.channel
+    if channel is not None and channel.messages:
+        counts = channel.messages, channel.sent_bytes, channel.received_bytes
+        yield RouteTraffic(f"launcher - {name}", *counts)
+    if any(place.carried):
+        yield RouteTraffic(f"{name} - its ranks", *place.carried)
+    if any(place.relay_figures):
+        yield ForwardedTraffic(name, *place.relay_figures)
 
 
 def _tell(seen: Snapshot) -> None:

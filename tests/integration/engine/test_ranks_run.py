@@ -21,7 +21,8 @@ from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Control, Orders, Views
 from runtime.machine.launcher import LauncherStubs
 from runtime.membership.room import KEY
-from runtime.processes.configuration import Configuration, Job
+from runtime.native_mpi import Job, RankProgram
+from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.main import FrontEndProcess
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_run import RanksRun
@@ -118,7 +119,11 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
         folder=str(room),
         umask=0o022,
         port=None,
-        job=Job(("python", "--room", str(room)), 1, str(mpiexec.path), "auto", (), (), {}),
+        job=Job(
+            RankProgram("python", "0:0", "code", "script", "a.py", room=str(room)),
+            1,
+            str(mpiexec.path),
+        ),
         at_once=False,
         launcher="",
         keys=RunKeys(b"a secret of a test").keyring([audience_of("0:0"), audience_of("0:0:0")]),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, field
 
 from gcm.cli.output import Paint, counted
 from gcm.records import dataclass
-from runtime.deployment import DeploymentPlan
 from runtime.run.outcome import (
     ComponentReport,
     Connections,
     FirstCause,
-    Outcome,
-    RankReport,
     Results,
     RouteTraffic,
 )
@@ -94,41 +91,6 @@ class Table:
     numbers: frozenset[int]
 
 
-def summary_of(
-    plan: DeploymentPlan, outcome: Outcome, seconds: Callable[[str], float | None]
-) -> Summary:
-    """Return the summary of a run; `seconds` returns how long a rank has run."""
-    reports = {report.rank: report for report in outcome.ranks}
-    ranks: dict[str, list[RankRow]] = {}
-    names = plan.deployment.rank_names()
-    for placed in plan.placements():
-        name = str(placed.identifier)
-        end = _end(name, placed.node.host, reports.get(name), seconds(name), outcome)
-        number, replica = names.number(name), names.replica(name)
-        end = replace(end, number=number, replica=replica, name=names.name(name))
-        ranks.setdefault(placed.cluster.identifier, []).append(end)
-    return Summary(
-        name=plan.deployment.name,
-        code=outcome.exit_code,
-        seconds=round(outcome.seconds, 3),
-        startup=None if outcome.started_after is None else round(outcome.started_after, 3),
-        clusters=tuple(
-            ClusterRow(one.identifier, one.path, one.application, tuple(ranks[one.identifier]))
-            for one in plan.deployment.clusters()
-            if one.identifier in ranks
-        ),
-        traffic=outcome.traffic,
-        errors=outcome.errors,
-        first_cause=outcome.first_cause,
-        components=outcome.components,
-        connections=outcome.connections,
-        results=outcome.results,
-        replicas={
-            one.name: one.replicas for one in plan.deployment.applications if one.replicas > 1
-        },
-    )
-
-
 def headline(summary: Summary) -> str:
     """Return a summary in one sentence."""
     known = summary.replicas
@@ -181,17 +143,6 @@ def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 
         for one in tables(summary)
     )
     return "\n".join([f"{head}\n", *shown])
-
-
-def _end(
-    rank: str, planned: str, report: RankReport | None, seconds: float | None, outcome: Outcome
-) -> RankRow:
-    code = outcome.exits.get(rank)
-    seconds = None if seconds is None else round(seconds, 3)
-    if report is None:
-        return RankRow(rank, planned, None, "", seconds, code)
-    signal = report.death.ending if report.death and report.death.observed.signal else ""
-    return RankRow(rank, report.host, report.pid, report.mpi, seconds, code, signal)
 
 
 def _rows(clusters: tuple[ClusterRow, ...]) -> Iterator[tuple[str, ...]]:
