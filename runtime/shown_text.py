@@ -6,7 +6,13 @@ a log that looks like one of ours. What ranks write is not meant: it is the prog
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
 LONGEST = 80
+LONGEST_CELL = 400
+_INDENT = "    "
 
 
 def shown(text: str, most: int = LONGEST) -> str:
@@ -26,6 +32,56 @@ def shown_lines(text: str) -> str:
     'one\\x07\ntwo\\r\\u202e'
     """
     return "\n".join(map(_visible, text.split("\n")))
+
+
+def shown_table(
+    heads: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Collection[int] = (),
+    width: int = 0,
+) -> str:
+    r"""Return a table with its columns below their heads; the columns of `numbers` end alike.
+
+    Where that is wider than a terminal of `width` columns, each row takes some lines instead: its
+    first cell, and below it the others, each behind its head. 0 is any width.
+
+    >>> print(shown_table(["host", "ms"], [("desk7", 0.2)], numbers={1}), end="")
+    host    ms
+    desk7  0.2
+    >>> print(shown_table(["host", "ms"], [("desk7", 0.2)], width=9), end="")
+    desk7
+        ms: 0.2
+    """
+    cells = [[shown(str(one), LONGEST_CELL) for one in row] for row in rows]
+    lines = [list(heads), *cells] if any(heads) else cells
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    if width and sum(widths) + 2 * (len(widths) - 1) > width:
+        return "".join(f"{line}\n" for row in cells for line in _folded(heads, row, width))
+    aligned = (
+        [
+            cell.rjust(most) if at in numbers else cell.ljust(most)
+            for at, (cell, most) in enumerate(zip(line, widths, strict=True))
+        ]
+        for line in lines
+    )
+    return "".join("  ".join(line).rstrip() + "\n" for line in aligned)
+
+
+def _folded(heads: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
+    """Yield the lines of one row; a cell is never cut in two."""
+    yield row[0]
+    line = ""
+    for head, cell in zip(heads[1:], row[1:], strict=True):
+        if not cell:
+            continue
+        told = f"{head}: {cell}" if head else cell
+        if line and len(line) + 2 + len(told) > width:
+            yield line
+            line = ""
+        line = f"{line}  {told}" if line else f"{_INDENT}{told}"
+    if line:
+        yield line
 
 
 def _visible(text: str) -> str:

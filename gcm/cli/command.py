@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import io
-import os
 import sys
 from collections.abc import Sequence
 
 from gcm.cli.options import COMMANDS, build_parser
+from gcm.cli.output import written
 
 WRONG_USAGE = 2
 
@@ -29,14 +29,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
         if meant := missing_command(words):
             return _refused(parser, meant)
-    try:
-        options = parser.parse_args(words)
-        code = _dispatch(options, parser)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    return code
+    return written(
+        "gcm", lambda: _dispatch(parser.parse_args(words), parser), reader_left=1, failed=1
+    )
 
 
 def _refused(parser: argparse.ArgumentParser, why: str) -> int:

@@ -35,6 +35,14 @@ class CommandParser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
         return found, unknown
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write help; raises the OSError that argparse hides as if all had been written."""
+        if file is sys.stdout:
+            file.write(message)
+            file.flush()
+        else:
+            super()._print_message(message, file)
+
     def option_of(self, word: str) -> tuple[str, bool]:
         """Return where the option of a word is kept, and whether its value is the next word.
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TextIO
 
 from gcm.documents import Diagnostic, Severity
@@ -31,6 +32,46 @@ class Paint:
         if not self.enabled or not text:
             return text
         return f"\033[{';'.join(_CODES[style] for style in styles)}m{text}\033[0m"
+
+
+def written(command: str, do: Callable[[], int], *, reader_left: int, failed: int) -> int:
+    """Return the exit code of a command, or another one where its output cannot be written.
+
+    `reader_left` is for a reader, such as `head`, that has seen enough; `failed` for a full disk.
+    """
+    try:
+        code = do()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        forget_output()
+        return reader_left
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        forget_output()
+        print(f"{command}: the output could not be written: {error.strerror}", file=sys.stderr)
+        return failed
+
+
+def forget_output() -> None:
+    """Discard unwritten output, so that the end of the process does not try again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def columns_of(stream: TextIO) -> int:
+    """Return how many columns a terminal has; 0 for what is none, where lines may be long."""
+    if not stream.isatty():
+        return 0
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        return 0
 
 
 def write_findings(findings: Iterable[Diagnostic], stream: TextIO | None = None) -> None:

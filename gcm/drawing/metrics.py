@@ -54,10 +54,12 @@ ROW_WIDTH = 5000
 """A row of columns that is no wider than this is not broken into several."""
 CHAIN_ASPECT = 5.0
 """A row that is more times broader than high is a chain, ..."""
-CHAIN_WIDTH = 2600
-"""... and broken into bands where it is wider than this, ..."""
+CHAIN_WIDTH = 2000
+"""... and broken into bands where its boxes are wider than this, ..."""
 BOXES_PER_CROSSING = 3
-"""... unless that costs more than one crossing for this many boxes."""
+"""... unless that costs more than one crossing for this many boxes, ..."""
+THREAD_ASPECT = 30.0
+"""... which counts no more for a row that is more times broader than high than this."""
 ASPECT = 1.6
 SLENDER = 2.0
 """How many times taller than the ideal shape a column may be: breaking one costs clarity."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import sys
@@ -10,11 +9,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from gcm.cli.output import written
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import Options, read_options
-from runtime.cli.streams import OutputFailed, fill_gaps, forget_output
+from runtime.cli.streams import OutputFailed, fill_gaps
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
+from runtime.shown_text import shown_lines
 
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
@@ -44,21 +45,12 @@ def guarded(command: str, do: Callable[[], int]) -> int:
     leave_no_core_file()
     try:
         gc.disable()  # imports and a descriptor leave no garbage to collect
-        return do()
+        return written(command, do, reader_left=READER_LEFT, failed=OUTPUT_FAILED)
     except UsageError as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)
         return WRONG_USAGE
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        forget_output()
-        return READER_LEFT
     except OutputFailed as error:
-        print(f"{command}: {error}", file=sys.stderr)
-        return OUTPUT_FAILED
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        forget_output()
-        print(f"{command}: the output could not be written: {error.strerror}", file=sys.stderr)
+        print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)
         return OUTPUT_FAILED
     finally:
         gc.enable()

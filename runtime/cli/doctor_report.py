@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from gcm.cli.output import Paint, counted
+from gcm.cli.output import Paint, columns_of, counted
 from gcm.documents import Severity
 from runtime.doctor.examination import Examination
 from runtime.doctor.records import Finding, Record
-
-WIDE = 120
-"""Columns where the output is not a terminal."""
+from runtime.shown_text import shown_lines, shown_table
 
 _GIB = 1 << 30
 _COLUMNS = ("host", "its name", "Python", "numpy", "mpi4py", "MPI of mpi4py", "files", "free")
+_NUMBERS = {_COLUMNS.index("files"), _COLUMNS.index("free")}
 
 
 def as_dict(examined: Examination) -> dict[str, object]:
@@ -64,14 +58,8 @@ def _host(record: Record) -> dict[str, object]:
 
 def print_report(examined: Examination) -> None:
     """Print the hosts as a table, then the findings."""
-    width = None if sys.stdout.isatty() else WIDE
-    console = Console(file=sys.stdout, highlight=False, width=width)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right" if name in ("files", "free") else "left")
-    for record in examined.records:
-        table.add_row(*map(Text, _row(record)))
-    console.print(table)
+    rows, width = map(_row, examined.records), columns_of(sys.stdout)
+    print(shown_table(_COLUMNS, rows, numbers=_NUMBERS, width=width), end="")
     paint = Paint.on(sys.stdout)
     for finding in examined.findings:
         print(f"\n{_told(finding, paint)}")
@@ -100,9 +88,9 @@ def _told(finding: Finding, paint: Paint) -> str:
     colour = "red" if finding.severity is Severity.ERROR else "yellow"
     place = f"{paint(str(finding.location), 'bold')}: " if finding.location else ""
     return (
-        f"{place}{paint(label, 'bold', colour)} {finding.where}: {finding.what}\n"
-        f"    why:  {finding.why}\n"
-        f"    fix:  {finding.fix}"
+        f"{place}{paint(label, 'bold', colour)} {shown_lines(f'{finding.where}: {finding.what}')}\n"
+        f"    why:  {shown_lines(finding.why)}\n"
+        f"    fix:  {shown_lines(finding.fix)}"
     )
 
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gcm.cli.output import counted
+from gcm.cli.output import columns_of, counted
 from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, running_deployments, unanswered
 from runtime.cli.line.options import Format, command_parser
 from runtime.cli.streams import write
-from runtime.shown_text import shown
+from runtime.shown_text import shown, shown_lines, shown_table
 
 NOTHING_RUNS = 1
 """The exit code where there is nothing to look at."""
@@ -91,7 +91,7 @@ def _asked(command: str, processes: Sequence[int]) -> list[tuple[dict[str, Any],
             elif processes:
                 raise one
             elif os.getuid() == 0:
-                print(f"gcm-deploy: {one}", file=sys.stderr)
+                print(f"gcm-deploy: {shown_lines(str(one))}", file=sys.stderr)
     return found
 
 
@@ -118,11 +118,11 @@ def _ps(run: dict[str, Any]) -> Iterator[str]:
         (one["name"], one["host"], str(one["process"] or ""), *_process(one), one["doing"])
         for one in run["ranks"]
     ]
-    columns = [at for at in range(4) if any(row[at] for row in rows)]
-    widths = {at: max(len(row[at]) for row in rows) for at in columns}
-    for row in rows:
-        cells = [row[at].ljust(widths[at]) for at in columns]
-        yield f"  {'  '.join([*cells, row[4]])}"
+    filled = [at for at in range(5) if any(row[at] for row in rows)]
+    cells = [[row[at] for at in filled] for row in rows]
+    width = max(0, columns_of(sys.stdout) - 2)
+    for line in shown_table([""] * len(filled), cells, width=width).splitlines():
+        yield f"  {line}"
     comms: dict[tuple[str, str, str], list[str]] = {}
     for one in run["ranks"]:
         for comm in one["communicators"]:

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from runtime.deployment.planning.commands import python_module
 from runtime.home import HOME
+from runtime.native_mpi import python_module
 
 _TIMEOUT = 60.0
 """Seconds for importing the modules of a program."""

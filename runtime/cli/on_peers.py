@@ -44,8 +44,8 @@ from runtime.peers.submission import (
     ways_between,
     web_addresses,
 )
-from runtime.processes.launcher.listener import RunListener
 from runtime.run.outcome import Outcome
+from runtime.views.stream import FactListener
 
 MOST_LAUNCHES = 3
 """How often a run is launched, each time without the peers lost in the launch before."""
@@ -222,7 +222,7 @@ class _Submission:
         def reach(cluster: DeployedCluster, _: LocalLauncher, timeout: float) -> PeerLauncher:
             return launcher_on(booking, staged, plan, cluster, timeout)
 
-        def through(inner: RunListener) -> RunListener:
+        def through(inner: FactListener) -> FactListener:
             return StepListener(inner, clusters, self._hears)
 
         def is_repeated(_: Outcome) -> bool:

@@ -6,33 +6,31 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gcm.cli.output import Paint
+from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.inspection import open_to_inspection
 from runtime.cli.line.options import Format, Options, ProgressMode
 from runtime.cli.missing import hints
 from runtime.cli.screens.called import COMMAND
-from runtime.cli.screens.history import History
 from runtime.cli.screens.plain import PlainScreen
-from runtime.cli.screens.plain_lines import MinuteLines, PlainLines
 from runtime.cli.screens.printer import Printer, Screen
-from runtime.cli.screens.rank_output import RankFiles
-from runtime.cli.screens.summary import Summary, as_text, headline, summary_of
-from runtime.cli.screens.tree import ProgressTree
-from runtime.cli.screens.watch import EndSignals, LogLines, Watch
-from runtime.cli.streams import forget_output, write
+from runtime.cli.screens.rank_output import OutputChoice, RankFiles
+from runtime.cli.screens.watch import EndSignals, LogLines
+from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
-from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
+from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged
+from runtime.views.plain_lines import MinuteLines, PlainLines
+from runtime.views.stream import Audience, FactListener
+from runtime.views.summary import Summary, as_text, headline
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
@@ -44,12 +42,12 @@ def run_plan(
     warm: WarmStart | None = None,
     *,
     reach: Reach = usual_launcher,
-    through: Callable[[RunListener], RunListener] = lambda listener: listener,
+    through: Callable[[FactListener], FactListener] = lambda listener: listener,
     is_repeated: Callable[[Outcome], bool] = lambda _: False,
 ) -> int:
     """Run a plan to its end; return the exit code. Raises `OutputFailed`.
 
-    `reach` connects to clusters on other hosts. Events pass `through` another listener.
+    `reach` connects to clusters on other hosts. Facts pass `through` another listener.
     `is_repeated` is asked about a run in which no rank has begun; one that will be repeated has no
     summary.
     """
@@ -61,23 +59,23 @@ def run_plan(
         failures.append(error)
         interrupts.press()
 
-    history = History(plan)
+    begun = time.monotonic()
     printer = Printer(_screen(plan, options, files), output_failed)
-    ending = EndSignals(printer, interrupts.press, explain=interrupts.explain)
-    log = LogLines(printer.put)
+    audience = Audience(printer)
+
+    def tell(record: Logged | CommandEnded) -> None:
+        audience.hear(Fact(time.monotonic() - begun, MACHINE, record))
+
+    def say(text: str) -> None:
+        tell(Logged(text))
+
+    ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
+    log = LogLines(say)
     try:
         with ending.awaited(), log.attached(), open_to_inspection(partial(_seen, plan, interrupts)):
             outcome = deploy(
                 plan,
-                through(
-                    Watch(
-                        printer.put,
-                        history,
-                        time.monotonic,
-                        all_tracebacks=options.all_tracebacks,
-                        quiet=options.quiet,
-                    )
-                ),
+                through(audience),
                 interrupts=interrupts,
                 timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
                 warm=warm,
@@ -97,8 +95,8 @@ def run_plan(
     for message in (*errors, *hints(plan, outcome.exceptions)):
         complain(message)
     code = _code(outcome, ending, failures)
-    summary = summary_of(plan, outcome, history.seconds)
-    _tell(replace(summary, code=code, errors=errors), options)
+    tell(CommandEnded(code, errors))
+    _tell(audience.account.summary(), options)
     return code
 
 
@@ -127,18 +125,13 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
-    tree, clock = ProgressTree(plan), time.monotonic
+    names, clock = plan.deployment.rank_names(), time.monotonic
+    choice = OutputChoice(all_tracebacks=options.all_tracebacks, quiet=options.quiet)
     if options.quiet or not wants_tree(options):
-        lines = (
-            PlainLines(tree)
-            if options.verbose
-            else MinuteLines(
-                tree, clock, survives=any(one.goes_on for one in plan.deployment.applications)
-            )
-        )
+        lines = PlainLines() if options.verbose else MinuteLines(clock)
         news = None if options.quiet else lines
         return PlainScreen(
-            out, err, news=news, tags=tags, files=files, ends_lines=ends, names=tree.names
+            out, err, news=news, tags=tags, files=files, ends_lines=ends, names=names, choice=choice
         )
     # rich is slow to load, so it is imported only for a live tree
     from rich.console import Console
@@ -148,8 +141,9 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     console = Console(stderr=True, highlight=False, force_terminal=True)
     output = None if sys.stdout.isatty() else out
     return LiveScreen(
-        err, console, tree, clock, output=output, tags=tags, files=files, ends_output=ends
-    )
+        err, console, clock, output=output, tags=tags, files=files, ends_output=ends,
+        names=names, choice=choice,
+    )  # fmt: skip
 
 
 def wants_tree(options: Options) -> bool:
@@ -166,14 +160,8 @@ def _tell(summary: Summary, options: Options) -> None:
         # on one line, to distinguish it from the output of the application
         write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
     elif options.summary or options.verbose:
-        if not sys.stderr.isatty():
-            print(as_text(summary), end="", file=sys.stderr)
-            return
-        from rich.console import Console
-
-        from runtime.cli.screens.summary_table import print_summary
-
-        print_summary(summary, Console(stderr=True, highlight=False))
+        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(told, end="", file=sys.stderr)
     elif sys.stderr.isatty() and not options.quiet:
         style = "red" if summary.code else "green"
         print(Paint.on(sys.stderr)(headline(summary), "bold", style), file=sys.stderr)

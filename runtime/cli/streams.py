@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from gcm.cli.output import forget_output
 from runtime.errors import GridError
 
 
@@ -44,10 +45,3 @@ def write(text: str) -> None:
     except OSError as error:
         forget_output()
         raise OutputFailed(f"the output could not be written: {error.strerror}") from error
-
-
-def forget_output() -> None:
-    """Discard unwritten output, so that the end of the process does not try again."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

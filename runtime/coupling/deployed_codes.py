@@ -17,18 +17,15 @@ from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, 
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.blocks import Buffer, lines_of
-from runtime.machine.contracts import ClusterControl, ClusterViews
+from runtime.machine.contracts import Orders
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report, report
 
 KEPT_LINES = 10_000
 """How many of a code's last lines of output are kept."""
 
-ControlOf = Callable[[str], ClusterControl]
-"""Returns the control interface of a cluster's front-end."""
-
-ViewsOf = Callable[[str], ClusterViews]
-"""Returns the views of a cluster's front-end."""
+OrdersTo = Callable[[str], Orders]
+"""Returns what gives orders to a cluster's front-end."""
 
 Later = Callable[[float, Callable[[], None]], object]
 """Schedules a call after a number of seconds, without blocking."""
@@ -75,8 +72,7 @@ class Codes:
         self._changed = threading.Condition()
         self._is_open = False
         self._over = ""
-        self._control: ControlOf = _nobody
-        self._views: ViewsOf = _nobody
+        self._orders: OrdersTo = _nobody
         self._later: Later = _nobody
 
     @property
@@ -91,10 +87,9 @@ class Codes:
 
     # -- from the engine's thread ------------------------------------------------------------------
 
-    def connect(self, control: ControlOf, views: ViewsOf, later: Later) -> None:
+    def connect(self, orders: OrdersTo, later: Later) -> None:
         """Connect to the front-ends, and set the clock."""
-        self._control = control
-        self._views = views
+        self._orders = orders
         self._later = later
 
     def go(self) -> None:
@@ -186,7 +181,7 @@ class Codes:
             for rank in range(ranks)
         ]
         for cluster in self._by_cluster:
-            self._views(cluster).moved(reports)
+            self._orders(cluster).moved(reports)
 
     def _rank_ended(self, run: CodeRun, death: RankDeath, why: str) -> None:
         with self._changed:
@@ -229,8 +224,8 @@ class Codes:
         for rank, why in ends.items():
             self.hub.rank_ended(run.name, rank, why)
 
-    def _controls(self, run: CodeRun) -> list[ClusterControl]:
-        return [self._control(cluster) for cluster in run.clusters]
+    def _controls(self, run: CodeRun) -> list[Orders]:
+        return [self._orders(cluster) for cluster in run.clusters]
 
     def _kill(self, run: CodeRun) -> None:
         for control in self._controls(run):
@@ -297,7 +292,7 @@ class Codes:
         """Raise UnknownCode if no code has that name."""
         self._run(name)
 
-    def _end(self, name: str, end: Callable[[ClusterControl], None]) -> None:
+    def _end(self, name: str, end: Callable[[Orders], None]) -> None:
         run = self._run(name)
         with self._changed:
             # All codes start together at first, and one that fails to start ends the whole machine.

@@ -6,7 +6,6 @@ from runtime.deployment.model import (
     DeployedSite,
     Deployment,
     FileTransfer,
-    Flavour,
     FrontEnd,
     HelperProcess,
     Mpi,
@@ -15,6 +14,8 @@ from runtime.deployment.model import (
     Position,
     ProgramKind,
     SshHop,
+    ValueOrigin,
+    Variable,
     VirtualNode,
 )
 from runtime.deployment.planning.assembly import ExportedComponent, Level, implied_assembly
@@ -25,7 +26,6 @@ from runtime.deployment.planning.ssh_commands import over_ssh
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.deployment.reading.reader import read_descriptor
 from runtime.deployment.surroundings import DescriptorContext
-from runtime.deployment.variables import ValueOrigin, Variable
 
 __all__ = [
     "Application",
@@ -37,7 +37,6 @@ __all__ = [
     "ExportedComponent",
     "FileMove",
     "FileTransfer",
-    "Flavour",
     "FrontEnd",
     "HelperProcess",
     "Level",

@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from gcm.documents import Location
 from gcm.records import dataclass
-from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
+from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import (
     Cluster,
@@ -32,14 +32,6 @@ THIS_MACHINE = frozenset({"localhost", LOCAL_ADDRESS, "::1"})
 
 ASSEMBLY = "assembly"
 """How a dependent sequence refers to the components of the assembly."""
-
-
-class Flavour(StrEnum):
-    """Which native MPI a cluster has."""
-
-    AUTO = "auto"
-    MPICH = "mpich"
-    OPENMPI = "openmpi"
 
 
 class ProgramKind(StrEnum):
@@ -86,6 +78,26 @@ class Direction(StrEnum):
     OUT = "out"
 
 
+class ValueOrigin(StrEnum):
+    """Where the value of a variable came from."""
+
+    SETTING = "--set"
+    ENVIRONMENT = "environment"
+    DEFAULT = "descriptor"
+    BUILT_IN = "built in"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable with its value and where that came from."""
+
+    name: str
+    value: str
+    origin: ValueOrigin
+    source: str
+    """The environment variable, or the file and line."""
+
+
 @dataclass(frozen=True, slots=True)
 class SshHop:
     """One machine on the ssh path to another; empty fields are left to the ssh configuration.
@@ -110,10 +122,10 @@ class SshHop:
 
 @dataclass(frozen=True, slots=True)
 class Mpi:
-    """The native MPI of a cluster."""
+    """The native MPI of a cluster; `flavour` is its name in `runtime.native_mpi`."""
 
     command_path: str = "mpiexec"
-    flavour: Flavour = Flavour.AUTO
+    flavour: str = AUTO
     ranks: int | None = None
     options: tuple[str, ...] = ()
 
@@ -279,12 +291,12 @@ class HelperProcess:
     options: tuple[str, ...]
     number: int
     hosts: tuple[str, ...]
-    hops: tuple[SshHop, ...]
     on: Position | None
     folder: str
     ready_when_finished: bool
     ready_line: str
     location: Location
+    hops: tuple[SshHop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,11 +368,11 @@ class NamedClass:
     `role` is that of a controller, or `interceptor`; only the latter has a `between`.
     """
 
-    role: str
     name: str
     scope: tuple[int, ...]
-    between: str
     location: Location
+    role: str = "interceptor"
+    between: str = ""
 
     def __str__(self) -> str:
         """Return what it is and its class."""

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from gcm.documents import Severity
-from runtime.deployment import Flavour
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
+from runtime.native_mpi import is_interface_chosen, native_mpi_of_library
 
 MIB = 1 << 20
 FEW_BYTES = 50 * MIB
@@ -25,7 +25,6 @@ OWN_FILES = 64
 
 _SHARED_MEMORY = "/dev/shm"
 _VIRTUAL = re.compile(r"(docker|virbr|br-|lxc|lxd|cni|podman|flannel|vmnet|vboxnet|veth|tun|tap)")
-_CHOOSES = re.compile(r"btl_tcp_if|oob_tcp_if|-iface|FI_TCP_IFACE|UCX_NET_DEVICES")
 
 _PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "cv2": "opencv-python"}
 """What pip calls modules that have another name."""
@@ -144,15 +143,14 @@ def check_names(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Fin
 
 def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterator[Finding]:
     """Yield network interfaces that lead nowhere and that an MPI over several hosts may use."""
-    if host.spans == 1 or _CHOOSES.search(" ".join(host.options)):
+    if host.spans == 1 or is_interface_chosen(" ".join(host.options)):
         return
     virtual = {name: address for name, address in facts.interfaces if _VIRTUAL.match(name)}
     if not virtual:
         return
     shown = ", ".join(f"{name} ({address})" for name, address in virtual.items())
     real = next((name for name, _ in facts.interfaces if name not in virtual), "eth0")
-    is_open_mpi = host.flavour is Flavour.OPENMPI or "Open MPI" in facts.library
-    options = f"--mca btl_tcp_if_exclude lo,{','.join(virtual)}"
+    native = native_mpi_of_library(host.flavour, facts.library)
     own = facts.names.get(facts.host, ())
     is_chosen = any(address in own for address in virtual.values())
     yield _finding(
@@ -160,8 +158,8 @@ def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterato
         f"{facts.host} has interfaces that only virtual machines or containers are behind: {shown}",
         f"the ranks of the cluster are on {host.spans} hosts, and MPI may wait for ever for others"
         " on such an interface",
-        f'<mpi options="{options if is_open_mpi else f"-iface {real}"}"/>',
-        severe=is_open_mpi or is_chosen,
+        f'<mpi options="{native.only_interface(real, tuple(virtual))}"/>',
+        severe=native.tries_every_interface or is_chosen,
     )  # fmt: skip
 
 

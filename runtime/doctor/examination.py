@@ -23,7 +23,8 @@ from runtime.errors import GridError
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import MpiexecFlavour, Probes, detect_flavour
+from runtime.launchers.mpiexec import Probes, detect_native_mpi
+from runtime.native_mpi import AUTO
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.topology import Reachability
@@ -173,13 +174,15 @@ class _Visit:
         """Return why `mpiexec` cannot run two ranks, or None."""
         with self._busy(host, f"two ranks of {mpiexec}"):
             try:
-                flavour = detect_flavour(launcher, mpiexec, timeout=self._timeout)
-                named = str(host.flavour)
-                if named in set(MpiexecFlavour) and named != flavour:
-                    what = f"{mpiexec} belongs to {flavour}, and the descriptor says {named}"
+                native = detect_native_mpi(launcher, mpiexec, timeout=self._timeout)
+                if host.flavour not in (AUTO, native.name):
+                    what = (
+                        f"{mpiexec} belongs to {native.name},"
+                        f" and the descriptor says {host.flavour}"
+                    )
                     return Fault("WrongMpiexec", what)
                 if two:
-                    Probes(self._timeout).check(launcher, flavour, mpiexec, python)
+                    Probes(self._timeout).check(launcher, native, mpiexec, python)
             except LaunchError as error:
                 return _fault(error)
         return None

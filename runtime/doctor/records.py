@@ -8,7 +8,8 @@ from typing import Any
 
 from gcm.documents import Location, Severity
 from gcm.records import dataclass
-from runtime.deployment import Flavour, NamedLauncher, Position, SshHop
+from runtime.deployment import NamedLauncher, Position, SshHop
+from runtime.native_mpi import AUTO
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class ExaminedHost:
     behind: int | None = None
     name: str = ""
     mpiexec: str = "mpiexec"
-    flavour: Flavour = Flavour.AUTO
+    flavour: str = AUTO
     options: tuple[str, ...] = ()
     folder: str = ""
     ranks: int = 0

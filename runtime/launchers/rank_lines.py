@@ -11,7 +11,6 @@ from runtime.launchers.ranks import unescaped
 
 _RECORD = re.compile(rb"\x1e(\d+) ([oex]) (.*)", re.DOTALL)
 _END = b"x"
-_OPEN_MPI_TAG = re.compile(rb"\[\d+,(\d+)\]<std(out|err)>: ?")
 _STREAMS = {
     b"o": OutputStream.OUTPUT,
     b"e": OutputStream.ERROR,
@@ -24,7 +23,8 @@ class RankLines:
     """A sink that calls with rank, stream and whole lines; `mpiexec` counts from rank `first`.
 
     The rank is None, and it is a single line, when `mpiexec` itself speaks. `ended` is called with
-    a rank and what its parent process told about the end of it.
+    a rank and what its parent process told about the end of it. `tag` is how the native MPI begins
+    the lines of ranks, if it does.
 
     >>> sink = RankLines(lambda rank, stream, block: print(rank, stream, block))
     >>> sink.received(OutputStream.ERROR, b"\\x1e3 o hello\\x10n\\nmpiexec: oh\\n")
@@ -38,9 +38,10 @@ class RankLines:
         ended: Callable[[int, str], None] = lambda _rank, _words: None,
         *,
         first: int = 0,
+        tag: re.Pattern[bytes] | None = None,
     ) -> None:
         self._call = call
-        self._first = first
+        self._first, self._tag = first, tag
         self._ended = ended
         self._cutters = {stream: BlockCutter() for stream in OutputStream}
         self._ranks: dict[tuple[int, OutputStream], BlockCutter] = {}
@@ -63,7 +64,7 @@ class RankLines:
 
     def _sort(self, stream: OutputStream, line: bytes) -> None:
         rank: int | None = None
-        tag = _OPEN_MPI_TAG.match(line)
+        tag = self._tag.match(line) if self._tag else None
         if tag is not None:
             line = line[tag.end() :]
             rank, stream = self._first + int(tag[1]), _STREAMS[tag[2]]

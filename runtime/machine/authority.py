@@ -49,7 +49,7 @@ def is_for_launcher(target: Target) -> bool:
     >>> from runtime.transport.messages import Target
     >>> is_for_launcher(Target("/launcher", "appeals", "suspects"))
     True
-    >>> is_for_launcher(Target("/launcher", "cluster-health", "failed"))
+    >>> is_for_launcher(Target("/launcher", "reports", "failed"))
     False
     """
     return TO_LAUNCHER.get(target.component) == target.interface

@@ -12,8 +12,8 @@ rank               a wrapper in each process
 
 A contract has one class for each direction in which it is called. Between the components of the
 machine go `Membership`, `Health` and `References` upwards, `Views`, `Control` and `Routes`
-downwards. The launcher is their client: to it front-ends tell `Cluster...` and `Output`, and from
-it they hear `ClusterViews`, `ClusterControl` and `Input`. What only the launcher can decide ranks
+downwards. Front-ends tell the launcher what happens by `Reports`, and it tells them what to do by
+`Orders`. What only the launcher can decide ranks
 ask it themselves, by `Appeals`; those of coupled codes also by `Coupling`, which it answers with
 `CouplingNews`, and they send each other `Mail`. `runtime.machine.authority` says which of these
 calls a front-end passes on unopened.
@@ -269,8 +269,14 @@ class CodeRoutes(Protocol):
         ...
 
 
-class ClusterMembership(Protocol):
-    """From a front-end to the launcher: who has come."""
+class Reports(Protocol):
+    """From a front-end to the launcher: all that happens in a cluster, singly and at once.
+
+    What ranks write stays behind until the launcher has taken what was written before; nothing else
+    waits for anything.
+    """
+
+    # -- who has come, of the present incarnation of the ranks
 
     def up(self, member: str) -> None:
         """Tell that a front-end is there and serves what it has to."""
@@ -296,32 +302,7 @@ class ClusterMembership(Protocol):
         """Tell that a process for the components of a node serves; `facts` make a `NodeFacts`."""
         ...
 
-
-class ClusterViews(Protocol):
-    """From the launcher to a front-end: who is waited for, and what has changed."""
-
-    def expect(self, part: str, epoch: int, members: list[str]) -> None:
-        """Let a cluster, a site or the grid wait for these members in an epoch."""
-        ...
-
-    def moved(self, reports: list[Facts]) -> None:
-        """Tell where ranks are that were started since, or again.
-
-        One with an `index` takes the place of a lost one while the others go on: they are told.
-        """
-        ...
-
-    def lost(self, reports: list[Facts]) -> None:
-        """Tell which ranks have ended; see `Views.lost`."""
-        ...
-
-    def coupled(self, report: Facts) -> None:
-        """Tell where a rank listens for those of other codes, whom front-ends forward to it."""
-        ...
-
-
-class ClusterHealth(Protocol):
-    """From a front-end to the launcher: what failed, and how ranks, jobs and nodes have ended."""
+    # -- what failed, and how ranks, jobs and nodes have ended, of the present incarnation too
 
     def failed(self, member: str, step: str, why: str) -> None:
         """Tell that a step of the plan will not come up; `why` is the whole message."""
@@ -355,17 +336,7 @@ class ClusterHealth(Protocol):
         """Tell that a process for the components of a node has gone without being asked."""
         ...
 
-
-class Heartbeats(Protocol):
-    """Between the launcher and front-ends, all with all: who lives."""
-
-    def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
-        """Take a message of a member's failure detector; see `runtime.health.messages`."""
-        ...
-
-
-class ClusterReferences(Protocol):
-    """From a front-end to the launcher: what was carried over which connections."""
+    # -- what was carried over which connections
 
     def rank_exchanged(
         self, member: str, rank: str, rows: list[Any], figures: dict[str, int]
@@ -381,9 +352,7 @@ class ClusterReferences(Protocol):
         """Tell what the front-end has forwarded: connections, bytes, addresses found and not."""
         ...
 
-
-class Output(Protocol):
-    """From a front-end to the launcher: what is written, and who wants to read."""
+    # -- what is written, and who wants to read
 
     def lines(self, member: str, batch: list[tuple[int | None, str, Any]]) -> None:
         """Pass on blocks of whole lines: of a rank or else of `mpiexec`, its stream, the bytes."""
@@ -398,24 +367,31 @@ class Output(Protocol):
         ...
 
 
-class Input(Protocol):
-    """From the launcher to a front-end, the other half of output."""
+class Orders(Protocol):
+    """From the launcher to a front-end: who belongs to the machine, what to do with its ranks."""
 
-    def output_taken(self, size: int) -> None:
-        """Tell how many bytes of output have been taken since the last time."""
+    # -- who is waited for, and what has changed
+
+    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+        """Let a cluster, a site or the grid wait for these members in an epoch."""
         ...
 
-    def read(self, data: bytes) -> None:
-        """Pass on what the first rank of all is to read, b"" for the end."""
+    def moved(self, reports: list[Facts]) -> None:
+        """Tell where ranks are that were started since, or again.
+
+        One with an `index` takes the place of a lost one while the others go on: they are told.
+        """
         ...
 
-    def show_prompts(self) -> None:
-        """Ask for what the first rank writes without a newline too: somebody types its input."""
+    def lost(self, reports: list[Facts]) -> None:
+        """Tell which ranks have ended; see `Views.lost`."""
         ...
 
+    def coupled(self, report: Facts) -> None:
+        """Tell where a rank listens for those of other codes, whom front-ends forward to it."""
+        ...
 
-class ClusterControl(Protocol):
-    """From the launcher to a front-end: what it is to do with its ranks and nodes."""
+    # -- ranks and nodes
 
     def start_ranks(self, incarnation: int) -> None:
         """Start the ranks, or start them again when they have ended, for the so-manieth time."""
@@ -461,6 +437,28 @@ class ClusterControl(Protocol):
         """End the ranks and the nodes in order, then the front-end itself."""
         ...
 
+    # -- the other half of output
+
+    def output_taken(self, size: int) -> None:
+        """Tell how many bytes of output have been taken since the last time."""
+        ...
+
+    def read(self, data: bytes) -> None:
+        """Pass on what the first rank of all is to read, b"" for the end."""
+        ...
+
+    def show_prompts(self) -> None:
+        """Ask for what the first rank writes without a newline too: somebody types its input."""
+        ...
+
+
+class Heartbeats(Protocol):
+    """Between the launcher and front-ends, all with all: who lives."""
+
+    def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
+        """Take a message of a member's failure detector; see `runtime.health.messages`."""
+        ...
+
 
 CONTRACTS: dict[type, str] = {
     Membership: "membership",
@@ -475,14 +473,9 @@ CONTRACTS: dict[type, str] = {
     Mail: "mail",
     CodeRoutes: "code-routes",
     Delivery: "delivery",
-    ClusterMembership: "cluster-membership",
-    ClusterViews: "cluster-views",
-    ClusterHealth: "cluster-health",
+    Reports: "reports",
+    Orders: "orders",
     Heartbeats: "heartbeats",
-    ClusterReferences: "cluster-references",
-    ClusterControl: "cluster-control",
-    Output: "output",
-    Input: "input",
 }
 """The name of the interface through which each contract is called."""
 

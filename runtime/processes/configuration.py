@@ -14,6 +14,7 @@ from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
+from runtime.native_mpi import Job, RankProgram
 from runtime.processes.watch import WatchedGroups
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.credentials import Credentials
@@ -39,28 +40,6 @@ _LENGTH = 4
 
 class OtherVersion(GridError):
     """Who starts a process and the process itself have different versions of this package."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """The native MPI job of a cluster: what every rank runs, and how they are started.
-
-    `options` are those of `mpiexec` as the plan has them, `hosts` what they say about other hosts.
-    With `goes_on` the loss of a rank is no end for the others. With `for_each_host` each of the
-    `hosts`, which the first two options name, has an `mpiexec` of its own; the ranks of one that
-    is lost are started again on `spares`, each of which has room for so many.
-    """
-
-    argv: tuple[str, ...]
-    ranks: int
-    mpiexec: str
-    flavour: str
-    hosts: tuple[tuple[str, int], ...]
-    options: tuple[str, ...]
-    environment: Mapping[str, str]
-    goes_on: bool = False
-    for_each_host: bool = False
-    spares: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +175,6 @@ def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
 
 def _edition() -> bytes:
     """Return what tells this version from others whose processes would misunderstand each other."""
-    told = (Job, NodeJob, NodeStart, Configuration)
+    told = (Job, RankProgram, NodeJob, NodeStart, Configuration)
     names = repr([[one.name for one in fields(kind)] for kind in told])
     return b"gcm" + PROTOCOL.to_bytes(2, "big") + zlib.crc32(names.encode()).to_bytes(4, "big")

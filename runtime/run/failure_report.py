@@ -27,7 +27,7 @@ def first_cause(
     known = {one.rank: one for one in ranks}
     found = known.get(first.who)
     ended = [] if not first.observed.is_loss else [
-        one for one in map(str, first.observed.lost) if one in known and _ended_well(known[one])
+        one for one in map(str, first.observed.lost) if one in known and known[one].code == 0
     ]  # fmt: skip
     too_early = f"; {_some(ended, names)} had ended with exit code 0 by then" if ended else ""
     return FirstCause(
@@ -38,10 +38,6 @@ def first_cause(
         number=names.number(first.who),
         name=names.name(first.who),
     )
-
-
-def _ended_well(rank: RankReport) -> bool:
-    return rank.death is not None and rank.death.code == 0
 
 
 def messages(

@@ -13,14 +13,17 @@ from runtime.run.failures import Failure
 
 @dataclass(frozen=True, slots=True)
 class RankReport:
-    """One rank: where it ran, with which MPI, and how it died (None: not by itself)."""
+    """One rank: where it ran, with which MPI, and its exit code (None: it was stopped).
+
+    `signal` is what ended it, 0 for none.
+    """
 
     rank: str
-    path: str
     host: str
     pid: int
     mpi: str
-    death: RankDeath | None = None
+    code: int | None
+    signal: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,11 @@ class RankNames:
         """Return the same for those that name all ranks alike."""
         return hash(frozenset(self._clusters.items()))
 
+    @property
+    def clusters(self) -> Mapping[str, NamedCluster]:
+        """The clusters by their identifiers."""
+        return self._clusters
+
     @classmethod
     def of_grid(cls, grid: Grid, *, world: int = 0, is_of_cluster: bool = False) -> RankNames:
         """Return the names of one program, whose ranks are all ranks of a grid.

@@ -19,6 +19,8 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import Machine, Outcome, RunTimeouts, deploy
+from runtime.views.facts import Fact, OutputWritten
+from runtime.views.stream import nothing
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
 MARK = "GCM_TEST_RUN"
@@ -44,17 +46,15 @@ def find_mpiexec() -> str:
 class Recorder:
     """A listener that remembers, and can be asked to act on the first line of a kind."""
 
-    states: list[tuple[str, str, str]] = field(default_factory=list)
     lines: list[tuple[str, str, str]] = field(default_factory=list)
     on_line: Callable[[str, str], None] = lambda _identifier, _text: None
 
-    def state(self, path: str, state: str, detail: str = "") -> None:
-        self.states.append((path, state, detail))
-
-    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
-        for text in data.decode(errors="replace").splitlines():
-            self.lines.append((identifier, stream, text))
-            self.on_line(identifier, text)
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        match fact.record:
+            case OutputWritten(stream, data):
+                for text in data.decode(errors="replace").splitlines():
+                    self.lines.append((fact.name, stream, text))
+                    self.on_line(fact.name, text)
         taken()
 
     def said_by(self, identifier: str, stream: str = "stdout") -> list[str]:

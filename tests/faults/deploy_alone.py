@@ -11,20 +11,21 @@ from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import Interrupts, deploy
 from runtime.processes.launcher.warm_start import WarmStart
+from runtime.views.facts import Fact, OutputWritten, StateChanged
+from runtime.views.stream import nothing
 
 
 class Printer:
     """Prints what happens, so that the test knows when to strike."""
 
-    def state(self, path: str, state: str, detail: str = "") -> None:
-        """Say when the application runs, and nothing else."""
-        if state == "running":
-            print("running", path, flush=True)
-
-    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
-        """Print lines."""
-        for text in data.decode().splitlines():
-            print(identifier, stream, text, flush=True)
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        """Say when the application runs, and print lines."""
+        match fact.record:
+            case StateChanged("running"):
+                print("running", fact.name, flush=True)
+            case OutputWritten(stream, data):
+                for text in data.decode().splitlines():
+                    print(fact.name, stream, text, flush=True)
         taken()
 
 

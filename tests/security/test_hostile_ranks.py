@@ -66,7 +66,7 @@ APPEALS = """
     appeal("waiting", "0:0:1#1", 0, {"waits": Runs()})
     appeal("waiting", "0:0:1#1", 0, {"waits": "x" * (5 << 20)})
     appeal("nonsense", "0:0:1#1")
-    link._note(Target("/launcher", "cluster-health", "failed", "0:0:1#1"), ("0:0", "ranks:0:0", ""))
+    link._note(Target("/launcher", "reports", "failed", "0:0:1#1"), ("0:0", "ranks:0:0", ""))
 """
 
 DOUBLED = r"""

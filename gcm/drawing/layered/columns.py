@@ -27,7 +27,7 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size], *, in_bands: bool = Tr
     """Return the cell of each box, given the layer each one is in.
 
     Low rows are broken into bands where they are wide; with `in_bands` not set, only where they are
-    too wide for any picture.
+    very low, or too wide for any picture.
     """
     if not layers:
         return []
@@ -44,7 +44,8 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size], *, in_bands: bool = Tr
     )
     columns = [part for layer in members for part in _parts(layer, sizes, tall)]
     ideal = int(metrics.BROAD * math.sqrt(area * metrics.ASPECT))
-    chain = in_bands and _is_chain(columns, sizes)
+    least_aspect = metrics.CHAIN_ASPECT if in_bands else metrics.THREAD_ASPECT
+    chain = _aspect(columns, sizes) > least_aspect
     wide = max(metrics.CHAIN_WIDTH if chain else metrics.ROW_WIDTH, ideal)
     cells: dict[int, Cell] = {}
     for band, row in enumerate(_rows(columns, sizes, wide)):
@@ -53,12 +54,12 @@ def arrange(layers: Sequence[int], sizes: Sequence[Size], *, in_bands: bool = Tr
     return [cells[box] for box in range(len(layers))]
 
 
-def _is_chain(columns: list[list[int]], sizes: Sequence[Size]) -> bool:
-    """Return whether a row is so low that breaking it into bands costs few crossings."""
+def _aspect(columns: list[list[int]], sizes: Sequence[Size]) -> float:
+    """Return how many times broader than high a row is; bands of a low one cost few crossings."""
     height = max(
         sum(sizes[box].height + 2 * metrics.BOX_MARGIN for box in column) for column in columns
     )
-    return sum(_widths(columns, sizes)) > metrics.CHAIN_ASPECT * height
+    return sum(_widths(columns, sizes)) / height
 
 
 def grid(sizes: Sequence[Size], *, least_width: int = 0) -> tuple[list[tuple[int, int]], Size]:

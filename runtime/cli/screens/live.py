@@ -8,11 +8,12 @@ from typing import BinaryIO
 from rich.console import Console
 from rich.text import Text
 
-from runtime.cli.screens.picture import Line, picture
-from runtime.cli.screens.plain import keep
-from runtime.cli.screens.printer import Change, Item, RankOutput
-from runtime.cli.screens.rank_output import RankFiles, SharedStream
-from runtime.cli.screens.tree import (
+from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream, stream_of
+from runtime.launchers.base import OutputStream
+from runtime.topology import RankNames
+from runtime.views.facts import Fact, Logged, OutputWritten
+from runtime.views.picture import Line, picture
+from runtime.views.progress_tree import (
     DONE,
     ENDED,
     FAILED,
@@ -25,7 +26,6 @@ from runtime.cli.screens.tree import (
     UP,
     ProgressTree,
 )
-from runtime.launchers.base import OutputStream
 
 _STYLES = {
     "title": "bold",
@@ -66,30 +66,33 @@ class LiveScreen:
         self,
         terminal: BinaryIO,
         console: Console,
-        tree: ProgressTree,
         clock: Callable[[], float],
         *,
         output: BinaryIO | None = None,
         tags: bool = False,
         files: RankFiles | None = None,
         ends_output: bool = False,
+        names: RankNames | None = None,
+        choice: OutputChoice | None = None,
     ) -> None:
         self._terminal = terminal
         self._console = console
-        self._tree = tree
+        self._tree = ProgressTree()
         self._clock = clock
         self._began = clock()
         self._output = output
-        self._above = SharedStream(tags=tags, names=tree.names)
-        self._elsewhere = SharedStream(tags=tags, names=tree.names)
+        self._above = SharedStream(tags=tags, names=names)
+        self._elsewhere = SharedStream(tags=tags, names=names)
         self._ends_output = ends_output
         self._files = files
+        self._choice = choice or OutputChoice()
         self._height = 0
 
-    def show(self, items: Sequence[Item]) -> None:
+    def show(self, facts: Sequence[Fact]) -> None:
         """Print the lines above the tree, then draw the tree once."""
-        keep(items, self._files)
-        above = self._sorted(items)
+        if self._files is not None:
+            self._files.keep(facts)
+        above = self._sorted(facts)
         lines = self._drawn()
         self._replace(above + b"".join(map(self._rendered, lines)), len(lines))
 
@@ -111,21 +114,23 @@ class LiveScreen:
         self._terminal.flush()
         self._height = height
 
-    def _sorted(self, items: Iterable[Item]) -> bytes:
+    def _sorted(self, facts: Iterable[Fact]) -> bytes:
         """Apply the changes, write what goes elsewhere, and return what goes above the tree."""
         above: list[bytes] = []
         elsewhere: list[bytes] = []
-        for item in items:
-            if isinstance(item, Change):
-                self._tree.apply(item.path, item.state, item.detail)
-            elif not isinstance(item, RankOutput):
-                above.append(self._above.word(item.text))
-            elif item.is_detail:
-                continue
-            elif self._output is not None and item.stream is OutputStream.OUTPUT:
-                elsewhere.append(self._elsewhere.output(item.rank, item.data))
-            else:
-                above.append(self._above.output(item.rank, item.data))
+        for fact in facts:
+            match fact.record:
+                case OutputWritten() as output:
+                    if not self._choice.has(fact.name, output):
+                        continue
+                    if self._output is not None and stream_of(output) is OutputStream.OUTPUT:
+                        elsewhere.append(self._elsewhere.output(fact.name, output.data))
+                    else:
+                        above.append(self._above.output(fact.name, output.data))
+                case Logged(text):
+                    above.append(self._above.word(text))
+                case _:
+                    self._tree.take(fact)
         if self._output is not None and elsewhere:
             for piece in elsewhere:  # small pieces are gathered there
                 self._output.write(piece)

@@ -7,11 +7,11 @@ from itertools import groupby
 from typing import BinaryIO
 
 from runtime.cli.screens.called import COMMAND
-from runtime.cli.screens.plain_lines import News
-from runtime.cli.screens.printer import Item, RankOutput, Word
-from runtime.cli.screens.rank_output import RankFiles, SharedStream
+from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream, stream_of
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
+from runtime.views.facts import Fact, Logged, OutputWritten
+from runtime.views.plain_lines import News
 
 
 class PlainScreen:
@@ -32,11 +32,13 @@ class PlainScreen:
         files: RankFiles | None = None,
         ends_lines: bool = False,
         names: RankNames | None = None,
+        choice: OutputChoice | None = None,
     ) -> None:
         self._targets = {OutputStream.OUTPUT: output, OutputStream.ERROR: error}
         self._streams = {stream: SharedStream(tags=tags, names=names) for stream in OutputStream}
         self._news = news
         self._files = files
+        self._choice = choice or OutputChoice()
         self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)
 
     @property
@@ -44,10 +46,11 @@ class PlainScreen:
         """Return the seconds until there is news even if nothing happens."""
         return None if self._news is None else self._news.wait()
 
-    def show(self, items: Sequence[Item]) -> None:
-        """Write the items in order, and release them at once."""
-        keep(items, self._files)
-        for stream, pieces in groupby(self._pieces(items), key=lambda pair: pair[0]):
+    def show(self, facts: Sequence[Fact]) -> None:
+        """Write the facts in order, and release them at once."""
+        if self._files is not None:
+            self._files.keep(facts)
+        for stream, pieces in groupby(self._pieces(facts), key=lambda pair: pair[0]):
             self._write(stream, (piece for _, piece in pieces))
 
     def close(self) -> None:
@@ -66,26 +69,20 @@ class PlainScreen:
             target.write(piece)
         target.flush()
 
-    def _pieces(self, items: Iterable[Item]) -> Iterator[tuple[OutputStream, bytes]]:
-        for item in items:
-            if isinstance(item, RankOutput):
-                if not item.is_detail:
-                    yield item.stream, self._streams[item.stream].output(item.rank, item.data)
-            elif isinstance(item, Word):
-                yield OutputStream.ERROR, self._streams[OutputStream.ERROR].word(item.text)
-            elif self._news and (told := self._news.told(item.path, item.state, item.detail)):
-                yield self._word(told)
+    def _pieces(self, facts: Iterable[Fact]) -> Iterator[tuple[OutputStream, bytes]]:
+        for fact in facts:
+            match fact.record:
+                case OutputWritten() as output:
+                    if self._choice.has(fact.name, output):
+                        stream = stream_of(output)
+                        yield stream, self._streams[stream].output(fact.name, output.data)
+                case Logged(text):
+                    yield OutputStream.ERROR, self._streams[OutputStream.ERROR].word(text)
+                case _ if self._news and (told := self._news.told(fact)):
+                    yield self._word(told)
         if self._news and (told := self._news.due()):
             yield self._word(told)
 
     def _word(self, text: str) -> tuple[OutputStream, bytes]:
         stream = OutputStream.ERROR
         return stream, self._streams[stream].word(f"{COMMAND}: {text}")
-
-
-def keep(items: Iterable[Item], files: RankFiles | None) -> None:
-    """Write the output of ranks to their files, where there are some."""
-    if files is not None:
-        for item in items:
-            if isinstance(item, RankOutput):
-                files.write(item.rank, item.stream, item.data)

@@ -7,66 +7,28 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gcm.records import dataclass
-from runtime.launchers.base import OutputStream
+from runtime.views.facts import Fact, OutputWritten
+from runtime.views.stream import nothing
 
 PLENTY = 1 << 20
 """The most bytes of output that are held back, however long a screen would like to gather."""
 
 
-def _nothing() -> None:
-    """Do nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class RankOutput:
-    """Whole lines that a rank has written, or a piece of one; `taken` is called once it is shown.
-
-    The producer bounds how much is pending at a time. What `is_detail` goes only to the file of the
-    rank.
-    """
-
-    rank: str
-    stream: OutputStream
-    data: bytes
-    taken: Callable[[], None] = _nothing
-    is_detail: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A part of the machine is in another state."""
-
-    path: str
-    state: str
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A message of gcm-deploy itself."""
-
-    text: str
-
-
-Item = RankOutput | Change | Word
-
-
 class Screen(Protocol):
-    """Shows the items; its methods are only called from the printer's thread."""
+    """Shows facts; its methods are only called from the printer's thread."""
 
     @property
     def pause(self) -> float:
-        """How many seconds to gather items before they are shown together."""
+        """How many seconds to gather facts before they are shown together."""
         ...
 
     @property
     def refresh_interval(self) -> float | None:
-        """Seconds without items after which it wants to be called with none."""
+        """Seconds without facts after which it wants to be called with none."""
         ...
 
-    def show(self, items: Sequence[Item]) -> None:
-        """Show some items, in this order."""
+    def show(self, facts: Sequence[Fact]) -> None:
+        """Show some facts, in this order."""
         ...
 
     def close(self) -> None:
@@ -75,32 +37,32 @@ class Screen(Protocol):
 
 
 class Printer:
-    """Takes items from any thread and hands them to a screen from a thread of its own.
+    """Takes facts from any thread and hands them to a screen from a thread of its own.
 
-    Nothing that was put is lost: `close` returns once all of it has been shown. An error of the
-    screen goes to `failed`, and from then on items are dropped.
+    Nothing that was heard is lost: `close` returns once all of it has been shown. An error of the
+    screen goes to `failed`, and from then on facts are dropped.
     """
 
     def __init__(self, screen: Screen, failed: Callable[[Exception], None]) -> None:
         self._screen = screen
         self._failed = failed
         self._changed = threading.Condition()
-        self._waiting: deque[Item] = deque()
+        self._waiting: deque[_Heard] = deque()
         self._size = 0
         self._closing = False
         self._broken = False
         self._thread = threading.Thread(target=self._work, name="gcm-deploy output", daemon=True)
         self._thread.start()
 
-    def put(self, item: Item) -> None:
-        """Show an item soon, without blocking; may be called from a signal handler."""
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        """Show a fact soon, without blocking; may be called from a signal handler."""
         with self._changed:
             if not self._broken:
-                self._waiting.append(item)
-                self._size += _size(item)
+                self._waiting.append((fact, taken))
+                self._size += _size(fact)
                 self._changed.notify_all()
                 return
-        _let_go([item])
+        taken()
 
     def close(self) -> None:
         """Wait until everything has been shown and the screen is closed."""
@@ -119,24 +81,25 @@ class Printer:
             self._give_up(error)
 
     def _show_all(self) -> None:
-        while (items := self._next()) is not None:
-            self._screen.show(items)
-            _let_go(items)
+        while (heard := self._next()) is not None:
+            self._screen.show([fact for fact, _ in heard])
+            for _, taken in heard:
+                taken()
             if self._screen.pause:
                 self._gather()
 
-    def _next(self) -> list[Item] | None:
-        """Wait for items and return all; None at the end, an empty list if none came in time."""
+    def _next(self) -> list[_Heard] | None:
+        """Wait for facts and return all; None at the end, an empty list if none came in time."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._waiting or self._closing, self._screen.refresh_interval
             )
             if self._closing and not self._waiting:
                 return None
-            items = list(self._waiting)
+            heard = list(self._waiting)
             self._waiting.clear()
             self._size = 0
-            return items
+            return heard
 
     def _gather(self) -> None:
         with self._changed:
@@ -149,15 +112,13 @@ class Printer:
             self._broken = True
             dropped = list(self._waiting)
             self._waiting.clear()
-        _let_go(dropped)
+        for _, taken in dropped:
+            taken()
         self._failed(error)
 
 
-def _size(item: Item) -> int:
-    return len(item.data) if isinstance(item, RankOutput) else 0
+_Heard = tuple[Fact, Callable[[], None]]
 
 
-def _let_go(items: Sequence[Item]) -> None:
-    for item in items:
-        if isinstance(item, RankOutput):
-            item.taken()
+def _size(fact: Fact) -> int:
+    return len(fact.record.data) if isinstance(fact.record, OutputWritten) else 0

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from collections.abc import Iterable
 from io import FileIO
 from pathlib import Path
 
+from gcm.records import dataclass
 from runtime.cli.streams import OutputFailed
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
+from runtime.views.facts import TRACEBACK, Fact, OutputWritten
 
 MOST_OPEN = 128
 """How many files are open at once; systems allow some hundreds."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChoice:
+    """Which output a screen shows; the files of the ranks have all of it.
+
+    Every rank's traceback is shown only with `all_tracebacks`, and the output of MPI's launchers
+    unless they are to be `quiet`.
+    """
+
+    all_tracebacks: bool = True
+    quiet: bool = False
+
+    def has(self, name: str, output: OutputWritten) -> bool:
+        """Return whether some output is shown."""
+        if output.stream == TRACEBACK:
+            return self.all_tracebacks
+        return not (self.quiet and name.count(":") == 1)  # the `mpiexec` of a cluster
+
+
+def stream_of(output: OutputWritten) -> OutputStream:
+    """Return the stream to which some output is written."""
+    return OutputStream.ERROR if output.stream == TRACEBACK else OutputStream(output.stream)
 
 
 class RankFiles:
@@ -34,6 +60,12 @@ class RankFiles:
     def path(self, rank: str, stream: OutputStream) -> Path:
         """Return the file of a rank's or a node's stream, such as `0.1.2.stdout`."""
         return self.folder / f"{re.sub('[:/]', '.', rank)}.{stream}"
+
+    def keep(self, facts: Iterable[Fact]) -> None:
+        """Append the output that is among some facts; raises `OutputFailed`."""
+        for fact in facts:
+            if isinstance(fact.record, OutputWritten):
+                self.write(fact.name, stream_of(fact.record), fact.record.data)
 
     def write(self, rank: str, stream: OutputStream, data: bytes) -> None:
         """Append some output; raises `OutputFailed`."""

@@ -8,10 +8,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from runtime.cli.screens.picture import GLYPHS
-from runtime.cli.screens.plain_lines import MINUTE
 from runtime.peers.submission import StepNews, Steps, StepState, SubmissionStep
-from runtime.processes.launcher.listener import RunListener
+from runtime.shown_text import LONGEST_CELL, shown
+from runtime.views.facts import Fact, RunPlanned, StateChanged
+from runtime.views.picture import GLYPHS
+from runtime.views.plain_lines import MINUTE
+from runtime.views.stream import FactListener, nothing
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -65,7 +67,7 @@ class StepsScreen:
             if self._live is not None:
                 self._live.update(self._drawn(), refresh=True)
             elif (news.detail or news.state is StepState.RUNNING) and self._is_time():
-                detail = f": {news.detail}" if news.detail else ""
+                detail = f": {shown(news.detail, LONGEST_CELL)}" if news.detail else ""
                 print(f"gcm-run: {news.step}{detail}", file=sys.stderr, flush=True)
 
     def _is_time(self) -> bool:
@@ -79,53 +81,52 @@ class StepsScreen:
     def _drawn(self) -> Text:
         from rich.text import Text
 
-        shown = Text()
+        drawn = Text()
         for step, state in self.steps.states.items():
             fork = "└─ " if step is SubmissionStep.WATCH else "├─ "
-            detail = self.steps.details[step].splitlines()
-            words = f"{step.value}{f': {detail[0]}' if detail else ''}"
-            shown.append(fork)
-            shown.append(f"{GLYPHS[state]} {words}\n", _STYLES[state])
-        shown.rstrip()
-        return shown
+            detail, _, _ = self.steps.details[step].partition("\n")
+            words = f"{step.value}{f': {shown(detail, LONGEST_CELL)}' if detail else ''}"
+            drawn.append(fork)
+            drawn.append(f"{GLYPHS[state]} {words}\n", _STYLES[state])
+        drawn.rstrip()
+        return drawn
 
 
 class StepListener:
-    """Reports which step a run is in, as a part of the machine, and passes all events on.
+    """Adds to the facts of a run which step it is in, as a part of the machine.
 
     The launch ends when all front-ends are up, the handshake when ranks run.
     """
 
-    def __init__(self, inner: RunListener, clusters: int, hears: Hears) -> None:
+    def __init__(self, inner: FactListener, clusters: int, hears: Hears) -> None:
         self._inner = inner
         self._clusters = clusters
         self._hears = hears
+        self._now = 0.0
         self._reached: set[str] = set()
         self._steps = Steps(self._told)
         self._steps.states |= {one: StepState.DONE for one in SubmissionStep if one.number < _FIRST}
 
-    def state(self, path: str, state: str, detail: str = "") -> None:
-        """Pass a change on."""
-        if self._steps.current is None:
-            self._steps.enter(SubmissionStep.LAUNCH)
-        self._inner.state(path, state, detail)
-        if (state, detail) == ("up", "front-end"):
-            self._reached.add(path)
-            if len(self._reached) == self._clusters:
-                self._enter(SubmissionStep.TABLE)
-        elif state == "running" and self._steps.current is SubmissionStep.TABLE:
-            self._enter(SubmissionStep.WATCH)
-
-    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
-        """Pass some output on."""
-        self._inner.output(identifier, stream, data, taken)
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        """Pass a fact on, and then the step that begins with it."""
+        self._now = fact.time
+        self._inner.hear(fact, taken)
+        match fact.record:
+            case RunPlanned():
+                self._steps.enter(SubmissionStep.LAUNCH)
+            case StateChanged("up", "front-end"):
+                self._reached.add(fact.name)
+                if len(self._reached) == self._clusters:
+                    self._enter(SubmissionStep.TABLE)
+            case StateChanged("running") if self._steps.current is SubmissionStep.TABLE:
+                self._enter(SubmissionStep.WATCH)
 
     def _enter(self, step: SubmissionStep) -> None:
         self._hears(step)
         self._steps.enter(step)
 
     def _told(self, news: StepNews) -> None:
-        self._inner.state(f"/grid/{news.step}", str(news.state))
+        self._inner.hear(Fact(self._now, str(news.step), StateChanged(str(news.state))))
 
 
 _FIRST = SubmissionStep.LAUNCH.number

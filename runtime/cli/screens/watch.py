@@ -1,4 +1,4 @@
-"""Between the engine and the screen: events of the engine become items to print, in order."""
+"""What comes to the screen beside the run itself: signals that end it, and what is logged."""
 
 from __future__ import annotations
 
@@ -11,10 +11,6 @@ from contextlib import contextmanager
 from types import FrameType
 
 from runtime.cli.screens.called import COMMAND
-from runtime.cli.screens.history import History
-from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
-from runtime.launchers.base import OutputStream
-from runtime.processes.launcher.listener import TRACEBACK
 from runtime.shown_text import shown_lines
 
 GIVE_UP_SECONDS = 8.0
@@ -23,54 +19,18 @@ GIVE_UP_SECONDS = 8.0
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class Watch:
-    """The listener of a run.
-
-    Every rank's traceback is shown only with `all_tracebacks`, and the output of MPI's launchers
-    unless they are to be `quiet`; both are in the files of the ranks in any case.
-    """
-
-    def __init__(
-        self,
-        put: Callable[[Item], None],
-        history: History,
-        clock: Callable[[], float],
-        *,
-        all_tracebacks: bool = False,
-        quiet: bool = False,
-    ) -> None:
-        self._put = put
-        self._history = history
-        self._clock = clock
-        self._all_tracebacks = all_tracebacks
-        self._quiet = quiet
-
-    def state(self, path: str, state: str, detail: str = "") -> None:
-        """Show the change, and record its time."""
-        self._history.note(path, state, self._clock())
-        self._put(Change(path, state, detail))
-
-    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
-        """Show some output."""
-        if stream == TRACEBACK:
-            stream, is_detail = OutputStream.ERROR, not self._all_tracebacks
-        else:
-            is_detail = self._quiet and identifier.count(":") == 1  # the `mpiexec` of a cluster
-        self._put(RankOutput(identifier, OutputStream(stream), data, taken, is_detail=is_detail))
-
-
 class EndSignals:
     """Handles signals that end a run: the first one in order, the second one at once.
 
-    `press` tells the run. Should it not come to its end even then, `give_up` ends this process
-    with a code, `seconds` later or at the third signal; what it has started ends with it.
-    `code` is that of the first signal, as a shell reports it; None: no signal came. SIGQUIT, which
-    is Ctrl-\\, ends nothing: `explain` tells what the run is doing.
+    `say` prints a message, `press` tells the run. Should it not come to its end even then,
+    `give_up` ends this process with a code, `seconds` later or at the third signal; what it has
+    started ends with it. `code` is that of the first signal, as a shell reports it; None: no signal
+    came. SIGQUIT, which is Ctrl-\\, ends nothing: `explain` tells what the run is doing.
     """
 
     def __init__(
         self,
-        printer: Printer,
+        say: Callable[[str], None],
         press: Callable[[], None],
         give_up: Callable[[int], object] = os._exit,
         *,
@@ -79,7 +39,7 @@ class EndSignals:
     ) -> None:
         self.code: int | None = None
         self._times = 0
-        self._printer = printer
+        self._say = say
         self._press = press
         self._give_up = give_up
         self._explain = explain
@@ -98,7 +58,7 @@ class EndSignals:
         elif self._times > 2:
             self._give_up(self.code)
         if self._times <= 2:
-            self._printer.put(Word(_words(number, self._times)))
+            self._say(_words(number, self._times))
         self._press()
 
     @contextmanager
@@ -135,14 +95,14 @@ def _words(number: int, times: int) -> str:
 class LogLines(logging.Handler):
     """Prints log records as messages of gcm-deploy, so that they do not tear the live tree."""
 
-    def __init__(self, put: Callable[[Item], None]) -> None:
+    def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(logging.WARNING)
-        self._put = put
+        self._say = say
         self.setFormatter(logging.Formatter(f"{COMMAND}: %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record; what far ends wrote may be in it."""
-        self._put(Word(shown_lines(self.format(record))))
+        self._say(shown_lines(self.format(record)))
 
     @contextmanager
     def attached(self) -> Iterator[None]:

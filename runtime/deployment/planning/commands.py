@@ -1,41 +1,22 @@
-"""The command lines of a deployment: front-ends, ranks, nodes. The only module that spells them."""
+"""The command lines of front-ends, nodes and helpers, and the native MPI jobs of clusters."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from runtime.deployment.model import (
     THIS_MACHINE,
     Application,
     DeployedCluster,
-    FailureMode,
-    Flavour,
     HelperProcess,
     ProcessKind,
     SshHop,
 )
 from runtime.deployment.planning.ssh_commands import over_ssh
+from runtime.native_mpi import Job, RankProgram, python_module
 from runtime.topology import Node
 
 FRONT_END_MODULE = "runtime.frontend"
-RANK_MODULE = "runtime.rank"
 RANKS_MODULE = "runtime.ranks"
 NODE_MODULE = "runtime.node"
-
-# An emulated cluster has more ranks than this machine has cores; only Open MPI needs to be told.
-_OVERSUBSCRIBE = {
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
-
-
-def python_module(python: str, module: str) -> tuple[str, ...]:
-    """Return the command that runs a module of this package.
-
-    `-P`: the folder in which it starts is that of the program, and a `runtime.py` or `gcm.py` there
-    must not hide this package.
-    """
-    return (python, "-P", "-m", module)
 
 
 def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,54 +42,39 @@ def shared_front_end_command(python: str) -> tuple[str, ...]:
     return python_module(python, FRONT_END_MODULE)
 
 
-def ranks_command(
-    cluster: DeployedCluster, application: Application, program: str, umask: int
-) -> tuple[str, ...]:
-    """Return the command with which the front-end starts all ranks of its cluster.
+def job_of(cluster: DeployedCluster, application: Application, program: str, umask: int) -> Job:
+    """Return the job with which the front-end starts all ranks of its cluster.
 
     `program` is what they run, as it is called where they start.
     """
-    is_told = cluster.mpi.flavour is Flavour.OPENMPI
-    environment = _own_environment(cluster, application) if is_told else {}
-    return (
-        cluster.mpi.command_path, "-n", str(cluster.ranks),
-        *_hosts(cluster),
-        # MPICH hands the environment to its ranks by itself
-        *(word for name in environment for word in ("-x", name)),
-        *cluster.mpi.options,
-        *python_module(cluster.front_end.python, RANK_MODULE),
-        "--cluster", cluster.identifier,
-        "--application", application.name,
-        "--comm-world", application.comm_world,
-        *_failures(application),
-        *(("--replicas", str(application.replicas)) if application.replicas > 1 else ()),
-        *(("--restart", "yes") if application.restart else ()),
-        "--umask", f"{umask:03o}",
-        f"--{application.kind}", program,
-        "--", *application.arguments,
-    )  # fmt: skip
-
-
-def _failures(application: Application) -> tuple[str, ...]:
-    is_default = application.failures is FailureMode.ABORT
-    words = {
-        "--failures": "" if is_default else application.failures,
-        "--recovery": application.recovery,
-        "--recovery-messages": application.recovery_messages,
-    }
-    return tuple(word for name, value in words.items() if value for word in (name, value))
-
-
-def ranks_environment(cluster: DeployedCluster, application: Application) -> Mapping[str, str]:
-    """Return the environment of the ranks, beside that of the place where they run."""
-    own = _own_environment(cluster, application)
-    return {**_OVERSUBSCRIBE, **own} if cluster.is_local else own
-
-
-def _own_environment(cluster: DeployedCluster, application: Application) -> dict[str, str]:
-    """Return the program's variables; on this machine it has all of the caller's anyway."""
-    travelling = {} if cluster.is_local else application.travelling
-    return {**travelling, **application.environment}
+    return Job(
+        program=RankProgram(
+            python=cluster.front_end.python,
+            cluster=cluster.identifier,
+            application=application.name,
+            kind=str(application.kind),
+            path=program,
+            arguments=application.arguments,
+            comm_world=str(application.comm_world),
+            failures=str(application.failures),
+            recovery=application.recovery,
+            recovery_messages=application.recovery_messages,
+            replicas=application.replicas,
+            restart=application.restart,
+            umask=umask,
+        ),
+        ranks=cluster.ranks,
+        mpiexec=cluster.mpi.command_path,
+        flavour=cluster.mpi.flavour,
+        hosts=tuple(_hosts_of_ranks(cluster).items()),
+        options=cluster.mpi.options,
+        # on this machine the ranks have all variables of the caller anyway
+        environment={
+            **({} if cluster.is_local else application.travelling),
+            **application.environment,
+        },
+        spares=tuple((one.host, one.places) for one in cluster.spares),
+    )
 
 
 def node_command(cluster: DeployedCluster, node: Node, *, library: str = "") -> tuple[str, ...]:
@@ -144,20 +110,13 @@ def helper_command(process: HelperProcess, host: str = "") -> tuple[str, ...]:
             return over_ssh((*process.hops, last), command, process.folder)
 
 
-def hosts_of_ranks(cluster: DeployedCluster) -> dict[str, int]:
+def _hosts_of_ranks(cluster: DeployedCluster) -> dict[str, int]:
     """Return how many ranks each host has; nothing if the front-end's host has them all."""
     used: dict[str, int] = {}
     for node in cluster.nodes:
         if node.ranks:
             used[node.host] = used.get(node.host, 0) + node.ranks
     return {} if all(_is_front_end(cluster, host) for host in used) else used
-
-
-def _hosts(cluster: DeployedCluster) -> tuple[str, ...]:
-    used = hosts_of_ranks(cluster)
-    # this form means the same to MPICH and to Open MPI
-    hosts = ",".join(f"{host}:{ranks}" for host, ranks in used.items())
-    return ("--host", hosts) if used else ()
 
 
 def _is_front_end(cluster: DeployedCluster, host: str) -> bool:

@@ -19,14 +19,13 @@ from runtime.deployment.planning.assembly import Level
 from runtime.deployment.planning.commands import (
     front_end_command,
     helper_command,
-    hosts_of_ranks,
+    job_of,
     node_command,
-    ranks_command,
-    ranks_environment,
     shared_front_end_command,
 )
 from runtime.deployment.planning.steps import Step, StepKind, in_order
 from runtime.deployment.planning.workplace import workplace_of
+from runtime.native_mpi import native_mpi
 
 HERE = "here"
 _WHOLE_GRID = "handshake:grid"
@@ -138,16 +137,16 @@ class _Opening:
     def _ranks(self, cluster: DeployedCluster, code: Application, before: tuple[str, ...]) -> Step:
         front_end = _front_end_name(cluster)
         program = workplace_of(self.deployment, cluster).program_of(code)
+        job = job_of(cluster, code, program, self.deployment.umask)
         return Step(
             name=f"ranks:{cluster.identifier}",
             kind=StepKind.RANKS,
             place=cluster.path,
-            argv=ranks_command(cluster, code, program, self.deployment.umask),
+            argv=native_mpi(job.flavour).argv(job.world(job.parts[0])),
             depends_on=(front_end, *before),
             by=front_end,
-            environment=ranks_environment(cluster, code),
-            # one that runs on several hosts ends all ranks when it loses one of these
-            for_each_host=code.goes_on and bool(hosts_of_ranks(cluster)),
+            environment=job.environment,
+            job=job,
         )
 
     def _helpers(self, process: HelperProcess) -> Iterator[Step]:

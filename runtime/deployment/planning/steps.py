@@ -8,6 +8,7 @@ from enum import StrEnum
 from graphlib import TopologicalSorter
 
 from gcm.records import dataclass
+from runtime.native_mpi import Job
 
 
 class StepKind(StrEnum):
@@ -65,8 +66,8 @@ class Step:
     `by` is the name of the front-end step whose process runs `argv`, empty for the launcher.
     `depends_on` names the steps that have to be up before. Steps of one `depth` start in
     parallel. `environment` is handed over beside `argv`, never in it, since it may hold secrets.
-    A step without a command of its own can happen `within` the process of another one. With
-    `for_each_host` the command is run once for each of its hosts, with the ranks of that host.
+    A step without a command of its own can happen `within` the process of another one. Ranks have a
+    `job`, whose first part `argv` starts.
     """
 
     name: str
@@ -81,8 +82,13 @@ class Step:
     ready_line: str = ""
     ready_when_finished: bool = False
     within: str = ""
-    for_each_host: bool = False
+    job: Job | None = None
     depth: int = 0
+
+    @property
+    def for_each_host(self) -> bool:
+        """Whether such a command is run for each of several hosts, with the ranks of that host."""
+        return self.job is not None and self.job.for_each_host
 
     def as_dict(self) -> dict[str, object]:
         """Return the step as plain values; of the environment only the names."""

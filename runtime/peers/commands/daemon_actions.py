@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gcm.cli.completion import completion_script
-from runtime.peers.commands.columns import MOST, columns
+from gcm.cli.output import columns_of
 from runtime.peers.commands.lab_actions import install
 from runtime.peers.commands.peer_options import build_parser
 from runtime.peers.configuration import (
@@ -28,7 +28,7 @@ from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError
 from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
-from runtime.shown_text import shown
+from runtime.shown_text import LONGEST_CELL, shown, shown_table
 
 FEW_DAYS = 30
 """A credential that is good for less than that is shown as something to fix."""
@@ -124,7 +124,7 @@ def _status_text(told: dict[str, Any]) -> str:
     if told["days_left"] < FEW_DAYS:
         left = f"{told['days_left']:.0f} days"
         lines += [f"wrong: its credential is good for {left} only; ask the keeper of the lab"]
-    return "".join(f"{shown(line, MOST)}\n" for line in lines)
+    return "".join(f"{shown(line, LONGEST_CELL)}\n" for line in lines)
 
 
 def _run_text(run: dict[str, Any], ranks: dict[str, Any]) -> str:
@@ -145,7 +145,8 @@ def hosts(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, indent=1))
     else:
-        print(columns(["host", "address", "share", "ms", ""], map(_host_row, found)), end="")
+        heads, width = ["host", "address", "share", "ms", ""], columns_of(sys.stdout)
+        print(shown_table(heads, map(_host_row, found), width=width), end="")
         if told is None:
             print("no daemon runs here: these are the hosts that it knew last", file=sys.stderr)
     return NOT_RUNNING if told is None else 0

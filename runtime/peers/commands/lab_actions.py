@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import sys
 from contextlib import suppress
 from pathlib import Path
 
-from runtime.peers.commands.columns import columns
+from gcm.cli.output import columns_of
 from runtime.peers.configuration import PeerFolder, user_credential, user_folder
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
+from runtime.shown_text import shown_table
 
 
 def create(options: argparse.Namespace) -> int:
@@ -107,7 +109,8 @@ def show(options: argparse.Namespace) -> int:
         print(json.dumps({"lab": authority.lab, "supernodes": supernodes, "invited": told}))
         return 0
     print(f"lab {authority.lab}, supernodes: {', '.join(supernodes) or 'none'}")
-    print(columns(["invited", "made", "good until"], invited), end="")
+    heads, width = ["invited", "made", "good until"], columns_of(sys.stdout)
+    print(shown_table(heads, invited, width=width), end="")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -16,30 +15,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     130: interrupted.
     """
     try:
+        from gcm.cli.output import written
         from runtime.errors import GridError
         from runtime.exit_codes import READER_LEFT
-        from runtime.peers.commands.daemon_actions import ACTIONS
-        from runtime.peers.commands.lab_actions import LAB_ACTIONS
-        from runtime.peers.commands.peer_options import read_options
+        from runtime.shown_text import shown_lines
 
         try:
-            options = read_options(arguments)
-            if options.command == "lab":
-                code = LAB_ACTIONS[options.action](options)
-            elif options.command in ("top", "web"):
-                from runtime.peers.commands.watch_actions import WATCH_ACTIONS
-
-                code = WATCH_ACTIONS[options.command](options)
-            else:
-                code = ACTIONS[options.command](options)
-            sys.stdout.flush()
-            return code
-        except BrokenPipeError:  # the reader, such as `head`, has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return READER_LEFT
+            return written("gcm-peer", lambda: _do(arguments), reader_left=READER_LEFT, failed=1)
         except GridError as error:
-            print(f"gcm-peer: {error}", file=sys.stderr)
+            print(f"gcm-peer: {shown_lines(str(error))}", file=sys.stderr)
             return 1
     except KeyboardInterrupt:
         print("gcm-peer: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _do(arguments: Sequence[str] | None) -> int:
+    from runtime.peers.commands.daemon_actions import ACTIONS
+    from runtime.peers.commands.lab_actions import LAB_ACTIONS
+    from runtime.peers.commands.peer_options import read_options
+
+    options = read_options(arguments)
+    if options.command == "lab":
+        return LAB_ACTIONS[options.action](options)
+    if options.command in ("top", "web"):
+        from runtime.peers.commands.watch_actions import WATCH_ACTIONS
+
+        return WATCH_ACTIONS[options.command](options)
+    return ACTIONS[options.command](options)

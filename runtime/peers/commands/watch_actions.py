@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from runtime.peers.commands.columns import MOST, columns
+from gcm.cli.output import columns_of
 from runtime.peers.configuration import PeerFolder, user_credential
 from runtime.peers.configuration.settings import PORT
 from runtime.peers.connections import MemberDialler
@@ -20,10 +20,10 @@ from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole
 from runtime.peers.watching import LabView, LabWatcher, PageServer, page
 from runtime.peers.watching.page import shown_rtt
-from runtime.shown_text import shown
+from runtime.shown_text import LONGEST_CELL, shown, shown_table
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from rich.text import Text
 
 NOT_RUNNING = 3
 EVERY = 2.0
@@ -39,7 +39,7 @@ def top(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(asdict(watcher.look()), indent=1))
     elif options.once or not sys.stdout.isatty():
-        print(_text(watcher.look()), end="")
+        print(_text(watcher.look(), columns_of(sys.stdout)), end="")
     else:
         _live(watcher)
     return 0
@@ -109,12 +109,10 @@ def _run_rows(view: LabView) -> list[tuple[object, ...]]:
     ]
 
 
-def _text(view: LabView) -> str:
-    lines = [f"{view.lab}, seen by {view.name}: {shown(view.state, MOST)}\n"]
-    lines.append(columns(list(_PEERS), _peer_rows(view)))
-    if view.runs:
-        lines.append("\n" + columns(list(_RUNS), _run_rows(view)))
-    return "".join(lines)
+def _text(view: LabView, width: int) -> str:
+    told = f"{view.lab}, seen by {view.name}: {shown(view.state, LONGEST_CELL)}\n"
+    told += shown_table(_PEERS, _peer_rows(view), width=width)
+    return told + ("\n" + shown_table(_RUNS, _run_rows(view), width=width) if view.runs else "")
 
 
 def _live(watcher: LabWatcher) -> None:
@@ -129,29 +127,19 @@ def _live(watcher: LabWatcher) -> None:
     ):
         while True:
             try:
-                live.update(_picture(watcher.look()), refresh=True)
+                live.update(_picture(watcher.look(), console.width), refresh=True)
             except PeerError as error:
                 live.update(Text(str(error), style="bold red"), refresh=True)
             time.sleep(EVERY)
 
 
-def _picture(view: LabView) -> Group:
-    from rich import box
-    from rich.console import Group
-    from rich.table import Table
+def _picture(view: LabView, width: int) -> Text:
     from rich.text import Text
 
-    parts: list[Text | Table] = [Text(f"{view.lab}, seen by {view.name}", style="bold")]
-    parts.append(Text(shown(view.state, MOST), style="dim"))
-    for head, rows in ((_PEERS, _peer_rows(view)), (_RUNS, _run_rows(view))):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-        for name in head:
-            table.add_column(name, no_wrap=True)
-        for row in rows:
-            table.add_row(*(Text(shown(str(cell), MOST)) for cell in row))
-        parts += [Text(""), table]
-    parts.append(Text(f"{view.told} of {len(view.peers)} peers tell of their runs", style="dim"))
-    return Group(*parts)
+    heading, _, tables = _text(view, width).partition("\n")
+    told = f"{view.told} of {len(view.peers)} peers tell of their runs"
+    parts = Text(heading, style="bold"), Text(tables, style="not bold"), Text(told, style="dim")
+    return Text("\n", no_wrap=True).join(parts)
 
 
 WATCH_ACTIONS = {"top": top, "web": web}

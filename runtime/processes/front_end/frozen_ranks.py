@@ -83,13 +83,13 @@ class FrozenRanks:
             self._since.pop(rank, None)
             if rank in self._told:
                 self._told.discard(rank)
-                self._launcher.health.rank_frozen(self._launcher.name, rank, 0.0)
+                self._launcher.reports.rank_frozen(self._launcher.name, rank, 0.0)
             return
         stopped = now - self._since.setdefault(rank, now)
         if stopped < self._timeout * (1 - 1 / _LOOKS) or rank in self._told:
             return
         self._told.add(rank)
-        self._launcher.health.rank_frozen(self._launcher.name, rank, stopped)
+        self._launcher.reports.rank_frozen(self._launcher.name, rank, stopped)
         if self._is_lost:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)

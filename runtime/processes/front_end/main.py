@@ -20,7 +20,7 @@ from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served
-from runtime.machine.contracts import ClusterControl, ClusterViews, Facts, Input
+from runtime.machine.contracts import Facts, Orders
 from runtime.machine.launcher import LauncherStubs
 from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
@@ -85,9 +85,7 @@ class FrontEndProcess:
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
         served = Served()
-        served.serve(ClusterControl, self)
-        served.serve(ClusterViews, self)
-        served.serve(Input, self)
+        served.serve(Orders, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, served)
         self._launcher = LauncherStubs(configuration.cluster, self._tell)
         self._channel = Channel(
@@ -125,7 +123,7 @@ class FrontEndProcess:
         if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
-            self._launcher.membership.up(self._launcher.name)
+            self._launcher.reports.up(self._launcher.name)
         self._over.wait()
         if self._ended_by and not self._stopping:
             self._part_from_launcher()
@@ -161,7 +159,7 @@ class FrontEndProcess:
             self._reactor.soon(turn.set)
             turn.wait()
         if not self._room.holds_any:
-            self._launcher.health.output_passed_on(self._launcher.name)
+            self._launcher.reports.output_passed_on(self._launcher.name)
         self._await_taken()
 
     def _await_taken(self) -> None:
@@ -169,7 +167,7 @@ class FrontEndProcess:
         while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
             now = time.monotonic()
             if self._room.holds_any and now >= remind_at:
-                self._launcher.health.output_follows(self._launcher.name)
+                self._launcher.reports.output_follows(self._launcher.name)
                 remind_at = now + REMIND
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -200,11 +198,11 @@ class FrontEndProcess:
     def _tell_traffic(self) -> None:
         """Tell what went between this process and the ranks, in all their runs."""
         runs = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
-        name, references = self._launcher.name, self._launcher.references
+        name, reports = self._launcher.name, self._launcher.reports
         if runs:
-            references.carried(name, *(sum(numbers) for numbers in zip(*runs, strict=True)))
+            reports.carried(name, *(sum(numbers) for numbers in zip(*runs, strict=True)))
         if self._forwarding is not None:
-            references.forwarded(name, *self._forwarding.carried)
+            reports.forwarded(name, *self._forwarding.carried)
 
     def _relays(self) -> tuple[ForwardedTraffic, ...]:
         """Return what this front-end has passed on, if it does that."""
@@ -222,7 +220,7 @@ class FrontEndProcess:
 
     def _failed(self, step: str, fault: GridError) -> None:
         name = self._launcher.name
-        self._launcher.health.failed(name, f"{step}:{name}", str(fault))
+        self._launcher.reports.failed(name, f"{step}:{name}", str(fault))
 
     # --- the contract of control, on the reactor's thread ---------------------------------------
 
@@ -359,7 +357,7 @@ class FrontEndProcess:
         return Components(
             self._host,
             self._configuration,
-            gathered=lambda part: self._launcher.membership.gathered(self._launcher.name, part),
+            gathered=lambda part: self._launcher.reports.gathered(self._launcher.name, part),
             reports=self._reports,
             seen=self._seen,
             ranks=self._present_ranks,

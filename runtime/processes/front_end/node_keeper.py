@@ -119,7 +119,7 @@ class NodeKeeper:
 
     def _is_up(self, node: _Node, facts: Future[Any]) -> None:
         if facts.exception() is None:  # else it has gone already, which is told by its end
-            self._above.membership.node_up(self._above.name, node.job.name, facts.result())
+            self._above.reports.node_up(self._above.name, node.job.name, facts.result())
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call on the reactor's thread."""
@@ -129,7 +129,7 @@ class NodeKeeper:
 
     def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
-        lines = self._above.output.node_lines
+        lines = self._above.reports.node_lines
         name = self._above.name
         self._room.say(len(block), lambda: lines(name, job.name, str(stream), block))
         self._room.wait(lambda: self.is_stopping)
@@ -138,7 +138,7 @@ class NodeKeeper:
         """Tell that a process could not be started."""
         if not self.is_stopping:
             fault.place = fault.place if fault.place not in ("", "local") else job.name
-            self._above.health.failed(self._above.name, f"node:{job.name}", str(fault))
+            self._above.reports.failed(self._above.name, f"node:{job.name}", str(fault))
 
     def ended(self, node: _Node, words: str) -> None:
         """Tell that a process has gone, unless it was asked to."""
@@ -152,7 +152,7 @@ class NodeKeeper:
                 GridError(what, cause=words, cure="The last lines of its output are below"),
             )
         else:
-            self._above.health.node_lost(self._above.name, node.job.name, words)
+            self._above.reports.node_lost(self._above.name, node.job.name, words)
 
     def hung_up(self, node: _Node) -> None:
         """Give a process whose channel has ended a while to say why."""

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
-from runtime.launchers.ranks import rank_of, tell_end
+from runtime.launchers.ranks import tell_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
 from runtime.processes.rank.parted_rank import become
@@ -66,30 +66,31 @@ class _Job:
 
 
 class _Rank:
-    """A copy of this process that is a rank, the connection of its stand-in, and its name.
+    """A copy of this process that is to be a rank, the connection of its stand-in, and a pipe.
 
-    That is the private folder of its run and its number. It `was_killed` if its stand-in was, which
-    says nothing about the rank.
+    Through that it says which rank it has become. It `was_killed` if its stand-in was, which says
+    nothing about the rank.
     """
 
-    __slots__ = ("began", "connection", "job", "name", "pid", "was_killed")
+    __slots__ = ("began", "connection", "job", "pid", "was_killed")
 
-    def __init__(
-        self, pid: int, job: _Job, connection: _socket.socket, name: tuple[str, int], began: int
-    ) -> None:
+    def __init__(self, pid: int, job: _Job, connection: _socket.socket, began: int) -> None:
         self.pid = pid
         self.job = job
         self.connection = connection
-        self.name = name
         self.was_killed = False
         self.began = began
 
-    def has_begun(self) -> bool:
-        """Tell, once it has ended, whether it was that rank; else the stand-in became it."""
+    def place(self) -> tuple[str, int] | None:
+        """Return, once it has ended, the private folder of its run, and which rank it was.
+
+        None if the stand-in became the rank.
+        """
         try:
-            return bool(os.read(self.began, 1))
+            rank, _, room = os.fsdecode(os.read(self.began, 4096)).partition(" ")
+            return (room, int(rank)) if room else None
         except BlockingIOError:
-            return False
+            return None
         finally:
             os.close(self.began)
 
@@ -112,7 +113,7 @@ class RankNursery:
         """Serve until a signal says that it is enough.
 
         In a copy of this process that is to be a rank it returns the connection of its stand-in,
-        and a pipe that is to get a byte once the copy is that rank.
+        and a pipe in which the copy is to say which rank it is.
         """
         while True:
             for descriptor, _ in self._poll.poll(LOOK_AGAIN * 1000 if self._over else None):
@@ -140,12 +141,10 @@ class RankNursery:
         os.close(begins)
         os.set_blocking(began, False)
         stand_in, _ = _credentials(connection)
-        settings = family.environment_of(stand_in)
-        mark = _mark_in(settings)
+        mark = _mark_in(family.environment_of(stand_in))
         job = self._jobs.setdefault(mark, _Job(mark))
         job.alive.add(pid)
-        name = _room_of(stand_in), rank_of(settings)
-        self._ranks[pid] = _Rank(pid, job, connection, name, began)
+        self._ranks[pid] = _Rank(pid, job, connection, began)
         self._poll.register(connection, 0)  # nothing is heard of it but its end
         return None
 
@@ -175,8 +174,9 @@ class RankNursery:
         for pid, status in _collect():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
-                if rank.has_begun() and not (rank.was_killed and os.WIFSIGNALED(status)):
-                    tell_end(*rank.name, status)
+                place = rank.place()
+                if place is not None and not (rank.was_killed and os.WIFSIGNALED(status)):
+                    tell_end(*place, status)
                 self._tell(rank.connection, status)
                 self._has_ended(rank)
         self._over = [job for job in self._over if job.is_left()]
@@ -225,16 +225,6 @@ def _mark_in(settings: list[bytes]) -> bytes:
     return next((one for one in settings if one.startswith(begin)), b"")
 
 
-def _room_of(stand_in: int) -> str:
-    """Return the private folder of the run that a stand-in belongs to, "" if it has gone."""
-    try:
-        with open(f"/proc/{stand_in}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-        return os.fsdecode(words[words.index(b"--room") + 1])
-    except (OSError, ValueError):
-        return ""
-
-
 def main(words: list[str]) -> int:
     """Run as this process, and as each rank that parts of it; return the exit code.
 
@@ -251,8 +241,8 @@ def main(words: list[str]) -> int:
         return 0
     request = become(*parted)
     family.rename(os.path.basename(sys.executable))
-    _, _, _, *sys.argv[1:] = request.words  # -P -m MODULE
-    return rank_main.main(sys.argv[1:], is_child=True)
+    sys.argv[1:] = request.words
+    return rank_main.main(request.words, is_child=True)
 
 
 def _load(comm_world: str) -> None:

@@ -60,9 +60,19 @@ class RankPipes:
                 self._pipes.append(_Pipe(path, rank, stream))
         reactor.soon(lambda: self._watch(self._pipes))
 
-    def finish(self, then: Callable[[], None]) -> None:
-        """Say what is left once nobody writes any more, and call `then`; returns at once."""
-        self._reactor.soon(lambda: self._finish(then))
+    def finish(self) -> None:
+        """Say what is left, and remove the pipes, once nobody writes any more; on the reactor's."""
+        pipes, self._pipes = self._pipes, []
+        for pipe in pipes:
+            while self._hear(pipe):
+                pass
+            self._keep(pipe, pipe.cutter.finish())
+            self._say_all()
+            self._forget(pipe)
+            os.close(pipe.descriptor)
+        for path in self._paths:
+            with suppress(OSError):
+                os.unlink(path)
 
     def show_prompts(self) -> None:
         """Say what rank 0 writes also without a newline, if it stays without; on the reactor's."""
@@ -117,20 +127,6 @@ class RankPipes:
         self._keep(pipe, pipe.cutter.feed(data))
         self._look_for_prompt(pipe)
         return len(data)
-
-    def _finish(self, then: Callable[[], None]) -> None:
-        pipes, self._pipes = self._pipes, []
-        for pipe in pipes:
-            while self._hear(pipe):
-                pass
-            self._keep(pipe, pipe.cutter.finish())
-            self._say_all()
-            self._forget(pipe)
-            os.close(pipe.descriptor)
-        for path in self._paths:
-            with suppress(OSError):
-                os.unlink(path)
-        then()
 
     def _forget(self, pipe: _Pipe) -> None:
         self._reactor.watch(pipe.descriptor, 0, lambda _: None)

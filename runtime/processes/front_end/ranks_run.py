@@ -34,6 +34,7 @@ from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
+from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
@@ -41,7 +42,7 @@ from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
-from runtime.processes.front_end.ranks_job import JobPart, RanksJob, Said, no_pipes
+from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.reactor import Reactor
@@ -186,7 +187,7 @@ class RanksRun:
             )
             self._routes.gate = self._gate
             write_key(told.room, ranks, self._entrance(self._gate.address, self.incarnation))
-            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.hosts:
+            if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.is_elsewhere:
                 self._input = self._new_input()
         except GridError as fault:
             self._fail("front-end", fault)
@@ -195,7 +196,7 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            wanted = partial(self._launcher.output.input_wanted, self._launcher.name)
+            wanted = partial(self._launcher.reports.input_wanted, self._launcher.name)
             return RankInput(self._reactor, self._told.room, wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
@@ -280,7 +281,7 @@ class RanksRun:
         arrival = self._ready.get(rank)
         if arrival is None or rank in self._ends.told:
             return
-        if self._ranks.hosts and self._gate is not None:
+        if self._ranks.is_elsewhere and self._gate is not None:
             self._abandon(rank, f"was ended: others cannot reach it{self._where(rank)}")
         else:
             with suppress(ProcessLookupError):
@@ -400,7 +401,7 @@ class RanksRun:
 
     def _fail(self, step: str, fault: GridError) -> None:
         name, step = self._launcher.name, f"{step}:{self._told.cluster}"
-        self._launcher.health.failed(name, step, self._at_home(fault))
+        self._launcher.reports.failed(name, step, self._at_home(fault))
 
     def _entrance(self, address: str, incarnation: int) -> Entrance:
         told = self._told
@@ -417,12 +418,12 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
         size = sum(len(block) for _, _, block in batch)
-        output, name = self._launcher.output, self._launcher.name
-        self._room.say(size, lambda: output.lines(name, blocks), len(blocks))
+        reports, name = self._launcher.reports, self._launcher.name
+        self._room.say(size, lambda: reports.lines(name, blocks), len(blocks))
 
     def _output_follows(self) -> None:
         self._awaits_output = True
-        self._launcher.health.output_follows(self._launcher.name)
+        self._launcher.reports.output_follows(self._launcher.name)
 
     def _job_ended(self, ended: Exit, why: str) -> None:
         self._reactor.soon(lambda: self._hear_them_out(ended, why))
@@ -455,7 +456,7 @@ class RanksRun:
         else:
             why = why or self._what_happened(code)
         is_fault = bool(fault) and self.is_released
-        self._launcher.health.job_ended(self._launcher.name, code, why, is_fault)
+        self._launcher.reports.job_ended(self._launcher.name, code, why, is_fault)
         self._over()
 
     def _pass_on(self, death: RankDeath | None) -> None:
@@ -472,7 +473,7 @@ class RanksRun:
             why = self._memory_kills.words() if is_here else ""
             death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
-            self._launcher.health.rank_ended(self._launcher.name, death.who, death.plain)
+            self._launcher.reports.rank_ended(self._launcher.name, death.who, death.plain)
         elif not self._stopping and death.after != BY_REQUEST:
             fault = GridError(
                 f"{self._told.names.name(death.who)} died before the application started:"
@@ -490,7 +491,7 @@ class RanksRun:
         if self._have_all_ended and not self._ends.are_some_lost and not self._stopping:
             self._stopping = self._has_ended_as_one = True
             self._reactor.later(
-                REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE, self._end_parents
+                REMOTE_PAUSE if self._ranks.is_elsewhere else LOCAL_PAUSE, self._end_parents
             )
 
     @property
@@ -514,7 +515,7 @@ class RanksRun:
         is_connected = name in self._connected
         self._pass_on(self._ends.saw(name, sight_of(status, at, crash), is_connected=is_connected))
         if is_connected and name not in self._ends.told:
-            pause = REMOTE_PAUSE if self._ranks.hosts else LOCAL_PAUSE
+            pause = REMOTE_PAUSE if self._ranks.is_elsewhere else LOCAL_PAUSE
             self._give_up_once_quiet(name, self._again.get(name), pause)
 
     def _helper_ended(self, name: str, at: float) -> None:
@@ -578,7 +579,7 @@ class RanksRun:
         self._components.join(rank, channel)
         self._here.add(rank)
         self._connected.add(rank)
-        self._launcher.membership.rank_here(self._launcher.name, rank)
+        self._launcher.reports.rank_here(self._launcher.name, rank)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
@@ -614,13 +615,13 @@ class RanksRun:
             doors = self._at_a_distance(self._told.wan, doors)
         arrival = replace(told, incarnation=again or self.incarnation, doors=doors)
         self._ready[member] = arrival
-        self._launcher.membership.rank_ready(self._launcher.name, member, arrival.plain)
+        self._launcher.reports.rank_ready(self._launcher.name, member, arrival.plain)
         if again:
             return
         self._components.is_ready(member)
         if not self._missing():
             self._job.watch_helpers()
-            self._launcher.membership.ranks_up(self._launcher.name)
+            self._launcher.reports.ranks_up(self._launcher.name)
 
     def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
         """Return how others find a rank: those of other sites over the emulated line.
@@ -663,7 +664,7 @@ class RanksRun:
         """Pass on that a rank wants everything to end."""
         self._ends.aborted(member)
         self.ended(member, observed)
-        self._launcher.health.rank_aborted(self._launcher.name, member)
+        self._launcher.reports.rank_aborted(self._launcher.name, member)
 
     def _end_for(self, member: str, why: str) -> None:
         """Count a rank as lost for what it has told; it ends with its connection."""
@@ -680,7 +681,7 @@ class RanksRun:
     def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of that once more at the end, and pass it on."""
         self._routes.counted(member, rows, figures)
-        self._launcher.references.rank_exchanged(self._launcher.name, member, rows, figures)
+        self._launcher.reports.rank_exchanged(self._launcher.name, member, rows, figures)
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Let others know what a rank has learned of routes."""

@@ -9,17 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runtime.coupling.deployed_codes import Codes
 from runtime.launchers.blocks import Buffer
 from runtime.machine.calls import NotServed, Served
-from runtime.machine.contracts import (
-    Appeals,
-    ClusterHealth,
-    ClusterMembership,
-    ClusterReferences,
-    Facts,
-    Output,
-)
+from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
-from runtime.processes.launcher.listener import TRACEBACK
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
 from runtime.processes.launcher.place import ClusterPlace
@@ -35,9 +27,11 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
 )
-from runtime.run.exchanged import Exchanged, Figures, Row
+from runtime.run.exchanged import Figures, Row
 from runtime.topology import RankNames
 from runtime.transport.keys import parsed
+from runtime.views.facts import TRACEBACK, ConnectionsCounted, MessagesCounted, RankStarted
+from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
@@ -101,7 +95,7 @@ class ClusterReports:
         assembly: DeployedAssembly | None,
         output: Lines,
         room: Room,
-        exchanged: Exchanged,
+        facts: FactStream,
         arrivals: dict[str, RankArrival],
         waits: WaitReports,
         parts: Collection[str],
@@ -117,18 +111,15 @@ class ClusterReports:
         self._assembly = assembly
         self._output = output
         self._room = room
-        self._exchanged = exchanged
+        self._facts = facts
         self._arrivals = arrivals
         self._waits = waits
 
     def served(self) -> Served:
         """Return the table by which what comes in finds its method."""
         served = Served()
-        served.serve(ClusterMembership, self)
-        served.serve(ClusterHealth, self)
+        served.serve(Reports, self)
         served.serve(Appeals, self)
-        served.serve(ClusterReferences, self)
-        served.serve(Output, self)
         return served
 
     def _check_mine(self, name: object, mine: Collection[str]) -> None:
@@ -154,6 +145,7 @@ class ClusterReports:
         self._post(RankReady(rank))
         self._codes.rank_ready(rank, arrival)
         self._arrivals[rank] = arrival
+        self._facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self._waits.rank_ready(rank)
         self._run.rank_ready(rank, arrival)
 
@@ -254,8 +246,11 @@ class ClusterReports:
         rows: list[Row],
         figures: Figures,
     ) -> None:
-        """Add up what a rank has sent to others."""
-        self._exchanged.tell(rank, rows, figures)
+        """Tell what a rank has sent to others, and how it found them."""
+        for to, between, peers, messages, size in rows:
+            counted = MessagesCounted(to, between, peers, messages, size)
+            self._facts.tell(rank, counted)
+        self._facts.tell(rank, ConnectionsCounted(figures))
 
     def carried(self, member: str, messages: int, sent: int, received: int) -> None:  # noqa: ARG002
         """Take in what went between the front-end and its ranks."""

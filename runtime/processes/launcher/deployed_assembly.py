@@ -85,7 +85,7 @@ class DeployedAssembly:
         """Begin with a step; an event tells when it is up."""
         if step.kind is StepKind.NODE:
             place = self._places[step.by.partition(":")[2]]
-            place.control.start_node(step.name.partition(":")[2])
+            place.orders.start_node(step.name.partition(":")[2])
         else:
             self._work("assembling", self._assemble)
 
@@ -171,7 +171,7 @@ class DeployedAssembly:
             self._where[path] = next(name for name, one in self._nodes.items() if one is node)
         for place in self._places.values():
             if place.channel is node.channel:
-                place.control.lead(path, node.home)
+                place.orders.lead(path, node.home)
 
     # --- the life of the assembly, in threads of its own ----------------------------------------
 

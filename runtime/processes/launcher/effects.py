@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Self
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
-from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import DRIVER, cluster_of, rank_path
 from runtime.deployment.model import ASSEMBLY
@@ -31,8 +30,6 @@ from runtime.machine.authority import APPEALS, MOST_BYTES, is_for_launcher
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import (
     CONTRACTS,
-    ClusterHealth,
-    ClusterMembership,
     CouplingNews,
     Heartbeats,
     Mail,
@@ -45,11 +42,9 @@ from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.homecoming import Homecoming
-from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
     MOST_ROOM,
-    ListenerRaised,
     OutputSpreader,
     Room,
     room_for,
@@ -80,6 +75,7 @@ from runtime.run.events import (
     Go,
     Kill,
     LeftBehind,
+    Show,
     Start,
     StepFailed,
     StepUp,
@@ -88,9 +84,8 @@ from runtime.run.events import (
     Suspected,
     TellUnreachable,
 )
-from runtime.run.exchanged import Exchanged
 from runtime.run.hierarchy import host_of, hosted_identifiers
-from runtime.run.outcome import Connections, ForwardedTraffic, RankReport, Results, RouteTraffic
+from runtime.run.outcome import ForwardedTraffic, RouteTraffic
 from runtime.run.outline import outline_of, replica_ranks
 from runtime.run.replacements import (
     FIRST,
@@ -103,20 +98,25 @@ from runtime.run.replacements import (
 from runtime.run.run_life import RunPhase
 from runtime.run.state import RunState
 from runtime.run.suspicions import Suspicion, Suspicions
+from runtime.shown_text import LONGEST_CELL, shown
 from runtime.topology import RankNames
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name, parsed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
+from runtime.views.facts import MACHINE, RunStarted, StateChanged
+from runtime.views.stream import FactStream, ListenerRaised
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
 
 SECRET_BYTES = 32
 
-_OF_THE_PRESENT = {CONTRACTS[ClusterMembership], CONTRACTS[ClusterHealth]}
-"""What is heard of the present incarnation of ranks only; output and figures are of any."""
+_OF_ANY_INCARNATION = {
+    "lines", "node_lines", "input_wanted", "rank_exchanged", "carried", "forwarded",
+}  # fmt: skip
+"""Reports that are taken of former incarnations of ranks, too: output and figures."""
 
 REMOVE_TIMEOUT = 5.0
 
@@ -133,18 +133,6 @@ _ABOUT_RANKS = {
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What an executor knows about a run."""
-
-    ranks: tuple[RankReport, ...]
-    traffic: tuple[RouteTraffic, ...]
-    connections: Connections
-    started: float | None
-    results: tuple[Results, ...]
-    paths: dict[str, str]
-
-
 class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
 
@@ -155,7 +143,7 @@ class Executor:
         plan: DeploymentPlan,
         local: LocalLauncher,
         reactor: Reactor,
-        listener: RunListener,
+        facts: FactStream,
         post: Post,
         *,
         codes: Codes,
@@ -169,7 +157,9 @@ class Executor:
         self._post = post
         self._reactor = reactor
         self._crew = Crew()
-        self._output = OutputSpreader(listener, post, replica_ranks(plan))
+        self._facts = facts
+        self._names = {part.path: part.identifier for part in plan.components().walk()}
+        self._output = OutputSpreader(facts, post, replica_ranks(plan))
         self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
@@ -189,21 +179,19 @@ class Executor:
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
-            name: Room(size, place.input.output_taken) for name, place in self._places.items()
+            name: Room(size, place.orders.output_taken) for name, place in self._places.items()
         }
         self._input = None
         # Replicas would have to read the same; each finds the end of the input.
         if stdin is not None and FIRST_CLUSTER in self._places and not replica_ranks(plan):
-            self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].input.read)
+            self._input = StandardInput(stdin, self._places[FIRST_CLUSTER].orders.read)
         self._handshakes: list[str] = []
         self._helpers: list[Helper] = []
         self._arrivals: dict[str, RankArrival] = {}
-        self._exchanged = Exchanged()
         self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
         self._replaceable, self._lost_places = _ranks_that_go_on(plan), set[str]()
         self._suspicions = Suspicions(self._replacements.incarnation)
         self._announced: dict[str, RankDeath] = {}
-        self._started: float | None = None
         self._assembly = assembly
         if assembly is not None:
             assembly.connect(self._host, self._places, post)
@@ -221,8 +209,7 @@ class Executor:
         self._codes = codes
         codes.hub.connect(self._news_to, self._mail_to, self._tell_where_coupled)
         codes.connect(
-            lambda cluster: self._places[cluster].control,
-            lambda cluster: self._places[cluster].views,
+            lambda cluster: self._places[cluster].orders,
             reactor.later,
         )
         self._served = {name: self._reports(place) for name, place in self._places.items()}
@@ -236,7 +223,7 @@ class Executor:
             assembly=self._assembly,
             output=self._output,
             room=self._rooms[place.identifier],
-            exchanged=self._exchanged,
+            facts=self._facts,
             arrivals=self._arrivals,
             waits=self.waits,
             parts=self._parts_at(place),
@@ -341,17 +328,17 @@ class Executor:
     def _send_death(self, death: RankDeath) -> None:
         for place in self._places.values():
             if not place.was_lost:
-                place.views.lost([death.plain])
+                place.orders.lost([death.plain])
 
     def _condemn_rank(self, rank: str, why: str) -> None:
         said = "%s is ended: others cannot reach it, and not all can go on: %s"
         _log.warning(said, self.names.name(rank), why)
-        self._places[RankName.parse(rank).cluster].control.end_rank(rank)
+        self._places[RankName.parse(rank).cluster].orders.end_rank(rank)
 
     def _tell_unreachable(self, by: str, rank: str, why: str) -> None:
         name = replace(RankName.parse(rank), incarnation=FIRST)
         death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
-        self._places[RankName.parse(by).cluster].views.lost([death.plain | {"lost_to": by}])
+        self._places[RankName.parse(by).cluster].orders.lost([death.plain | {"lost_to": by}])
 
     def replace_ranks(self, cluster: str, lost: list[str]) -> None:
         """Start ranks again in place of lost ones, unless the run ends.
@@ -373,10 +360,10 @@ class Executor:
                 case StartAgain(rank, incarnation):
                     self._start_again(rank, incarnation)
                 case EndRank(rank):
-                    self._places[RankName.parse(rank).cluster].control.end_rank(rank)
+                    self._places[RankName.parse(rank).cluster].orders.end_rank(rank)
                 case TellMoved(report):
                     for place in self._places.values():
-                        place.views.moved([report])
+                        place.orders.moved([report])
 
     def _start_again(self, rank: str, incarnation: int) -> None:
         cluster = RankName.parse(rank).cluster
@@ -386,57 +373,22 @@ class Executor:
         elif cluster in self._lost_places:
             self._post(RankDeath.lost(rank, _HOMELESS))
         else:
-            self._places[cluster].control.start_again(rank, incarnation)
+            self._places[cluster].orders.start_again(rank, incarnation)
 
-    def report(self, state: RunState) -> Report:
-        """Return what ran where and what was carried; tell of what nobody has received."""
+    def tell_figures(self, state: RunState) -> None:
+        """Tell what was carried and what came home; log what nobody has received."""
         if state.state is RunPhase.DONE:
             self.waits.tell_unreceived()
-        paths = state.outline.rank_paths
-        ranks = tuple(
-            RankReport(
-                rank,
-                paths[rank],
-                arrival.host,
-                arrival.pid,
-                arrival.mpi,
-                state.deaths.get(rank),
-            )
-            for rank, arrival in sorted(
-                self._arrivals.items(), key=lambda one: RankName.parse(one[0])
-            )
-        )
-        relays = tuple(
-            ForwardedTraffic(place.cluster.path, *place.relay_figures)
-            for place in self._places.values()
-            if any(place.relay_figures)
-        )
-        connections = replace(self._exchanged.connections(self._paths()), relays=relays)
-        return Report(
-            ranks,
-            tuple(self._traffic()),
-            connections,
-            self._started,
-            self._homecoming.results(),
-            self._paths(),
-        )
-
-    def _paths(self) -> dict[str, str]:
-        return {identifier: place.cluster.path for identifier, place in self._places.items()}
-
-    def _traffic(self) -> Iterator[RouteTraffic]:
         for place in self._places.values():
-            name, channel = place.cluster.path, place.channel
-            if channel is not None and channel.messages:
-                yield RouteTraffic(
-                    f"launcher - {name}",
-                    channel.messages,
-                    channel.sent_bytes,
-                    channel.received_bytes,
-                )
-            if any(place.carried):
-                yield RouteTraffic(f"{name} - its ranks", *place.carried)
-        yield from self._exchanged.traffic(self._paths())
+            for traffic in _traffic(place):
+                self._facts.tell(place.identifier, traffic)
+        for results in self._homecoming.results():
+            self._facts.tell(results.cluster, results)
+
+    def show(self, change: Show) -> None:
+        """Tell that a part of the machine is in another state."""
+        name = self._names.get(change.path, change.path.removeprefix(f"{GRID}/"))
+        self._facts.tell(name, StateChanged(change.state, shown(change.detail, LONGEST_CELL)))
 
     # --- effects ----------------------------------------------------------------------------------
 
@@ -448,7 +400,7 @@ class Executor:
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
-                self._places[cluster].control.start_ranks(self._codes.incarnation(cluster))
+                self._places[cluster].orders.start_ranks(self._codes.incarnation(cluster))
             case StepKind.HANDSHAKE:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
@@ -463,10 +415,10 @@ class Executor:
 
     def _go(self) -> None:
         self._homecoming.go()
-        self._started = time.monotonic()
+        self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():
-            place.control.go()
+            place.orders.go()
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
@@ -490,8 +442,8 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
-                place.input.output_taken(MOST_ROOM)  # for last words, whether they are read or not
-                place.control.stop()
+                place.orders.output_taken(MOST_ROOM)  # for last words, whether they are read or not
+                place.orders.stop()
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
@@ -581,7 +533,7 @@ class Executor:
 
     def _tell_where_coupled(self, report: dict[str, Any]) -> None:
         for place in self._places.values():
-            place.views.coupled(report)
+            place.orders.coupled(report)
 
     def _mail_to(self, path: str) -> Mail:
         return stub(Mail, partial(self._tell_rank, path, DRIVER, now=False))
@@ -605,7 +557,7 @@ class Executor:
             self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
-                self._host_of(part).views.expect(part, 0, self._members(part))
+                self._host_of(part).orders.expect(part, 0, self._members(part))
 
     def _host_of(self, part: str) -> ClusterPlace:
         """Return the place that hosts the clustering component of a part."""
@@ -663,7 +615,7 @@ class Executor:
             if cluster != place.identifier:
                 raise NotServed(f"{target} was called in the name of another member")
             is_past = 0 < incarnation < self._codes.incarnation(cluster)
-            if is_past and target.interface in _OF_THE_PRESENT:
+            if is_past and target.operation not in _OF_ANY_INCARNATION:
                 _log.info("what ranks of %s told in incarnation %d is over", cluster, incarnation)
                 return
             if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
@@ -673,8 +625,8 @@ class Executor:
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)
-        except ListenerRaised as fault:
-            raise fault.__cause__ or fault from None
+        except ListenerRaised:
+            raise
         except Exception as fault:  # without what it said the run could wait for ever
             _log.exception("what %s says is not understood: %s", place.cluster.path, target)
             words = f"{target} is not understood: {type(fault).__name__}: {fault}"
@@ -712,10 +664,10 @@ class Executor:
     def read_input(self, place: ClusterPlace, size: int) -> None:
         """Read what the first rank wants to read, if the run has an input at all."""
         if self._input is None:
-            place.input.read(b"")
+            place.orders.read(b"")
         elif not self._stopping:
             if self._input.is_terminal:
-                place.input.show_prompts()
+                place.orders.show_prompts()
             self._input.want(size)
 
     def suspected(self, by: str, rank: str, why: str) -> None:
@@ -747,7 +699,7 @@ class Executor:
         place.is_up = True
         self._rooms[place.identifier].taken(0)
         if self._stopping:
-            place.control.stop()
+            place.orders.stop()
         self._shake_hands()
 
 
@@ -759,6 +711,17 @@ def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
         if cluster.identifier in outline.survivors:
             found.setdefault(cluster.application, set()).update(outline.ranks[cluster.identifier])
     return found
+
+
+def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:
+    name, channel = place.cluster.path, place.channel
+    if channel is not None and channel.messages:
+        counts = channel.messages, channel.sent_bytes, channel.received_bytes
+        yield RouteTraffic(f"launcher - {name}", *counts)
+    if any(place.carried):
+        yield RouteTraffic(f"{name} - its ranks", *place.carried)
+    if any(place.relay_figures):
+        yield ForwardedTraffic(name, *place.relay_figures)
 
 
 def _tell(seen: Snapshot) -> None:

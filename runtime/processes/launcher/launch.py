@@ -6,7 +6,6 @@ from contextlib import suppress
 from typing import Any
 
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.processes.launcher.listener import RunListener
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.wait_reports import as_dict
@@ -14,6 +13,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
 from runtime.run.run_life import RunPhase
 from runtime.run.state import RunTimeouts
+from runtime.views.stream import FactListener
 
 SNAPSHOT_TIMEOUT = 6.0
 """How many seconds ranks have to say what they are doing."""
@@ -59,7 +59,7 @@ class Interrupts:
 
 def deploy(
     plan: DeploymentPlan,
-    listener: RunListener,
+    listener: FactListener,
     *,
     interrupts: Interrupts | None = None,
     timeouts: RunTimeouts | None = None,
@@ -84,4 +84,4 @@ def deploy(
         return machine.wait()
 
 
-__all__ = ["Interrupts", "Machine", "Outcome", "RunListener", "RunTimeouts", "deploy"]
+__all__ = ["Interrupts", "Machine", "Outcome", "RunTimeouts", "deploy"]

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +18,6 @@ from runtime.exit_codes import NEVER_STARTED
 from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.effects import Executor
-from runtime.processes.launcher.listener import RunListener, Silent
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
@@ -28,6 +27,8 @@ from runtime.run.outline import outline_of
 from runtime.run.run_life import RunPhase
 from runtime.run.state import IllegalEvent, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
+from runtime.views.facts import MACHINE, RankResult, RunEnded, RunPlanned
+from runtime.views.stream import FactListener, FactStream, ListenerRaised, Silent
 
 if TYPE_CHECKING:
     from gcm.components.composite import Composite
@@ -68,7 +69,7 @@ class Machine:
     def __init__(
         self,
         plan: DeploymentPlan,
-        listener: RunListener | None = None,
+        listener: FactListener | None = None,
         *,
         timeouts: RunTimeouts | None = None,
         steered: bool = False,
@@ -262,55 +263,51 @@ class Machine:
             if self._deployed is not None:
                 last.callback(self._deployed.over, "the machine has ended")
             last.callback(self._codes.end, "the machine has ended")
-            begun = time.monotonic()
+            facts = FactStream(self._listener, time.monotonic)
             try:
-                self._outcome = self._execute(begun)
+                self._execute(facts)
             except BaseException as error:  # this is the thread's end
                 _log.exception("the engine failed")
-                self._outcome = self._failed(error, begun)
+                self._failed(error, facts)
+            outcome = facts.account.outcome()
+            self._outcome = replace(outcome, exceptions=self._state.failures.told_exceptions)
 
-    def _execute(self, begun: float) -> Outcome:
+    def _execute(self, facts: FactStream) -> None:
+        facts.tell(MACHINE, RunPlanned.of(self.plan))
         with self._local_launcher() as local, Reactor("engine") as reactor:
             post = self._queue.put
             with Executor(
-                self.plan, local, reactor, self._listener, post,
+                self.plan, local, reactor, facts, post,
                 codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
                 reach=self._reach,
             ) as executor:  # fmt: skip
                 self._executor = executor
                 code = self._loop(executor)
                 self._executor = None
-                report = executor.report(self._state)
+                executor.tell_figures(self._state)
+        self._tell_ends(facts)
+        failures, ranks = self._state.failures, facts.account.ranks()
+        paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
         names = self._state.outline.names
-        return Outcome(
-            exit_code=code,
-            errors=(
-                *messages(self._state.failures, report.ranks, report.paths, names),
-                *self._state.errors,
-            ),
-            first_cause=first_cause(self._state.failures, report.ranks, names),
-            exceptions=self._state.failures.told_exceptions,
-            ranks=report.ranks,
-            traffic=report.traffic,
-            connections=report.connections,
-            exits=dict(self._state.codes),
-            started_after=report.started and report.started - begun,
-            seconds=time.monotonic() - begun,
-            components=self._deployed.reports() if self._deployed is not None else (),
-            results=report.results,
-        )
+        errors = (*messages(failures, ranks, paths, names), *self._state.errors)
+        facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 
-    def _failed(self, error: BaseException, begun: float) -> Outcome:
+    def _tell_ends(self, facts: FactStream) -> None:
+        for rank, death in self._state.deaths.items():
+            facts.tell(rank, RankResult(death.code, death.observed.signal))
+        for one in () if self._deployed is None else self._deployed.reports():
+            facts.tell(one.path, one)
+
+    def _failed(self, error: BaseException, facts: FactStream) -> None:
+        if isinstance(error, ListenerRaised):
+            error = error.__cause__ or error
         fault = GridError(
             f"the engine failed: {type(error).__name__}: {error}",
             cure="Everything was ended; the log has the traceback",
         )
-        return Outcome(
-            exit_code=NEVER_STARTED,
-            errors=(*self._state.errors, str(fault)),
-            exits=dict(self._state.codes),
-            seconds=time.monotonic() - begun,
-        )
+        with suppress(ListenerRaised):
+            self._tell_ends(facts)
+            facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.errors, str(fault))))
 
     def _local_launcher(self) -> LocalLauncher:
         return LocalLauncher() if self._warm is None else self._warm.launcher
@@ -364,7 +361,7 @@ class Machine:
             if isinstance(effect, Finish):
                 code = effect.code
             elif isinstance(effect, Show):
-                self._listener.state(effect.path, effect.state, effect.detail)
+                executor.show(effect)
             else:
                 executor.do(effect)
         return code

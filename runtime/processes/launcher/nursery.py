@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import socket
 import struct
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from runtime.deployment.planning.plan import DeploymentPlan
@@ -16,11 +18,12 @@ from runtime.later import logger
 from runtime.launchers.base import Command, Process
 from runtime.launchers.local import LocalLauncher
 from runtime.membership.room import address_in
+from runtime.native_mpi import RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
 from runtime.processes.launcher.place import ClusterPlace, Ears, last_words
 from runtime.processes.launcher.supply import Supplied, supply
-from runtime.processes.launcher.warm_ranks import with_warm_ranks
 from runtime.processes.launcher.warm_start import WarmStart
+from runtime.processes.rank import stand_in
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys
 from runtime.transport.listening import Door
@@ -54,7 +57,8 @@ class Nursery:
             for place in self._places.values()
         ]
         if warm is not None:
-            given = with_warm_ranks(plan, given, warm)
+            warm.load_ranks(plan)
+            given = [_parting(one, warm.ranks) for one in given] if warm.ranks else given
         for place, found in zip(self._places.values(), given, strict=True):
             place.work, place.folder = found.work, found.folder
         told, first = given[0], as_first_input([found.configuration for found in given])
@@ -86,3 +90,20 @@ class Nursery:
             received,
         )
         channel.when_closed(lambda ended: ears.gone(place, ended.what))
+
+
+def _parting(given: Supplied, address: str) -> Supplied:
+    """Let ranks part from the process at an address, if they can.
+
+    They have to be Pythons like this one, here, and nothing may lie between: an option of `mpiexec`
+    may name a program that is to run the ranks.
+    """
+    job = given.configuration.job
+    if job is None or job.is_elsewhere or job.options:
+        return given
+    program = job.program
+    if program.python != sys.executable or program.kind == "executable":
+        return given
+    program = replace(program, stand_in=RankStandIn(stand_in.__file__, address))
+    told = replace(given.configuration, job=replace(job, program=program))
+    return replace(given, configuration=told)

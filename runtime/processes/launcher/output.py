@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 
 from runtime.launchers.blocks import Buffer
-from runtime.processes.launcher.listener import RunListener
 from runtime.replicas.lines import ReplicaLines
+from runtime.views.facts import OutputWritten
+from runtime.views.stream import FactStream
 
 MOST_WAITING = 64 << 20
 """About how many bytes of output may wait for the listener, in all."""
@@ -28,10 +29,6 @@ def room_for(front_ends: int) -> int:
     return max(LEAST_ROOM, min(MOST_ROOM, MOST_WAITING // max(1, front_ends)))
 
 
-class ListenerRaised(Exception):
-    """The listener raised its cause: a fault of who runs the deployment, and of no member."""
-
-
 class OutputSpreader:
     """Passes output on. `post` lets the engine's thread do something, which alone may `say`.
 
@@ -40,11 +37,11 @@ class OutputSpreader:
 
     def __init__(
         self,
-        listener: RunListener,
+        facts: FactStream,
         post: Callable[[Callable[[], None]], object],
         replicas: Mapping[str, int],
     ) -> None:
-        self._listener = listener
+        self._facts = facts
         self._post = post
         self._replicas = ReplicaLines(replicas) if replicas else None
 
@@ -61,7 +58,7 @@ class OutputSpreader:
     def finish(self) -> None:
         """Say what is left of lines that were never completed."""
         for name, stream, rest in () if self._replicas is None else self._replicas.finish():
-            self._listener.output(name, stream, rest, lambda: None)
+            self._facts.tell(name, OutputWritten(stream, rest))
 
     def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
         """Say what came from a front-end; raises ListenerRaised."""
@@ -72,15 +69,12 @@ class OutputSpreader:
         if not block:
             room.taken(came)
             return
-        try:
-            self._listener.output(name, stream, block, lambda: room.taken(came))
-        except Exception as fault:
-            raise ListenerRaised from fault
+        self._facts.tell(name, OutputWritten(stream, block), lambda: room.taken(came))
 
     def say(self, name: str, stream: str, text: str) -> None:
         """Say a line now."""
         data = f"{text}\n".encode(errors="replace")
-        self._listener.output(name, stream, data, lambda: None)
+        self._facts.tell(name, OutputWritten(stream, data))
 
     def helper(self, name: str, stream: str, text: str) -> None:
         """Say a line of a helper process, from its own thread."""

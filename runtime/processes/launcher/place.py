@@ -20,7 +20,8 @@ from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
 from runtime.launchers.family import is_alive
 from runtime.launchers.local import LocalLauncher
-from runtime.machine.launcher import FrontEndStubs
+from runtime.machine.calls import stub
+from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
 from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
 from runtime.processes.launcher.supply import supply
@@ -71,8 +72,7 @@ class ClusterPlace:
         self.process: Process | None = None
         self.pid = 0  # of its front-end, where `process` is that of others, too
         self.channel: Channel | None = None
-        told = FrontEndStubs(self._send)
-        self.control, self.views, self.input = told.control, told.views, told.input
+        self.orders = stub(Orders, self._send)
 
     @property
     def identifier(self) -> str:

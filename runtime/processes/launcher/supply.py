@@ -13,23 +13,22 @@ from pathlib import Path
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.commands import (
-    RANK_MODULE,
     front_end_command,
-    hosts_of_ranks,
     is_at_front_end,
     node_command,
     shared_front_end_command,
 )
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.deployment.planning.steps import Step, StepKind
+from runtime.deployment.planning.steps import StepKind
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.membership.room import address_in
-from runtime.processes.configuration import LISTENER, Configuration, Job, Keys, NodeJob
+from runtime.native_mpi import Job
+from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJob
 from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
@@ -93,8 +92,8 @@ def supply(
     if cluster.ranks:
         ranks = plan.step(f"ranks:{cluster.identifier}")
         at_once = ranks.depends_on == (step.name,) and not idle
-        job = _job(cluster, ranks, room, python, library)
-        job = replace(job, goes_on=_goes_on(plan, cluster))
+        assert ranks.job is not None
+        job = _job_there(cluster, ranks.job, room, python, library)
     passage = launcher.passage
     forwards = _forwards(plan, cluster, room, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
@@ -182,25 +181,13 @@ def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
     return {"PYTHONPATH": f"{library}:{found}" if found else library}
 
 
-def _job(cluster: DeployedCluster, step: Step, room: str, python: str, library: str) -> Job:
-    """Return the MPI job of a ranks step, whose command line says all but where the room is."""
-    # mpiexec -n RANKS [OPTION ...] PYTHON -P -m MODULE [ARGUMENT ...]
-    at = step.argv.index(RANK_MODULE)
-    argv = (python, *step.argv[at - 2 : at + 1], "--room", room, *step.argv[at + 1 :])
-    hosts = tuple(hosts_of_ranks(cluster).items())
-    if not hosts and "--host" in cluster.mpi.options:  # all that is known is that they are not here
-        hosts = ((step.argv[step.argv.index("--host") + 1], cluster.ranks),)
-    return Job(
-        argv=argv,
-        ranks=cluster.ranks,
-        mpiexec=cluster.mpi.command_path,
-        flavour=str(cluster.mpi.flavour),
-        hosts=hosts,
-        options=step.argv[3 : at - 3],
-        environment={**_paths(cluster, library), **_own(step, library)},
-        for_each_host=step.for_each_host,
-        spares=tuple((one.host, one.places) for one in cluster.spares),
-    )
+def _job_there(cluster: DeployedCluster, job: Job, room: str, python: str, library: str) -> Job:
+    """Return a planned job with the paths that were found where its ranks run."""
+    own = dict(job.environment)
+    if library and "PYTHONPATH" in own:  # its program wants that; the package is needed as well
+        own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
+    program = replace(job.program, python=python, room=room)
+    return replace(job, program=program, environment={**_paths(cluster, library), **own})
 
 
 def _nodes(
@@ -253,7 +240,7 @@ def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | Non
     """Return where ranks report, None for this host only; a fixed port is that for others first."""
     if cluster.front_end.port and not forwards.endswith(f":{cluster.front_end.port}"):
         return cluster.front_end.port
-    return 0 if job is not None and job.hosts else None
+    return 0 if job is not None and job.is_elsewhere else None
 
 
 def _reach(plan: DeploymentPlan, cluster: DeployedCluster, passage: str) -> str:
@@ -302,11 +289,3 @@ def is_on_this_machine(plan: DeploymentPlan) -> bool:
         one.is_local and all(is_at_front_end(one, node) for node in one.nodes)
         for one in plan.deployment.clusters()
     )
-
-
-def _own(step: Step, library: str) -> dict[str, str]:
-    """Return the environment that the descriptor asks for; the package stays importable."""
-    own = dict(step.environment)
-    if library and "PYTHONPATH" in own:
-        own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
-    return own

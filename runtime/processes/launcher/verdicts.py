@@ -92,7 +92,7 @@ class Verdicts:
         assert self._loop is not None
         self._loop.begin()
         for place in self._places.values():
-            place.control.watch(self._loop.elapsed)
+            place.orders.watch(self._loop.elapsed)
 
     def _send(self, to: str, call: Invocation) -> None:
         place = self._places[to]

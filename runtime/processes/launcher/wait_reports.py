@@ -258,7 +258,7 @@ class WaitReports:
         self._numbers += 1
         number = self._round.number = self._numbers
         for place in self._places:
-            place.control.tell_states(number, self._round.with_stacks)
+            place.orders.tell_states(number, self._round.with_stacks)
         self._later(self._round.patience, lambda: self._late(number))
         self._go_on_if_complete()
 

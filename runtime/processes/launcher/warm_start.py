@@ -13,13 +13,14 @@ import threading
 from typing import NoReturn, Self
 
 from runtime.deployment.model import ProgramKind
-from runtime.deployment.planning.commands import RANKS_MODULE, python_module
+from runtime.deployment.planning.commands import RANKS_MODULE
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.home import python_path
 from runtime.launchers.base import Command, Process
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
 from runtime.membership.room import LONGEST_SOCKET_PATH
+from runtime.native_mpi import python_module
 from runtime.processes.front_end import main as front_end
 
 FRONT_END = "front-end"

@@ -8,7 +8,9 @@ import marshal
 import os
 import sys
 
-from runtime.processes.rank.stand_in import HERE, MOST_DESCRIPTORS, NOT_HERE, WORD
+from runtime.launchers.ranks import rank_of
+from runtime.processes.rank.options import RankOptions
+from runtime.processes.rank.stand_in import HERE, MOST_DESCRIPTORS, NOT_HERE, STAYS, WORD
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -49,17 +51,18 @@ class StandInRequest:
 def become(connection: _socket.socket, begins: int) -> StandInRequest:
     """Take what a stand-in hands over; return what it wants, or end this process if it cannot be.
 
-    A byte goes into the pipe `begins` once it can. The words of the command line are those of the
-    stand-in afterwards.
+    Its rank, and the private folder of its run, go into the pipe `begins` once it can.
     """
     request, descriptors = _received(connection)
     if not request.fits(os.environb, os.getcwdb()):
         connection.send(NOT_HERE)
         os._exit(0)
     os.setsid()
-    os.write(begins, HERE)
+    options = RankOptions(request.words)
+    rank = rank_of(b"=".join(one) for one in request.environment.items())
+    os.write(begins, f"{rank} {options.room}".encode())
     os.close(begins)
-    connection.send(HERE + os.getpid().to_bytes(WORD, sys.byteorder))
+    connection.send((STAYS if options.stays else HERE) + os.getpid().to_bytes(WORD, sys.byteorder))
     connection.close()
     _place(descriptors, request.descriptors)
     os.environb.clear()

@@ -1,10 +1,11 @@
 """What `mpiexec` starts in place of a rank that parts from a process which has loaded all it needs.
 
-    python -I -S rank_stand_in.py ADDRESS WORD ...
+    python -I -S stand_in.py ADDRESS MODULE WORD ...
 
 It hands over all that `mpiexec` gave it, passes signals on, and ends as the rank ends. Where nobody
-parts for it, it becomes the rank itself: `python WORD ...`. Interpreter and modules are nine tenths
-of what a rank costs before it can say anything, so this imports nothing that is not built in.
+parts for it, it becomes the rank itself: `python -P -m MODULE WORD ...`. Interpreter and modules
+are nine tenths of what a rank costs before it can say anything, so this imports nothing that is not
+built in.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ else:
     import _signal  # `signal` needs `enum`
 
 MOST_DESCRIPTORS = 200  # the system passes on 253 at once
-HERE, NOT_HERE = b"+", b"-"
+HERE, STAYS, NOT_HERE = b"+", b"*", b"-"
+"""What the rank answers: it is here; and its stand-in stays, see `ranks.await_end`; or not here."""
+
 WORD = 4
 """Bytes of a number on the connection."""
 
@@ -48,30 +51,24 @@ _LEAVE_CORES = {
 }
 
 
-def main(address: str, words: list[str]) -> NoReturn:
+def main(address: str, module: str, words: list[str]) -> NoReturn:
     """Stand in for a rank, or become it."""
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         connection.connect(address)
-        rank = _part(connection, words)
+        answer = _part(connection, words)
     except OSError:
-        rank = 0  # nobody is there any more
-    if not rank:
-        posix.execv(sys.executable, [sys.executable, *words])
+        answer = NOT_HERE  # nobody is there any more
+    if answer not in (HERE, STAYS):
+        posix.execv(sys.executable, [sys.executable, "-P", "-m", module, *words])
+    rank = _number(connection)
     for number in _PASSED_ON:
         _signal.signal(number, lambda number, _: posix.kill(rank, number))
     parent = posix.getppid()
     status = _number(connection)
-    if _stays(words):
+    if answer == STAYS:
         _stay(parent)
     _end_as(status)
-
-
-def _stays(words: list[str]) -> bool:
-    """Tell whether the other ranks go on without one that is lost; see `ranks.await_end`."""
-    names = words[: words.index("--")] if "--" in words else words
-    returns = "--failures" in names and names[names.index("--failures") + 1] == "return"
-    return returns or "--replicas" in names
 
 
 def _stay(parent: int) -> None:
@@ -81,11 +78,11 @@ def _stay(parent: int) -> None:
         time.sleep(_LOOK_AGAIN)
 
 
-def _part(connection: _socket.socket, words: list[str]) -> int:
-    """Hand everything over; return the process number of the rank, 0 if there is none."""
+def _part(connection: _socket.socket, words: list[str]) -> bytes:
+    """Hand everything over; return what the rank answers, nothing if there is none."""
     given = _descriptors(connection.fileno())
     if len(given) > MOST_DESCRIPTORS:
-        return 0
+        return NOT_HERE
     asked = marshal.dumps(
         (
             words,
@@ -99,7 +96,7 @@ def _part(connection: _socket.socket, words: list[str]) -> int:
     length = len(asked).to_bytes(WORD, sys.byteorder)
     connection.sendmsg([length], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, copies)])
     connection.sendall(asked)
-    return _number(connection) if connection.recv(1) == HERE else 0
+    return connection.recv(1)
 
 
 def _descriptors(own: int) -> list[int]:
@@ -139,4 +136,4 @@ def _end_as(status: int) -> NoReturn:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:])

@@ -16,9 +16,11 @@ from runtime.coupling.code_run import CodeState
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
-from runtime.machine.launcher import FrontEndStubs
+from runtime.machine.calls import stub
+from runtime.machine.contracts import Orders
 from runtime.processes.launcher.launch import Machine, RunTimeouts, deploy
-from runtime.processes.launcher.listener import Silent
+from runtime.views.facts import Fact, OutputWritten, StateChanged
+from runtime.views.stream import Silent, nothing
 
 pytestmark = pytest.mark.mpi
 
@@ -60,8 +62,8 @@ def test_who_kills_a_code_does_not_wait_for_its_next_incarnation(plan: Plan) -> 
 
     starter = threading.Thread(target=start)
 
-    def front_end(cluster: str) -> FrontEndStubs:
-        return FrontEndStubs(partial(tell, cluster))
+    def front_end(cluster: str) -> Orders:
+        return stub(Orders, partial(tell, cluster))
 
     def tell(cluster: str, _: str, operation: str, __: tuple[Any, ...]) -> None:
         if operation == "kill_ranks":  # it ends, and somebody else starts it again
@@ -71,11 +73,7 @@ def test_who_kills_a_code_does_not_wait_for_its_next_incarnation(plan: Plan) -> 
             while codes.status("air").incarnation == 1 and time.monotonic() < until:
                 time.sleep(0.01)
 
-    codes.connect(
-        lambda cluster: front_end(cluster).control,
-        lambda cluster: front_end(cluster).views,
-        lambda *_: None,
-    )
+    codes.connect(front_end, lambda *_: None)
     codes.go()
     codes.open()
     killer = threading.Thread(target=codes.kill, args=["air"], daemon=True)
@@ -133,11 +131,9 @@ def test_a_code_whose_ranks_do_not_read_can_be_killed(deaf: Machine) -> None:
 
 def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) -> None:
     class Slow(Silent):
-        def output(
-            self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]
-        ) -> None:
+        def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
             until = time.perf_counter() + 1e-3
-            while time.perf_counter() < until:
+            while isinstance(fact.record, OutputWritten) and time.perf_counter() < until:
                 pass
             taken()
 
@@ -154,8 +150,10 @@ def test_who_stops_the_machine_once_a_code_has_ended_comes_after_that(
     shown: list[str] = []
 
     class Watching(Silent):
-        def state(self, path: str, state: str, detail: str = "") -> None:
-            shown.append(f"{path} is {state}")
+        def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+            if isinstance(fact.record, StateChanged):
+                shown.append(f"{fact.name} is {fact.record.state}")
+            taken()
 
     job_ended = Codes.job_ended
 
@@ -166,4 +164,4 @@ def test_who_stops_the_machine_once_a_code_has_ended_comes_after_that(
     monkeypatch.setattr(Codes, "job_ended", slowly)
     with Machine(plan(short=("/bin/true",)), Watching(), steered=True) as machine:
         machine.code("short").control.wait(30)
-    assert "/grid/here/short is done" in shown
+    assert "0:0 is done" in shown

@@ -14,7 +14,7 @@ from runtime.coupling import CodeEnded
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
 from runtime.processes.launcher.launch import Machine, deploy
-from runtime.processes.launcher.listener import Silent
+from runtime.views.stream import Silent
 
 pytestmark = pytest.mark.mpi
 

@@ -45,7 +45,7 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
         """Let the front-end tell something of its ranks."""
         place = executor._places["0:0"]
         assert place.channel is not None
-        frame = call_frame(NOTE, 0, Target(LAUNCHER, "cluster-health", operation), (args, {}))
+        frame = call_frame(NOTE, 0, Target(LAUNCHER, "reports", operation), (args, {}))
         executor._hear(place, IncomingCall(frame, place.channel, PLAIN))
 
     told("rank_ended", "0:0#1", "0:0:0", death("0:0:0", "it was taken for dead"))

@@ -109,7 +109,12 @@ SITUATIONS = (
 
 
 def type_command(
-    situation: Situation, folder: Path, lab: Lab | None = None, *, terminal: bool
+    situation: Situation,
+    folder: Path,
+    lab: Lab | None = None,
+    *,
+    terminal: bool,
+    columns: int = _COLUMNS,
 ) -> Typed:
     """Type the command of a situation in a folder with the programs; return how it ended.
 
@@ -120,7 +125,7 @@ def type_command(
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "TERM": "xterm",
-        "COLUMNS": str(_COLUMNS),
+        "COLUMNS": str(columns),
     }
     if lab is not None:
         environment["GCM_FOLDER"] = str(lab.base / "gcm")

@@ -130,9 +130,10 @@ def test_what_a_rank_left_running_ends_with_its_job(start: Any, tmp_path: Path) 
 def test_a_stand_in_whom_nobody_hears_becomes_the_rank(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     stand_in = root / "runtime" / "processes" / "rank" / "stand_in.py"
-    words = ["-c", "import sys; print(sys.argv[1:]); sys.exit(4)", "x"]
+    (tmp_path / "rank.py").write_text("import sys; print(sys.argv[1:]); sys.exit(4)")
     done = subprocess.run(
-        [sys.executable, "-I", "-S", stand_in, tmp_path / "nobody", *words],
+        [sys.executable, "-I", "-S", stand_in, tmp_path / "nobody", "rank", "x"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, check=False, timeout=30,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (4, "['x']\n", "")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.integration.deploy.printed_lines import (
-    DEPLOY,
     RUN,
     SITUATIONS,
+    Situation,
     of_program,
     type_command,
     write_programs,
@@ -59,23 +59,46 @@ def test_nothing_is_printed_that_nobody_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("command", "code"),
     [
-        (RUN, ["advise", "--failure-rate", "1/30d", "-n", "8", "--time", "2h"]),
-        (RUN, ["completion", "bash"]),
-        (DEPLOY, ["doctor", "--quiet"]),
+        ("gcm-run advise --failure-rate 1/30d -n 8 --time 2h", 205),
+        ("gcm-run completion bash", 205),
+        ("gcm-deploy doctor --quiet", 205),
+        ("gcm-peer config --template", 1),
+        ("gcm completion bash", 1),
+        *(
+            (f"{command} {option}", code)
+            for command, code in (
+                ("gcm", 1),
+                ("gcm-deploy", 205),
+                ("gcm-run", 205),
+                ("gcm-peer", 1),
+            )
+            for option in ("--help", "--version")
+        ),
+        ("gcm-deploy ps --help", 205),
+        ("gcm-peer lab create --help", 1),
     ],
 )
-def test_output_that_cannot_be_written_is_no_traceback(code: str, words: list[str]) -> None:
+def test_output_that_cannot_be_written_is_no_traceback(command: str, code: int) -> None:
+    name, *words = command.split()
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", code, *words],
+            [str(Path(sys.executable).with_name(name)), *words],
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
-    assert re.fullmatch(
-        r"gcm-\w+: the output could not be written: No space left on device\n", done.stderr
-    ), done.stderr
-    assert done.returncode == 205
+    told = f"{name}: the output could not be written: No space left on device\n"
+    assert (done.stderr, done.returncode) == (told, code)
+
+
+@pytest.mark.parametrize("name", ["hello, summary", "doctor"])
+def test_no_table_is_wider_than_a_narrow_terminal(tmp_path: Path, name: str) -> None:
+    words = ("--summary", "--emulate", "2x2", "hello.py") if name != "doctor" else ("doctor",)
+    write_programs(tmp_path)
+    done = type_command(Situation(name, words), tmp_path, terminal=True, columns=62)
+    tables = [line.decode() for line in done.left if b"exit code 0" not in line]
+    assert max(map(len, tables)) <= 62, tables
+    assert any(re.match(r"    (its )?name: ", line) for line in tables), tables
 
 
 def test_a_shell_completes_the_options_of_gcm_run(tmp_path: Path) -> None:

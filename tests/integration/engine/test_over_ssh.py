@@ -23,6 +23,8 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import deploy
+from runtime.views.facts import Fact, OutputWritten
+from runtime.views.stream import nothing
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
@@ -34,11 +36,10 @@ SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/l
 class Recorder:
     lines: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def state(self, path: str, state: str, detail: str = "") -> None:
-        """Take no interest."""
-
-    def output(self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]) -> None:
-        self.lines += [(identifier, stream, text) for text in data.decode().splitlines()]
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        match fact.record:
+            case OutputWritten(stream, data):
+                self.lines += [(fact.name, stream, text) for text in data.decode().splitlines()]
         taken()
 
 

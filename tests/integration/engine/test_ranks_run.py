@@ -17,11 +17,12 @@ from typing import Any
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.machine import launcher as calls
 from runtime.machine.calls import Served, stub
-from runtime.machine.contracts import Control, Views
+from runtime.machine.contracts import Control, Orders, Views
+from runtime.machine.launcher import LauncherStubs
 from runtime.membership.room import KEY
-from runtime.processes.configuration import Configuration, Job
+from runtime.native_mpi import Job, RankProgram
+from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.main import FrontEndProcess
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_run import RanksRun
@@ -118,7 +119,11 @@ def told(tmp_path: Path, mpiexec: Mpiexec) -> Configuration:
         folder=str(room),
         umask=0o022,
         port=None,
-        job=Job(("python", "--room", str(room)), 1, str(mpiexec.path), "auto", (), (), {}),
+        job=Job(
+            RankProgram("python", "0:0", "code", "script", "a.py", room=str(room)),
+            1,
+            str(mpiexec.path),
+        ),
         at_once=False,
         launcher="",
         keys=RunKeys(b"a secret of a test").keyring([audience_of("0:0"), audience_of("0:0:0")]),
@@ -156,7 +161,7 @@ class Runs:
         run = RanksRun(
             told,
             self._reactor,
-            calls.LauncherStubs("0:0", lambda _, *call: self.told.append(call)),
+            LauncherStubs("0:0", lambda _, *call: self.told.append(call)),
             lambda _: None,
             lambda: None,
             components=Nobody(),
@@ -258,7 +263,7 @@ class Driver:
         self._heard: SimpleQueue[tuple[str, tuple[Any, ...]]] = SimpleQueue()
         near, far = MemoryStream.pair()
         self._channel = Channel(reactor, near, "front-end", self._hear).open()
-        self.control = calls.FrontEndStubs(self._send).control
+        self.orders = stub(Orders, self._send)
         self._front_end = FrontEndProcess(told, reactor, far)
         self._thread = threading.Thread(target=self._front_end.run)
         self._thread.start()
@@ -292,16 +297,16 @@ def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
     driver: Driver, mpiexec: Mpiexec, told: Configuration
 ) -> None:
     room = Path(told.room)
-    driver.control.start_ranks(1)
+    driver.orders.start_ranks(1)
     mpiexec.run_once()
     assert driver.hears() == "job_ended"
     shutil.rmtree(room)  # as a system does that tidies up
-    driver.control.start_ranks(2)
+    driver.orders.start_ranks(2)
     assert driver.hears() == "failed"
     room.mkdir()
-    driver.control.kill_ranks()
+    driver.orders.kill_ranks()
     assert driver.hears() == "job_ended"
-    driver.control.start_ranks(3)
+    driver.orders.start_ranks(3)
     mpiexec.run_once()
     assert (room / KEY).exists()
     assert driver.hears() == "job_ended"

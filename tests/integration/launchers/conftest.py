@@ -19,10 +19,10 @@ import pytest
 from runtime.launchers import bootstrap
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import MpiexecFlavour
 from runtime.launchers.peer import Here, PeerLauncher, Stored
 from runtime.launchers.session import GuardSession
 from runtime.launchers.ssh import SshLauncher
+from runtime.native_mpi import KNOWN
 from tests.mpi_homes import MpiHome, mpi_homes  # noqa: F401 - a fixture
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
@@ -255,10 +255,10 @@ def wait_gone() -> Callable[[list[int], float], list[int]]:
     return wait
 
 
-@pytest.fixture(params=list(MpiexecFlavour))
+@pytest.fixture(params=[one.name for one in KNOWN])
 def mpi(
     request: pytest.FixtureRequest,
-    mpi_homes: dict[MpiexecFlavour, MpiHome | str],  # noqa: F811 - the fixture
+    mpi_homes: dict[str, MpiHome | str],  # noqa: F811 - the fixture
 ) -> MpiHome:
     """Each MPI in turn."""
     home = mpi_homes[request.param]

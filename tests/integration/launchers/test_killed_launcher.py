@@ -18,7 +18,8 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import ConnectionLost
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, mpi_command
+from runtime.launchers.mpiexec import mpi_command
+from runtime.native_mpi import MpiWorld, NativeMpi
 
 LIMIT = 5.0  # what is promised
 LONG = 20.0  # what a busy machine may make of it
@@ -73,7 +74,7 @@ class Server(Protocol):
 class Mpi(Protocol):
     """An MPI of conftest."""
 
-    flavour: MpiexecFlavour
+    native: NativeMpi
     mpiexec: str
     python: str
 
@@ -127,9 +128,9 @@ def test_a_killed_launcher_takes_mpiexec_and_its_ranks_along(
 ) -> None:
     program = "import time; from mpi4py import MPI; print('up', flush=True); time.sleep(1000)"
     command = mpi_command(
-        MpiJob((mpi.python, "-c", program), 2, mpi.mpiexec),
-        mpi.flavour,
-        root=os.getuid() == 0,
+        MpiWorld((mpi.python, "-c", program), 2, mpi.mpiexec),
+        mpi.native,
+        is_root=os.getuid() == 0,
     )
     wanted = {"argv": command.argv, "environment": dict(command.environment), "lines": 2}
     assert kill_and_look(tmp_path, wait_gone, [], wanted) >= 4

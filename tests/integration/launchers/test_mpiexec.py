@@ -17,8 +17,9 @@ from runtime.launchers import family, ranks
 from runtime.launchers.base import Command, OutputStream, Reach
 from runtime.launchers.errors import MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, Probes, detect_flavour, mpi_command
+from runtime.launchers.mpiexec import Probes, detect_native_mpi, mpi_command
 from runtime.launchers.rank_lines import RankLines
+from runtime.native_mpi import MPICH, OPEN_MPI, MpiWorld, NativeMpi
 
 pytestmark = pytest.mark.mpi
 
@@ -30,23 +31,23 @@ Said = dict[tuple[int | None, OutputStream], list[str]]
 class Mpi(Protocol):
     """An MPI of conftest."""
 
-    flavour: MpiexecFlavour
+    native: NativeMpi
     mpiexec: str
     python: str
 
 
 def job(mpi: Mpi, program: str, count: int = 2, *, tagged: bool = True) -> Command:
     argv = [mpi.python, *([RANKS, mpi.python] if tagged else []), "-c", program]
-    return mpi_command(MpiJob(argv, count, mpi.mpiexec), mpi.flavour, root=ROOT)
+    return mpi_command(MpiWorld(argv, count, mpi.mpiexec), mpi.native, is_root=ROOT)
 
 
-def run(local: LocalLauncher, command: Command) -> tuple[int, Said]:
+def run(local: LocalLauncher, mpi: Mpi, command: Command) -> tuple[int, Said]:
     heard: dict[tuple[int | None, OutputStream], bytes] = collections.defaultdict(bytes)
 
     def call(rank: int | None, stream: OutputStream, block: bytes) -> None:
         heard[rank, stream] += block
 
-    ended = local.start(command, RankLines(call)).wait(60)
+    ended = local.start(command, RankLines(call, tag=mpi.native.tag)).wait(60)
     said: Said = collections.defaultdict(list)
     said |= {which: data.decode().splitlines() for which, data in heard.items()}
     return ended.shell_code, said
@@ -59,7 +60,7 @@ def test_every_rank_knows_its_place_and_its_lines_keep_its_name(
         "import sys; from mpi4py import MPI; c = MPI.COMM_WORLD\n"
         "print(c.rank, 'of', c.size); sys.stderr.write('half a line')"
     )
-    code, said = run(local, job(mpi, program, 3))
+    code, said = run(local, mpi, job(mpi, program, 3))
     assert code == 0
     for rank in range(3):
         assert said[rank, OutputStream.OUTPUT] == [f"{rank} of 3"]
@@ -76,7 +77,7 @@ def test_lines_of_all_ranks_stay_whole_and_in_order_in_a_flood(
         "    os.write(2, b'%d ' % i + b'e' * (i % 300) + b'\\n')\n"
         "os.write(1, b'x' * 20000 + b'\\n')"
     )
-    code, said = run(local, job(mpi, program, 4))
+    code, said = run(local, mpi, job(mpi, program, 4))
     assert code == 0
     for rank in range(4):
         output = [f"{i} " + "o" * (i % 700) for i in range(4000)]
@@ -94,11 +95,11 @@ def test_a_killed_rank_is_heard_to_its_last_words(local: LocalLauncher, mpi: Mpi
         "    os.write(1, b'last words'); os.kill(os.getpid(), 9)\n"
         "c.Barrier()"
     )
-    code, said = run(local, job(mpi, program))
+    code, said = run(local, mpi, job(mpi, program))
     assert code != 0
     expected = [*(f"line {i}" for i in range(1000)), "last words"]
     heard = said[1, OutputStream.OUTPUT]
-    if mpi.flavour is MpiexecFlavour.OPEN_MPI:  # on a busy machine it aborts before it has read all
+    if mpi.native is OPEN_MPI:  # on a busy machine it aborts before it has read all
         expected = expected[: max(1, len(heard))]
     assert heard == expected
 
@@ -106,7 +107,7 @@ def test_a_killed_rank_is_heard_to_its_last_words(local: LocalLauncher, mpi: Mpi
 def test_the_exit_code_of_a_rank_is_the_exit_code_of_the_job(
     local: LocalLauncher, mpi: Mpi
 ) -> None:
-    assert run(local, job(mpi, "raise SystemExit(7)"))[0] == 7
+    assert run(local, mpi, job(mpi, "raise SystemExit(7)"))[0] == 7
 
 
 def test_settings_reach_every_rank_and_stdin_reaches_the_first(
@@ -117,17 +118,17 @@ def test_settings_reach_every_rank_and_stdin_reaches_the_first(
         "print(os.environ['WORD'], sys.stdin.readline().strip() if r == 0 else '')"
     )
     command = mpi_command(
-        MpiJob(
+        MpiWorld(
             (mpi.python, RANKS, mpi.python, "-c", program),
             2,
             mpi.mpiexec,
             environment={"WORD": "a b"},
-            first_input=b"a secret\n",
         ),
-        mpi.flavour,
-        root=ROOT,
+        mpi.native,
+        is_root=ROOT,
+        first_input=b"a secret\n",
     )
-    _, said = run(local, command)
+    _, said = run(local, mpi, command)
     assert said[0, OutputStream.OUTPUT] == ["a b a secret"]
     assert said[1, OutputStream.OUTPUT] == ["a b "]
 
@@ -141,7 +142,9 @@ def test_a_signal_to_mpiexec_ends_the_ranks(
 ) -> None:
     ready = threading.Semaphore(0)
     program = "import time; from mpi4py import MPI; print('up', flush=True); time.sleep(1000)"
-    sink = RankLines(lambda rank, *_: ready.release() if rank is not None else None)
+    sink = RankLines(
+        lambda rank, *_: ready.release() if rank is not None else None, tag=mpi.native.tag
+    )
     process = local.start(job(mpi, program), sink)
     assert ready.acquire(timeout=30)
     assert ready.acquire(timeout=30)
@@ -153,14 +156,14 @@ def test_a_signal_to_mpiexec_ends_the_ranks(
 
 
 def test_the_flavour_is_found_out(local: LocalLauncher, mpi: Mpi) -> None:
-    assert detect_flavour(local, mpi.mpiexec) is mpi.flavour
+    assert detect_native_mpi(local, mpi.mpiexec) is mpi.native
 
 
 def test_a_missing_mpiexec_is_told_with_what_to_install(local: LocalLauncher) -> None:
     with pytest.raises(MissingMpiexec, match=r"there is no 'no-mpiexec'.*pip install mpich"):
-        detect_flavour(local, "no-mpiexec")
+        detect_native_mpi(local, "no-mpiexec")
     with pytest.raises(MissingMpiexec):
-        Probes().check(local, MpiexecFlavour.MPICH, "no-mpiexec", sys.executable)
+        Probes().check(local, MPICH, "no-mpiexec", sys.executable)
 
 
 def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher, tmp_path: Path) -> None:
@@ -168,7 +171,7 @@ def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher, tmp_path: Pa
     other.write_text("#!/bin/sh\necho Some other MPI, $1\n")
     other.chmod(0o755)
     with pytest.raises(WrongMpiexec, match="belongs to no MPI known here") as fault:
-        detect_flavour(local, str(other))
+        detect_native_mpi(local, str(other))
     assert fault.value.cause == "Some other MPI, --version"
 
 
@@ -176,30 +179,30 @@ def test_a_probe_passes_for_the_right_pair_and_is_asked_once(
     local: LocalLauncher, mpi: Mpi
 ) -> None:
     probes = Probes()
-    probes.check(local, mpi.flavour, mpi.mpiexec, mpi.python)
+    probes.check(local, mpi.native, mpi.mpiexec, mpi.python)
     local.close()
-    probes.check(local, mpi.flavour, mpi.mpiexec, mpi.python)
+    probes.check(local, mpi.native, mpi.mpiexec, mpi.python)
 
 
 def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
-    local: LocalLauncher, mpi_homes: dict[MpiexecFlavour, Mpi | str]
+    local: LocalLauncher, mpi_homes: dict[str, Mpi | str]
 ) -> None:
-    mpich, openmpi = mpi_homes[MpiexecFlavour.MPICH], mpi_homes[MpiexecFlavour.OPEN_MPI]
+    mpich, openmpi = mpi_homes[MPICH.name], mpi_homes[OPEN_MPI.name]
     if isinstance(mpich, str) or isinstance(openmpi, str):
         pytest.skip(f"needs both MPIs: {mpich}, {openmpi}")
     with pytest.raises(
         WrongMpiexec, match="each takes itself for rank 0 of 1: the mpi4py of"
     ) as fault:
-        Probes().check(local, mpich.flavour, mpich.mpiexec, openmpi.python)
+        Probes().check(local, mpich.native, mpich.mpiexec, openmpi.python)
     assert openmpi.python in fault.value.what
     with pytest.raises(WrongMpiexec, match="they refuse to be its ranks: the mpi4py of") as fault:
-        Probes().check(local, openmpi.flavour, openmpi.mpiexec, mpich.python)
+        Probes().check(local, openmpi.native, openmpi.mpiexec, mpich.python)
     assert "PMI version" in fault.value.cause
 
 
 def test_a_job_that_cannot_run_is_told_with_its_last_words(local: LocalLauncher, mpi: Mpi) -> None:
     with pytest.raises(MpiexecFailed, match="could not run two ranks") as fault:
-        Probes().check(local, mpi.flavour, mpi.mpiexec, "/no/such/python")
+        Probes().check(local, mpi.native, mpi.mpiexec, "/no/such/python")
     assert "/no/such/python" in fault.value.cause
 
 
@@ -207,13 +210,15 @@ def test_a_native_program_that_is_missing_is_told_by_its_rank(
     local: LocalLauncher, mpi: Mpi
 ) -> None:
     argv = (mpi.python, RANKS, "no-such-program")
-    code, said = run(local, mpi_command(MpiJob(argv, 1, mpi.mpiexec), mpi.flavour, root=ROOT))
+    code, said = run(
+        local, mpi, mpi_command(MpiWorld(argv, 1, mpi.mpiexec), mpi.native, is_root=ROOT)
+    )
     assert code == 1
     assert said[0, OutputStream.ERROR] == ["no-such-program: No such file or directory"]
 
 
 def test_what_a_rank_leaves_running_does_not_hold_the_job(local: LocalLauncher, mpi: Mpi) -> None:
     program = "import subprocess; print('up', flush=True); subprocess.Popen(['sleep', '1000'])"
-    code, said = run(local, job(mpi, program, 1))
+    code, said = run(local, mpi, job(mpi, program, 1))
     assert code == 0
     assert said[0, OutputStream.OUTPUT] == ["up"]

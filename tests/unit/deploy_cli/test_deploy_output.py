@@ -15,33 +15,42 @@ from rich.console import Console
 
 from runtime.cli.screens.live import LiveScreen
 from runtime.cli.screens.plain import PlainScreen
-from runtime.cli.screens.plain_lines import PlainLines
-from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
-from runtime.cli.screens.rank_output import RankFiles, SharedStream
-from runtime.cli.screens.tree import ProgressTree
+from runtime.cli.screens.printer import Printer
+from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream
 from runtime.cli.streams import OutputFailed
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
+from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
+from runtime.views.plain_lines import PlainLines
+from tests.unit.views.told import change, fact, planned, said
 
 Plan = Callable[..., DeploymentPlan]
 OUT, ERR = OutputStream.OUTPUT, OutputStream.ERROR
-FIRST = "/grid/site0/cluster0"
+FIRST = "0:0"
 
 
 def no_failure(error: Exception) -> None:
     raise AssertionError(error)
 
 
-def said(rank: str, stream: OutputStream, text: str) -> RankOutput:
-    return RankOutput(rank, stream, f"{text}\n".encode())
+def block(rank: str, stream: OutputStream, data: bytes) -> Fact:
+    return fact(rank, OutputWritten(stream, data))
+
+
+def word(text: str) -> Fact:
+    return fact(MACHINE, Logged(text))
 
 
 def written(
-    items: Sequence[Item], *, news: PlainLines | None = None, tags: bool = False
+    facts: Sequence[Fact],
+    *,
+    news: PlainLines | None = None,
+    tags: bool = False,
+    choice: OutputChoice | None = None,
 ) -> tuple[str, str]:
     out, err = io.BytesIO(), io.BytesIO()
-    screen = PlainScreen(out, err, news=news, tags=tags)
-    screen.show(items)
+    screen = PlainScreen(out, err, news=news, tags=tags, choice=choice)
+    screen.show(facts)
     screen.close()
     return out.getvalue().decode(), err.getvalue().decode()
 
@@ -53,25 +62,32 @@ def test_each_stream_gets_its_own_lines() -> None:
 
 
 def test_news_goes_to_standard_error_only_when_wanted(plan: Plan) -> None:
-    items = [Change(FIRST, "up", "front-end"), Change(f"{FIRST}/wrapper0", "ready")]
-    assert written(items, news=PlainLines(ProgressTree(plan()))) == (
+    items = [planned(plan()), change(FIRST, "up", "front-end"), change(f"{FIRST}:0", "ready")]
+    assert written(items, news=PlainLines()) == (
         "",
         "gcm-deploy: 0:0 site0/cluster0: reached\n",
     )
     assert written(items) == ("", "")
-    assert written([Word("gcm-deploy: stopping")]) == ("", "gcm-deploy: stopping\n")
+    assert written([word("gcm-deploy: stopping")]) == ("", "gcm-deploy: stopping\n")
+
+
+def test_a_screen_shows_what_was_chosen_of_the_output() -> None:
+    facts = [said("0:0:1", TRACEBACK, "why"), said("0:0", ERR, "mpiexec"), said("0:0:1", ERR, "a")]
+    assert written(facts)[1] == "why\nmpiexec\na\n"
+    assert written(facts, choice=OutputChoice(all_tracebacks=False))[1] == "mpiexec\na\n"
+    assert written(facts, choice=OutputChoice(quiet=True))[1] == "why\na\n"
 
 
 def test_bytes_that_are_no_text_pass_unchanged() -> None:
     out = io.BytesIO()
     screen = PlainScreen(out, io.BytesIO(), news=None, tags=True)
-    screen.show([RankOutput("0:0:0", OUT, b"\xff\x00\r\n\x85\n")])
+    screen.show([block("0:0:0", OUT, b"\xff\x00\r\n\x85\n")])
     assert out.getvalue() == b"[0:0:0] \xff\x00\r\n[0:0:0] \x85\n"
 
 
 def test_a_line_without_its_end_is_ended_only_where_something_follows() -> None:
-    begun = [RankOutput("0:0:0", OUT, b"half"), RankOutput("0:0:0", ERR, b"oh")]
-    assert written([*begun, RankOutput("0:0:0", OUT, b" and half\n")]) == (
+    begun = [block("0:0:0", OUT, b"half"), block("0:0:0", ERR, b"oh")]
+    assert written([*begun, block("0:0:0", OUT, b" and half\n")]) == (
         "half and half\n",
         "oh\n",
     )
@@ -79,7 +95,7 @@ def test_a_line_without_its_end_is_ended_only_where_something_follows() -> None:
         "[0:0:0] half\n[0:0:1] x\n", "[0:0:0] oh\n",
     )  # fmt: skip
     assert written(begun) == ("half", "oh\n")
-    assert written([*begun, Word("gcm-deploy: stopping")])[1] == "oh\ngcm-deploy: stopping\n"
+    assert written([*begun, word("gcm-deploy: stopping")])[1] == "oh\ngcm-deploy: stopping\n"
 
 
 @given(
@@ -141,7 +157,7 @@ def test_a_printer_shows_everything_in_order_before_it_closes() -> None:
 
     def write(rank: str) -> None:
         for number in range(500):
-            printer.put(said(rank, OUT, f"{rank} {number}"))
+            printer.hear(said(rank, OUT, f"{rank} {number}"))
 
     writers = [threading.Thread(target=write, args=(rank,)) for rank in ("a", "b", "c")]
     for writer in writers:
@@ -174,9 +190,9 @@ def test_output_counts_as_taken_once_it_is_shown() -> None:
     slow = _Gate()
     printer = Printer(PlainScreen(slow, io.BytesIO(), news=None), no_failure)
     taken = threading.Event()
-    printer.put(RankOutput("0:0:0", OUT, b"first\n", taken.set))
+    printer.hear(block("0:0:0", OUT, b"first\n"), taken.set)
     assert slow.asked.wait(10)
-    printer.put(said("0:0:0", OUT, "nobody has to wait for a slow reader"))
+    printer.hear(said("0:0:0", OUT, "nobody has to wait for a slow reader"))
     assert not taken.is_set()
     slow.opened.set()
     assert taken.wait(10)
@@ -198,11 +214,11 @@ def test_a_reader_that_left_is_told_once_and_blocks_nobody() -> None:
         told.set()
 
     printer = Printer(PlainScreen(_Left(), io.BytesIO(), news=None), failed)
-    printer.put(said("0:0:0", OUT, "a"))
+    printer.hear(said("0:0:0", OUT, "a"))
     assert told.wait(10)
     taken: list[int] = []
     for number in range(10):
-        printer.put(RankOutput("0:0:0", OUT, b"b\n", partial(taken.append, number)))
+        printer.hear(block("0:0:0", OUT, b"b\n"), partial(taken.append, number))
     printer.close()
     assert taken == list(range(10))
     assert [type(one) for one in failures] == [BrokenPipeError]
@@ -214,20 +230,20 @@ def live(
     console = Console(
         file=io.StringIO(), width=60, height=40, force_terminal=True, color_system=None
     )
-    return LiveScreen(terminal, console, ProgressTree(plan), lambda: 0.0, output=output, tags=True)
+    names = plan.deployment.rank_names()
+    return LiveScreen(terminal, console, lambda: 0.0, output=output, tags=True, names=names)
 
 
 def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -> None:
     terminal = io.BytesIO()
-    screen = live(plan('<emulate sites="1" clusters="1" ranks="2"/>'), terminal)
-    screen.show([])
+    small = plan('<emulate sites="1" clusters="1" ranks="2"/>')
+    screen = live(small, terminal)
+    screen.show([planned(small)])
     tree = "test  planned  0 s  2 planned\n└─ 0 site0\n   └─ 0:0 cluster0  planned       ··\n"
     assert terminal.getvalue().decode() == tree
     terminal.truncate(0)
     terminal.seek(0)
-    screen.show(
-        [said("0:0:0", OUT, "a \x1b[1mb"), Change(f"{FIRST}/wrapper1", "ready"), Word("word")]
-    )
+    screen.show([said("0:0:0", OUT, "a \x1b[1mb"), change(f"{FIRST}:1", "ready"), word("word")])
     assert terminal.getvalue().decode() == (
         "\x1b[A\x1b[A\x1b[A\r\x1b[J[0] a \x1b[1mb\nword\n"
         "test  starting  0 s  1 planned, 1 ready\n└─ 0 site0\n"
@@ -242,7 +258,7 @@ def test_lines_appear_above_a_tree_that_is_drawn_anew_in_one_write(plan: Plan) -
 def test_a_tree_does_not_disturb_a_standard_output_that_is_elsewhere(plan: Plan) -> None:
     terminal, output = io.BytesIO(), io.BytesIO()
     screen = live(plan(), terminal, output)
-    screen.show([said("0:0:0", OUT, "result"), said("0:0:0", ERR, "warning")])
+    screen.show([planned(plan()), said("0:0:0", OUT, "result"), said("0:0:0", ERR, "warning")])
     screen.close()
     assert output.getvalue() == b"[0] result\n"
     assert b"result" not in terminal.getvalue()
@@ -251,8 +267,9 @@ def test_a_tree_does_not_disturb_a_standard_output_that_is_elsewhere(plan: Plan)
 
 def test_a_line_of_the_tree_never_wraps(plan: Plan) -> None:
     terminal = io.BytesIO()
-    screen = live(plan('<emulate sites="1" clusters="1" ranks="200"/>'), terminal)
-    screen.show([Change(f"{FIRST}/wrapper1", "ready"), Change(f"{FIRST}/wrapper2", "running")])
+    large = plan('<emulate sites="1" clusters="1" ranks="200"/>')
+    screen = live(large, terminal)
+    screen.show([planned(large), change(f"{FIRST}:1", "ready"), change(f"{FIRST}:2", "running")])
     screen.close()
     lines = terminal.getvalue().decode().splitlines()[:3]
     assert max(map(len, lines)) <= 60

@@ -1,43 +1,33 @@
-"""What a signal does to a run, and how the words of the engine and of logging get printed."""
+"""What a signal does to a run, and how what is logged gets printed."""
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import signal
-from collections.abc import Callable
 
 import pytest
 
-from runtime.cli.screens.history import History
-from runtime.cli.screens.plain import PlainScreen
-from runtime.cli.screens.printer import Change, Item, Printer, RankOutput, Word
-from runtime.cli.screens.watch import GIVE_UP_SECONDS, EndSignals, LogLines, Watch
-from runtime.deployment import DeploymentPlan
-from runtime.launchers.base import OutputStream
+from runtime.cli.screens.watch import GIVE_UP_SECONDS, EndSignals, LogLines
 
 
 class Run:
-    """A printer with its text, and what reached the run."""
+    """What is printed, and what reached the run."""
 
     def __init__(self, seconds: float = GIVE_UP_SECONDS) -> None:
-        self.text = io.BytesIO()
+        self.words: list[str] = []
         self.presses = 0
         self.given_up: list[int] = []
-        self.printer = Printer(PlainScreen(io.BytesIO(), self.text, news=None), self._failed)
-        self.ending = EndSignals(self.printer, self._press, self.given_up.append, seconds=seconds)
+        self.ending = EndSignals(
+            self.words.append, self._press, self.given_up.append, seconds=seconds
+        )
 
     def _press(self) -> None:
         self.presses += 1
 
-    def _failed(self, error: Exception) -> None:
-        raise AssertionError(error)
-
     def said(self) -> list[str]:
-        self.printer.close()
         self.ending.over()
-        return self.text.getvalue().decode().splitlines()
+        return self.words
 
 
 def test_the_first_signal_stops_and_the_second_ends_at_once() -> None:
@@ -104,34 +94,12 @@ def test_without_a_signal_there_is_no_code() -> None:
     assert run.said() == []
 
 
-def test_what_the_engine_tells_is_shown_and_remembered(
-    plan: Callable[..., DeploymentPlan],
-) -> None:
-    shown: list[Item] = []
-    history = History(plan())
-    times = iter([1.0, 3.5])
-
-    def taken() -> None:
-        """Need nothing."""
-
-    watch = Watch(shown.append, history, lambda: next(times))
-    watch.state("/grid/site0/cluster0/wrapper1", "running")
-    watch.output("0:0:1", "stderr", b"text\n", taken)
-    watch.state("/grid/site0/cluster0/wrapper1", "done", "exit code 0")
-    assert shown == [
-        Change("/grid/site0/cluster0/wrapper1", "running"),
-        RankOutput("0:0:1", OutputStream.ERROR, b"text\n", taken),
-        Change("/grid/site0/cluster0/wrapper1", "done", "exit code 0"),
-    ]
-    assert history.seconds("0:0:1") == 2.5
-
-
 def test_warnings_of_the_runtime_are_printed_like_everything_else() -> None:
-    shown: list[Item] = []
+    shown: list[str] = []
     log = LogLines(shown.append)
     with log.attached():
         logging.getLogger("runtime.some.part").warning("odd: %s", 3)
         logging.getLogger("runtime.some.part").info("not worth a line")
     logging.getLogger("runtime.some.part").setLevel(logging.NOTSET)
-    assert shown == [Word("gcm-deploy: odd: 3")]
+    assert shown == ["gcm-deploy: odd: 3"]
     assert log not in logging.getLogger("runtime").handlers

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtime.deployment.model import Flavour, FrontEnd, Mpi, SshHop
+from runtime.deployment.model import FrontEnd, Mpi, SshHop
 from runtime.topology.tree import Node, Reachability
 
 
@@ -25,7 +25,7 @@ def test_an_emulated_machine_has_numbered_names_and_equal_clusters(read: Any) ->
 def test_an_emulated_machine_needs_no_numbers_and_takes_an_mpi(read: Any) -> None:
     found = read.body('<emulate><mpi flavour="openmpi" command-path="mpirun"/></emulate>').good
     (cluster,) = found.clusters()
-    assert cluster.mpi == Mpi("mpirun", Flavour.OPENMPI)
+    assert cluster.mpi == Mpi("mpirun", "openmpi")
     assert (cluster.ranks, cluster.is_local) == (2, True)
     assert cluster.front_end == FrontEnd("127.0.0.1", python="/usr/bin/python3")
 
@@ -43,8 +43,8 @@ def test_the_nearest_mpi_that_writes_an_attribute_wins(read: Any) -> None:
         '<cluster><mpi ranks="3" command-path="m"/></cluster><cluster/></site></grid>'
     ).good
     first, second = found.clusters()
-    assert first.mpi == Mpi("m", Flavour.MPICH, 3, ("-b", "-c"))
-    assert second.mpi == Mpi("mpiexec", Flavour.MPICH, 4, ("-b", "-c"))
+    assert first.mpi == Mpi("m", "mpich", 3, ("-b", "-c"))
+    assert second.mpi == Mpi("mpiexec", "mpich", 4, ("-b", "-c"))
 
 
 def test_the_hops_of_a_site_come_before_those_of_its_cluster(read: Any) -> None:

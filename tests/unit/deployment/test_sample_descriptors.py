@@ -18,7 +18,6 @@ from runtime.deployment import (
     read_descriptor,
     render_plan,
 )
-from runtime.deployment.model import Flavour
 from runtime.topology.tree import Reachability
 
 ROOT = Path(__file__).parents[3]
@@ -76,7 +75,7 @@ def test_quickstart_is_two_sites_of_two_clusters_of_two_ranks_on_this_machine() 
 def test_two_sites_have_a_jump_host_and_both_flavours_of_mpi() -> None:
     first, second = deployment_of("two-sites-ssh.xml").clusters()
     assert (len(first.hops), len(second.hops)) == (1, 2)
-    assert (first.mpi.flavour, second.mpi.flavour) == (Flavour.MPICH, Flavour.OPENMPI)
+    assert (first.mpi.flavour, second.mpi.flavour) == ("mpich", "openmpi")
     assert second.reachability is Reachability.OUTWARDS
 
 

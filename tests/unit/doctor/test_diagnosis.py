@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gcm.documents import Location, Severity
-from runtime.deployment import Flavour, SshHop
+from runtime.deployment import SshHop
 from runtime.doctor.checks import install
 from runtime.doctor.diagnosis import findings_of
 from runtime.doctor.imports import imported
@@ -143,7 +143,7 @@ BRIDGE = (("docker0", "172.17.0.1"), ("eth0", "10.0.0.1"))
         ({}, {}, "warning", '<mpi options="-iface eth0"/>'),
         ({}, {"names": {"n1": ["172.17.0.1"]}}, "error", '<mpi options="-iface eth0"/>'),
         (
-            {"flavour": Flavour.OPENMPI}, {}, "error",
+            {"flavour": "openmpi"}, {}, "error",
             '<mpi options="--mca btl_tcp_if_exclude lo,docker0"/>',
         ),
     ],

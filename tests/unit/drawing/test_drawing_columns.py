@@ -36,10 +36,10 @@ def test_no_column_is_broken_that_is_as_tall_as_a_single_box_anyway() -> None:
 
 def test_a_long_chain_folds_into_bands_of_equal_width() -> None:
     cells = arrange(list(range(60)), [LEAF] * 60)
-    bands = [sum(1 for cell in cells if cell.band == band) for band in range(4)]
-    assert bands == [15] * 4
+    bands = [sum(1 for cell in cells if cell.band == band) for band in range(5)]
+    assert bands == [12] * 5
     assert cells[:2] == [Cell(0, 0), Cell(1, 0)]
-    assert cells[15] == Cell(0, 1)
+    assert cells[12] == Cell(0, 1)
 
 
 def test_a_low_row_is_broken_where_a_high_one_of_the_same_width_is_not() -> None:

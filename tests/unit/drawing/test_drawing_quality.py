@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import drawings
 from benchmarks.drawings import COUNT, KINDS, flat, measured
-from gcm.drawing.metrics import CHAIN_WIDTH
 from gcm.drawing.placing import place
 
+WIDEST = 2200
 CHAIN = {(here, here + 1) for here in range(COUNT - 1)}
 
 
@@ -43,4 +44,19 @@ def test_fifty_flat_components_are_drawn_as_well_as_graphviz_draws_them(
     ],
 )
 def test_a_long_chain_with_branches_is_not_drawn_in_one_row(branches: set[tuple[int, int]]) -> None:
-    assert place(flat(CHAIN | branches)).width <= CHAIN_WIDTH
+    assert place(flat(CHAIN | branches)).width <= WIDEST
+
+
+@pytest.mark.parametrize(
+    ("count", "branches"),
+    [
+        pytest.param(60, {(here, 60 + here % 5) for here in range(60)}, id="five shared services"),
+        pytest.param(50, {(here, 49) for here in range(48)}, id="all bound to last"),
+    ],
+)
+def test_a_long_chain_is_not_drawn_in_one_row_whatever_crosses(
+    count: int, branches: set[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = {(here, here + 1) for here in range(count - 1)}
+    monkeypatch.setattr(drawings, "COUNT", 1 + max(end for _, end in stages | branches))
+    assert place(flat(stages | branches)).width <= WIDEST

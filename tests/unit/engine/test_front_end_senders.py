@@ -13,8 +13,8 @@ import pytest
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.machine.calls import NotServed, Served
-from runtime.machine.contracts import Input
+from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.contracts import Orders
 from runtime.processes.member_host import MemberHost, check_sender
 from runtime.transport.channel import Channel
 from runtime.transport.messages import Target
@@ -66,17 +66,8 @@ def test_nothing_is_served_that_is_called_in_another_name(
         call(to, interface, sender, member)
 
 
-class _Unread:
-    """A front-end that nobody is to tell what its ranks read."""
-
-    def output_taken(self, size: int) -> None:
-        raise AssertionError(size)
-
-    def read(self, data: bytes) -> None:
-        raise AssertionError(data)
-
-    def show_prompts(self) -> None:
-        raise AssertionError
+def _refuse(interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    raise AssertionError((interface, operation, args))
 
 
 class Marks:
@@ -94,7 +85,7 @@ def node() -> Iterator[Channel]:
     """Return the connection of a node to its front-end."""
     with Reactor("test") as reactor:
         served = Served()
-        served.serve(Input, _Unread())
+        served.serve(Orders, stub(Orders, _refuse))
         host = MemberHost(CLUSTER, reactor, served)
         above, theirs, below = *socket.socketpair(), socket.socketpair()
         host.routes.add("/", Channel(reactor, SocketStream(above), "it").open())
@@ -107,8 +98,8 @@ def node() -> Iterator[Channel]:
 @pytest.mark.parametrize(
     ("path", "interface", "operation"),
     [
-        ("/front-end", "input", "show_prompts"),
-        ("/launcher", "cluster-health", "failed"),
+        ("/front-end", "orders", "show_prompts"),
+        ("/launcher", "reports", "failed"),
         ("/coupling", "coupling", "attach"),
         ("/driver", "mail", "deliver"),
         ("/ranks/0:1:0", "control", "stop"),

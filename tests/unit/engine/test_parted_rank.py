@@ -10,14 +10,12 @@ HERE = {b"PATH": b"/bin", b"PYTHONPATH": b"/a:/b", b"LD_PRELOAD": b"x.so"}
 
 
 def request(environment: dict[bytes, bytes], cwd: bytes = b"/work") -> StandInRequest:
-    return StandInRequest(
-        marshal.dumps((["-P", "-m", "runtime.rank"], environment, cwd, [0], [0, 1, 2]))
-    )
+    return StandInRequest(marshal.dumps((["--room", "/r"], environment, cwd, [0], [0, 1, 2])))
 
 
 def test_what_a_stand_in_says_is_read() -> None:
     found = request(HERE)
-    assert (found.words, found.environment) == (["-P", "-m", "runtime.rank"], HERE)
+    assert (found.words, found.environment) == (["--room", "/r"], HERE)
     assert (found.cwd, found.processors, found.descriptors) == (b"/work", [0], [0, 1, 2])
 
 

@@ -36,6 +36,7 @@ class Heard:
         reactor.soon(lambda: self.room.give(most))
         self.data: dict[tuple[int, str], bytes] = {}
         self.changed = threading.Condition()
+        self._reactor = reactor
         self.pipes = RankPipes(reactor, str(folder), 2, self._say, self.room)
 
     def _say(self, blocks: list[Block]) -> None:
@@ -49,7 +50,8 @@ class Heard:
 
     def to_the_end(self) -> dict[tuple[int, str], bytes]:
         over = threading.Event()
-        self.pipes.finish(over.set)
+        self._reactor.soon(self.pipes.finish)
+        self._reactor.soon(over.set)
         assert over.wait(20)
         return self.data
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from runtime.machine.calls import stub
-from runtime.machine.contracts import ClusterControl
+from runtime.machine.contracts import Orders
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports
 
@@ -32,7 +32,7 @@ AT_REST: dict[str, Any] = {
 class OnePlace:
     """The part of a place that is needed to ask its ranks."""
 
-    control: ClusterControl
+    orders: Orders
 
 
 @dataclass
@@ -44,8 +44,8 @@ class Script:
     seen: list[Snapshot] = field(default_factory=list)
 
     def reports(self) -> WaitReports:
-        control = stub(ClusterControl, self._tell)
-        place = cast("ClusterPlace", OnePlace(control))
+        orders = stub(Orders, self._tell)
+        place = cast("ClusterPlace", OnePlace(orders))
         return WaitReports(
             [place], lambda _seconds, call: self.later.append(call), lambda _words, _are_all: None
         )
@@ -104,9 +104,9 @@ class Simulated:
         self._doing = doing
         self._serial = count()
         self.put_off: list[tuple[float, int, Callable[[], None]]] = []
-        control = stub(ClusterControl, self._ask)
+        orders = stub(Orders, self._ask)
         self.reports = WaitReports(
-            [cast("ClusterPlace", OnePlace(control))], self.later, self._is_left
+            [cast("ClusterPlace", OnePlace(orders))], self.later, self._is_left
         )
         for rank in doing:
             self.reports.rank_ready(rank)

@@ -10,6 +10,7 @@ from runtime.launchers.base import OutputStream
 from runtime.launchers.blocks import LAST_LINES, LONGEST_LINE, BlockCutter, LastLines
 from runtime.launchers.lines import TAIL_WIDTH, Collected, Lines, LineSplitter, Tail
 from runtime.launchers.rank_lines import RankLines
+from runtime.native_mpi import OPEN_MPI
 
 Said = list[tuple[int | None, OutputStream, bytes]]
 
@@ -108,7 +109,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.said: Said = []
-        self.sink = RankLines(lambda *block: self.said.append(block))
+        self.sink = RankLines(lambda *block: self.said.append(block), tag=OPEN_MPI.tag)
 
     def by(self, rank: int | None, stream: OutputStream) -> bytes:
         return b"".join(data for *whom, data in self.said if whom == [rank, stream])

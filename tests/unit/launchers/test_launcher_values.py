@@ -9,8 +9,9 @@ from runtime.launchers import errors
 from runtime.launchers.base import Command, Exit
 from runtime.launchers.command import FOUND, no_python
 from runtime.launchers.hops import Hop, aliases, configuration
-from runtime.launchers.mpiexec import MpiexecFlavour, MpiJob, mpi_command
+from runtime.launchers.mpiexec import mpi_command
 from runtime.launchers.ssh_faults import diagnose
+from runtime.native_mpi import MPICH, MpiWorld
 
 
 def test_every_error_is_a_grid_error() -> None:
@@ -51,7 +52,9 @@ def test_a_command_that_cannot_be_started_anywhere_is_refused() -> None:
 
 def test_a_secret_does_not_show_in_a_representation() -> None:
     assert "hush" not in repr(Command(("a",), first_input=b"hush"))
-    assert "hush" not in repr(MpiJob(("a",), 1, first_input=b"hush"))
+    told = mpi_command(MpiWorld(("a",), 1), MPICH, first_input=b"hush")
+    assert told.first_input == b"hush"
+    assert "hush" not in repr(told)
 
 
 def test_hops_are_called_by_their_names_unless_two_are_the_same() -> None:
@@ -120,35 +123,3 @@ def test_the_newest_words_about_python_are_understood() -> None:
     fault = no_python("x", said[1:])
     assert type(fault) is errors.PythonMissing
     assert fault.cause == "python3.11: sh: not found"
-
-
-def test_a_job_becomes_the_command_of_either_mpi() -> None:
-    job = MpiJob(
-        ("prog", "arg"),
-        3,
-        "/opt/mpiexec",
-        hosts=[("n1", 2), ("n2", 1)],
-        options=("-v",),
-        environment={"WORD": "secretive", "GONE": None},
-        cwd="/there",
-    )
-    mpich = mpi_command(job, MpiexecFlavour.MPICH)
-    assert mpich.argv == (*("/opt/mpiexec", "-n", "3", "-hosts", "n1:2,n2:1", "-v", "prog", "arg"),)
-    assert mpich.cwd == "/there"
-    assert mpich.environment["WORD"] == "secretive"
-    assert mpich.environment["PMI_RANK"] is None
-    openmpi = mpi_command(job, MpiexecFlavour.OPEN_MPI)
-    assert openmpi.argv == (
-        *("/opt/mpiexec", "-n", "3", "--host", "n1:2,n2:1", "--output", "tag", "-x", "WORD"),
-        *("-v", "prog", "arg"),
-    )
-    assert "OMPI_ALLOW_RUN_AS_ROOT" not in openmpi.environment
-    root = mpi_command(job, MpiexecFlavour.OPEN_MPI, root=True)
-    assert root.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
-
-
-def test_a_job_that_cannot_run_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one rank, not 0"):
-        MpiJob(("a",), 0)
-    with pytest.raises(ValueError, match="3 ranks do not fit on hosts for 2"):
-        MpiJob(("a",), 3, hosts=[("n", 2)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gcm.documents import Diagnostics
@@ -21,7 +23,9 @@ from runtime.deployment.model import BookedPeer
 from runtime.peers.booking import Demand, Offer
 from runtime.peers.staging import Shape
 from runtime.peers.submission import FAR, StepNews, Steps, StepState, SubmissionStep
-from runtime.processes.launcher.listener import Silent
+from runtime.views.facts import MACHINE, Fact, RunPlanned, StateChanged
+from runtime.views.stream import Silent, nothing
+from tests.unit.views.told import change
 
 PEERS = '<peers ranks="3" strategy="mixed" wait="2min"/>'
 STAGING = LANGUAGE.elements["peers"].attribute("staging")
@@ -106,15 +110,26 @@ def test_steps_before_the_one_that_begins_are_done() -> None:
 
 def test_the_last_steps_follow_from_the_states_of_the_machine() -> None:
     entered: list[SubmissionStep] = []
-    listener = StepListener(Silent(), 2, entered.append)
-    for path in ("/grid/site0/h1", "/grid/site0/h2"):
-        listener.state(path, "starting", "front-end")
-    listener.state("/grid/site0/h1", "up", "front-end")
+    heard: list[Fact] = []
+
+    class Screen(Silent):
+        def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+            heard.append(fact)
+
+    listener = StepListener(Screen(), 2, entered.append)
+    listener.hear(Fact(0.5, MACHINE, RunPlanned("steps", ())))
+    for cluster in ("0:0", "0:1"):
+        listener.hear(change(cluster, "starting", "front-end"))
+    listener.hear(change("0:0", "up", "front-end"))
     assert entered == []
-    listener.state("/grid/site0/h2", "up", "front-end")
+    listener.hear(change("0:1", "up", "front-end", time=1.5))
     assert entered == [SubmissionStep.TABLE]
-    listener.state("/grid/site0/h1/wrapper0", "running")
-    listener.state("/grid/site0/h1/wrapper1", "running")
+    assert heard[-2:] == [
+        Fact(1.5, str(SubmissionStep.LAUNCH), StateChanged("done")),
+        Fact(1.5, str(SubmissionStep.TABLE), StateChanged("running")),
+    ]
+    listener.hear(change("0:0:0", "running"))
+    listener.hear(change("0:0:1", "running"))
     assert entered == [SubmissionStep.TABLE, SubmissionStep.WATCH]
 
 

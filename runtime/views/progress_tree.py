@@ -1,4 +1,4 @@
-"""The states of all parts of a machine, for display: events in, states out."""
+"""The states of all parts of a machine, for display. A fold over the facts of a run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import field
 
 from gcm.cli.output import counted
 from gcm.records import dataclass
-from runtime.deployment import DeploymentPlan, Level
+from runtime.topology import RankNames
+from runtime.views.facts import MACHINE, Fact, RunPlanned, StateChanged
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
 STUCK = "stuck"
@@ -73,57 +74,70 @@ class ProgressPart:
 
 
 class ProgressTree:
-    """The parts of the machine of a plan; `apply` is the only way in."""
+    """The parts of the machine of a run; `take` is the only way in.
 
-    def __init__(self, plan: DeploymentPlan) -> None:
-        self.name = plan.deployment.name
-        self.names = plan.deployment.rank_names()
-        self._replicas = max((one.replicas for one in plan.deployment.applications), default=1)
+    Sites, clusters and ranks are known by the names that facts have; `others` are helper processes
+    and nodes.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.names = RankNames()
+        self.goes_on = False
         self.sites: list[tuple[str, list[ProgressPart]]] = []
         self.others: dict[str, ProgressPart] = {}
-        self.site_names: dict[str, str] = {}
+        self._replicas = 1
         self._clusters: dict[str, ProgressPart] = {}
-        self._ranks: dict[str, tuple[ProgressPart, int]] = {}
-        parts = {part.identifier: part for part in plan.components().walk()}
-        for number, site in enumerate(plan.deployment.sites):
-            below = []
-            for cluster in site.clusters:
-                shown = ProgressPart(
-                    cluster.identifier, cluster.path, ranks=[PLANNED] * cluster.ranks
-                )
-                below.append(shown)
-                component = parts[cluster.identifier]
-                self._clusters[component.path] = shown
-                wrappers = (one for one in component.walk() if one.level is Level.WRAPPER)
-                self._ranks |= {one.path: (shown, rank) for rank, one in enumerate(wrappers)}
-            self.sites.append((f"{number} {site.name}", below))
-            self.site_names[parts[str(number)].path] = f"{number} {site.name}"
-        self._levels = {part.path for part in parts.values()}
 
     @property
     def clusters(self) -> tuple[ProgressPart, ...]:
         """Return all clusters, in order."""
         return tuple(self._clusters.values())
 
-    def apply(self, path: str, state: str, detail: str = "") -> None:
-        """Record that the part at a path is in another state."""
-        if path in self._ranks:
-            cluster, rank = self._ranks[path]
-            cluster.ranks[rank] = state
-        elif path in self._clusters:
-            _change(self._clusters[path], state, detail)
-        elif path not in self._levels:
-            name = path.removeprefix("/grid/")
-            _change(self.others.setdefault(path, ProgressPart("", name)), state, detail)
+    def take(self, fact: Fact) -> None:
+        """Take the next fact: the machine comes with the first, its states with later ones."""
+        match fact.record:
+            case RunPlanned() as planned:
+                self._plan(planned)
+            case StateChanged(state, detail):
+                self._change(fact.name, state, detail)
 
-    def cluster_of(self, path: str) -> tuple[ProgressPart, str] | None:
-        """Return the cluster at or above a path, and the identifier of what is at the path."""
-        if path in self._clusters:
-            return self._clusters[path], self._clusters[path].identifier
-        if path in self._ranks:
-            cluster, rank = self._ranks[path]
-            return cluster, f"{cluster.identifier}:{rank}"
-        return None
+    def _plan(self, planned: RunPlanned) -> None:
+        self.name, self.names, self.goes_on = planned.deployment, planned.names(), planned.goes_on
+        self._replicas = max(planned.replicas.values(), default=1)
+        for number, site in enumerate(planned.sites):
+            below = [
+                ProgressPart(f"{number}:{place}", one.known.path, ranks=[PLANNED] * len(one.hosts))
+                for place, one in enumerate(site.clusters)
+            ]
+            self.sites.append((f"{number} {site.name}", below))
+            self._clusters |= {part.identifier: part for part in below}
+
+    def _change(self, name: str, state: str, detail: str) -> None:
+        cluster = self.cluster_of(name)
+        if cluster is None:
+            if self.site_of(name) is None:
+                _change(self.others.setdefault(name, ProgressPart("", name)), state, detail)
+        elif name == cluster.identifier:
+            _change(cluster, state, detail)
+        else:
+            cluster.ranks[int(name.rpartition(":")[2])] = state
+
+    def cluster_of(self, name: str) -> ProgressPart | None:
+        """Return the cluster of that name, or that of a rank."""
+        if name in self._clusters:
+            return self._clusters[name]
+        above, _, number = name.rpartition(":")
+        cluster = self._clusters.get(above)
+        is_rank = cluster and number.isdecimal() and int(number) < len(cluster.ranks)
+        return cluster if is_rank else None
+
+    def site_of(self, name: str) -> str | None:
+        """Return how a site is shown, or the grid; None if nothing of that name is one."""
+        if name == MACHINE:
+            return "grid"
+        is_site = name.isdecimal() and int(name) < len(self.sites)
+        return f"site {self.sites[int(name)][0]}" if is_site else None
 
     def rank_states(self) -> Counter[str]:
         """Return how many ranks are in which state."""

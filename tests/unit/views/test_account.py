@@ -1,27 +1,36 @@
-"""What a run came to: for people as text and tables, for programs as plain values."""
+"""What a run came to, from its facts: as text and tables, and as plain values."""
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from rich.console import Console
-
-from runtime.cli.screens.history import History
-from runtime.cli.screens.summary import Summary, as_text, headline, summary_of, tables
-from runtime.cli.screens.summary_table import print_summary
+from gcm.cli.output import Paint
 from runtime.deployment import DeploymentPlan
 from runtime.run.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,
-    Outcome,
-    RankReport,
     RouteTraffic,
     Ways,
 )
+from runtime.views.account import RunAccount
+from runtime.views.facts import (
+    MACHINE,
+    CommandEnded,
+    Fact,
+    Logged,
+    RankResult,
+    RankStarted,
+    Record,
+    RunEnded,
+    RunPlanned,
+    RunStarted,
+    StateChanged,
+)
+from runtime.views.summary import Summary, as_text, headline, tables
+from tests.unit.views.told import change, planned
 
 Plan = Callable[..., DeploymentPlan]
 MIXED = """<grid><site name="lyon"><cluster name="rhone"><ssh host="front"/>
@@ -38,13 +47,26 @@ def ended(
     traffic: tuple[RouteTraffic, ...] = (),
     connections: Connections = Connections(),  # noqa: B008 - it cannot be changed
 ) -> Summary:
+    account = RunAccount()
+
+    def take(time: float, name: str, *records: Record) -> None:
+        for record in records:
+            account.take(Fact(time, name, record))
+
     # only one rank has told where it is
     host = "localhost" if plan.grid.size == 8 else "n2.lyon"
-    report = RankReport("0:0:1", "/grid/site0/cluster0/wrapper1", host, 77, "MPICH")
-    outcome = Outcome(
-        code, ("bad luck",), (report,), traffic, codes, startup, 3.14049, connections=connections
-    )
-    return summary_of(plan, outcome, {"0:0:0": 1.23, "0:0:1": 2.06049}.get)
+    take(0.0, MACHINE, RunPlanned.of(plan))
+    take(0.3, "0:0:1", RankStarted(host, 77, "MPICH"))
+    if startup is not None:
+        take(startup, MACHINE, RunStarted())
+    take(1.0, "0:0:0", StateChanged("running"))
+    take(2.23, "0:0:0", StateChanged("done"))
+    take(3.06049, "0:0:1", StateChanged("failed"))
+    for rank, rank_code in codes.items():
+        take(3.1, rank, RankResult(rank_code))
+    take(3.1, MACHINE, *traffic)
+    take(3.14049, MACHINE, RunEnded(code, ("bad luck",)))
+    return replace(account.summary(), connections=connections)
 
 
 def test_replicas_are_no_ranks(plan: Plan) -> None:
@@ -131,21 +153,24 @@ def test_the_plain_values_hold_every_rank(plan: Plan) -> None:
     assert plain["errors"] == ["bad luck"]
 
 
-def test_a_terminal_gets_the_same_as_tables(plan: Plan) -> None:
-    shown = io.StringIO()
-    console = Console(file=shown, width=140, color_system=None)
-    print_summary(ended(plan(MIXED), {"0:0:1": 2}, code=2), console)
-    text = shown.getvalue()
-    assert text.startswith("test: exit code 2; 4 ranks in 2 clusters")
-    assert "lyon/rhone" in text
-    assert "2 (rank 1)" in text
-
-
-def test_a_narrow_terminal_gets_plain_text(plan: Plan) -> None:
-    shown = io.StringIO()
+def test_a_narrow_terminal_gets_each_row_in_lines(plan: Plan) -> None:
     summary = ended(plan(MIXED), {"0:0:1": 2}, code=2)
-    print_summary(summary, Console(file=shown, width=79, color_system=None))
-    assert shown.getvalue() == as_text(summary)
+    wide = as_text(summary)
+    assert as_text(summary, width=max(map(len, wide.splitlines()))) == wide
+    assert (
+        as_text(summary, Paint(enabled=True), 62)
+        == """\
+\033[1;31mtest: exit code 2; 4 ranks in 2 clusters; 3.1 s, of which 0.5 s to start\033[0m
+
+0:0
+    name: lyon/rhone  runs on: n1 and 2 more
+    application: application  ranks: 3  seconds: 2.1
+    exit codes: stopped (rank 0 and 1 more), 2 (rank 1)
+0:1
+    name: lyon/saone  runs on: gate  application: application
+    ranks: 1  seconds: -  exit codes: stopped
+"""
+    )
 
 
 def test_many_routes_are_summed_up(plan: Plan) -> None:
@@ -191,25 +216,41 @@ def test_where_nothing_was_tried_no_connections_are_told(plan: Plan) -> None:
     assert "connections" not in as_text(ended(plan(), {}))
 
 
-def test_a_history_measures_from_the_common_start_to_each_end(plan: Plan) -> None:
-    history = History(plan())
-    rank = "/grid/site0/cluster0/wrapper"
-    history.note("/grid/site0/cluster0", "up", 10.5)
-    history.note(f"{rank}0", "ready", 11.0)
-    assert history.seconds("0:0:0") is None
-    history.note(f"{rank}0", "running", 12.0)
-    history.note(f"{rank}1", "running", 12.1)
-    history.note(f"{rank}0", "done", 13.5)
-    history.note(f"{rank}0", "ended", 14.0)
-    assert history.running_since == 12.0
-    assert history.seconds("0:0:0") == 1.5
-    assert history.seconds("0:0:1") is None
+def test_a_rank_has_run_from_the_common_start_to_its_end(plan: Plan) -> None:
+    account = RunAccount()
+    for one in (
+        planned(plan()),
+        change("0:0", "up", time=10.5),
+        change("0:0:0", "ready", time=11.0),
+    ):
+        account.take(one)
+    assert account.seconds("0:0:0") is None
+    for one in (
+        change("0:0:0", "running", time=12.0),
+        change("0:0:1", "running", time=12.1),
+        change("0:0:0", "done", time=13.5),
+        change("0:0:0", "ended", time=14.0),
+    ):
+        account.take(one)
+    assert account.seconds("0:0:0") == 1.5
+    assert account.seconds("0:0:1") is None
 
 
 def test_a_rank_that_fails_before_the_start_has_not_run(plan: Plan) -> None:
-    history = History(plan())
-    history.note("/grid/site0/cluster0/wrapper0", "failed", 1.0)
-    assert history.seconds("0:0:0") is None
+    account = RunAccount()
+    account.take(planned(plan()))
+    account.take(change("0:0:0", "failed", time=1.0))
+    assert account.seconds("0:0:0") is None
+
+
+def test_what_ended_the_command_comes_before_what_ended_the_run(plan: Plan) -> None:
+    account = RunAccount()
+    for record in (RunPlanned.of(plan()), RunEnded(130, ("bad",)), CommandEnded(143, ("worse",))):
+        account.take(Fact(2.0, MACHINE, record))
+    account.take(Fact(9.0, MACHINE, Logged("after the end")))
+    summary = account.summary()
+    assert (summary.code, summary.errors, summary.seconds) == (143, ("worse",), 2.0)
+    assert (account.outcome().exit_code, account.outcome().errors) == (130, ("bad",))
 
 
 def test_components_are_told_with_their_nodes() -> None:

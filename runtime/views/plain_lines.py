@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gcm.cli.output import counted
-from runtime.cli.screens.picture import overview, plain
-from runtime.cli.screens.tree import (
+from runtime.views.facts import Fact, StateChanged
+from runtime.views.picture import overview, plain
+from runtime.views.progress_tree import (
     BAD,
     DONE,
     ENDED,
@@ -28,10 +29,10 @@ MINUTE = 60.0
 
 
 class News(Protocol):
-    """Turns changes of a machine into lines about it, each of which may be empty."""
+    """Turns the facts of a run into lines about its machine, each of which may be empty."""
 
-    def told(self, path: str, state: str, detail: str = "") -> str:
-        """Apply a change, and return the line about it."""
+    def told(self, fact: Fact) -> str:
+        """Take a fact, and return the line about it."""
         ...
 
     def due(self) -> str:
@@ -49,23 +50,20 @@ class MinuteLines:
     A loss that the run survives is told at once: no error at its end will tell of it.
     """
 
-    def __init__(
-        self, tree: ProgressTree, clock: Callable[[], float], *, survives: bool = False
-    ) -> None:
-        self._tree = tree
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._tree = ProgressTree()
         self._clock = clock
         self._began = clock()
         self._next = self._began + MINUTE
-        self._survives = survives
 
-    def told(self, path: str, state: str, detail: str = "") -> str:
-        """Apply a change, and return the line about it if it is a loss that is survived."""
-        self._tree.apply(path, state, detail)
-        found = self._tree.cluster_of(path)
-        if not (self._survives and state == LOST and found):
-            return ""
-        cluster, identifier = found
-        return _with(f"{identifier} {cluster.name}: {state}", detail)
+    def told(self, fact: Fact) -> str:
+        """Take a fact, and return the line about it if it is a loss that is survived."""
+        self._tree.take(fact)
+        cluster = self._tree.cluster_of(fact.name)
+        match fact.record:
+            case StateChanged(state, detail) if state == LOST and self._tree.goes_on and cluster:
+                return _with(f"{fact.name} {cluster.name}: {state}", detail)
+        return ""
 
     def due(self) -> str:
         """Return how far the run is, once a minute."""
@@ -83,27 +81,32 @@ class MinuteLines:
 class PlainLines:
     """Turns each change of state into a line, or into nothing if it says little."""
 
-    def __init__(self, tree: ProgressTree) -> None:
-        self._tree = tree
-        self._is_large = len(tree.clusters) > MANY_CLUSTERS
+    def __init__(self) -> None:
+        self._tree = ProgressTree()
         self._told_running = False
 
-    def told(self, path: str, state: str, detail: str = "") -> str:
-        """Apply a change and return the line about it, which may be empty."""
-        self._tree.apply(path, state, detail)
+    def told(self, fact: Fact) -> str:
+        """Take a fact, and return the line about it, which may be empty."""
+        self._tree.take(fact)
+        if not isinstance(fact.record, StateChanged):
+            return ""
+        name, state, detail = fact.name, fact.record.state, fact.record.detail
         if state == RUNNING:
             return self._running()
-        found = self._tree.cluster_of(path)
-        if found is None:
-            return self._other(path, state, detail)
-        cluster, identifier = found
-        if identifier != cluster.identifier:
-            name = self._tree.names.name(identifier)
-            return _with(f"{name}: {state}", detail) if state in BAD else ""
+        cluster = self._tree.cluster_of(name)
+        if cluster is None:
+            return self._other(name, state, detail)
+        if name != cluster.identifier:
+            rank = self._tree.names.name(name)
+            return _with(f"{rank}: {state}", detail) if state in BAD else ""
         if state in BAD:
-            return f"{identifier} {cluster.name}: {cluster.words}"
+            return f"{name} {cluster.name}: {cluster.words}"
         told = "" if self._is_large or state == ENDED else _told(cluster)
-        return f"{identifier} {cluster.name}: {told}" if told else ""
+        return f"{name} {cluster.name}: {told}" if told else ""
+
+    @property
+    def _is_large(self) -> bool:
+        return len(self._tree.clusters) > MANY_CLUSTERS
 
     def due(self) -> str:
         """Return nothing: each change is told when it comes."""
@@ -120,11 +123,11 @@ class PlainLines:
         clusters = sum(bool(part.ranks) for part in self._tree.clusters)
         return f"running: {self._tree.ranks_in_words()} in {counted(clusters, 'cluster')}"
 
-    def _other(self, path: str, state: str, detail: str) -> str:
-        part = self._tree.others.get(path)
-        if part is not None:
+    def _other(self, name: str, state: str, detail: str) -> str:
+        where = self._tree.site_of(name)
+        if where is None:
+            part = self._tree.others[name]
             return f"{part.name}: {part.words}"
-        where = f"site {self._tree.site_names[path]}" if path in self._tree.site_names else "grid"
         if state in BAD:
             return _with(f"{where}: {state}", detail)
         is_ready = self._is_large and state == UP and detail == "handshake"

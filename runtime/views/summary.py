@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, field
 
-from gcm.cli.output import counted
+from gcm.cli.output import Paint, counted
 from gcm.records import dataclass
-from runtime.deployment import DeploymentPlan
 from runtime.run.outcome import (
     ComponentReport,
     Connections,
     FirstCause,
-    Outcome,
-    RankReport,
     Results,
     RouteTraffic,
 )
+from runtime.shown_text import shown_table
 
 MOST_CLUSTERS = 24
 """How many clusters are listed one by one; those that failed always are."""
@@ -93,41 +91,6 @@ class Table:
     numbers: frozenset[int]
 
 
-def summary_of(
-    plan: DeploymentPlan, outcome: Outcome, seconds: Callable[[str], float | None]
-) -> Summary:
-    """Return the summary of a run; `seconds` returns how long a rank has run."""
-    reports = {report.rank: report for report in outcome.ranks}
-    ranks: dict[str, list[RankRow]] = {}
-    names = plan.deployment.rank_names()
-    for placed in plan.placements():
-        name = str(placed.identifier)
-        end = _end(name, placed.node.host, reports.get(name), seconds(name), outcome)
-        number, replica = names.number(name), names.replica(name)
-        end = replace(end, number=number, replica=replica, name=names.name(name))
-        ranks.setdefault(placed.cluster.identifier, []).append(end)
-    return Summary(
-        name=plan.deployment.name,
-        code=outcome.exit_code,
-        seconds=round(outcome.seconds, 3),
-        startup=None if outcome.started_after is None else round(outcome.started_after, 3),
-        clusters=tuple(
-            ClusterRow(one.identifier, one.path, one.application, tuple(ranks[one.identifier]))
-            for one in plan.deployment.clusters()
-            if one.identifier in ranks
-        ),
-        traffic=outcome.traffic,
-        errors=outcome.errors,
-        first_cause=outcome.first_cause,
-        components=outcome.components,
-        connections=outcome.connections,
-        results=outcome.results,
-        replicas={
-            one.name: one.replicas for one in plan.deployment.applications if one.replicas > 1
-        },
-    )
-
-
 def headline(summary: Summary) -> str:
     """Return a summary in one sentence."""
     known = summary.replicas
@@ -172,21 +135,14 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table(("connections", *names), (row,), frozenset(range(1, 8)))
 
 
-def as_text(summary: Summary) -> str:
-    """Return headline and tables as plain text."""
-    blocks = [headline(summary), *("\n".join(_aligned(table)) for table in tables(summary))]
-    return "\n\n".join(blocks) + "\n"
-
-
-def _end(
-    rank: str, planned: str, report: RankReport | None, seconds: float | None, outcome: Outcome
-) -> RankRow:
-    code = outcome.exits.get(rank)
-    seconds = None if seconds is None else round(seconds, 3)
-    if report is None:
-        return RankRow(rank, planned, None, "", seconds, code)
-    signal = report.death.ending if report.death and report.death.observed.signal else ""
-    return RankRow(rank, report.host, report.pid, report.mpi, seconds, code, signal)
+def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 0) -> str:  # noqa: B008
+    """Return headline and tables as text, for a terminal of `width` columns; 0 is any width."""
+    head = paint(headline(summary), "bold", "red" if summary.code else "green")
+    shown = (
+        shown_table(one.heading, one.rows, numbers=one.numbers, width=width)
+        for one in tables(summary)
+    )
+    return "\n".join([f"{head}\n", *shown])
 
 
 def _rows(clusters: tuple[ClusterRow, ...]) -> Iterator[tuple[str, ...]]:
@@ -259,14 +215,3 @@ def _brief(rank: RankRow) -> str:
 
 def _some(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-
-
-def _aligned(table: Table) -> Iterator[str]:
-    lines = (table.heading, *table.rows)
-    widths = [max(len(line[column]) for line in lines) for column in range(len(table.heading))]
-    for line in lines:
-        cells = (
-            text.rjust(width) if column in table.numbers else text.ljust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()

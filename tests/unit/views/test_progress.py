@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
-from runtime.cli.screens.picture import picture, plain
-from runtime.cli.screens.plain_lines import MinuteLines, PlainLines
-from runtime.cli.screens.tree import ProgressTree
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
+from runtime.views.facts import MACHINE, RunPlanned
+from runtime.views.picture import picture, plain
+from runtime.views.plain_lines import MinuteLines, PlainLines
+from runtime.views.progress_tree import ProgressTree
+from tests.unit.views.told import change, fact, planned
 
 Plan = Callable[..., DeploymentPlan]
-FIRST = "/grid/site0/cluster0"
+FIRST = "0:0"
+
+
+def tree_of(plan: DeploymentPlan) -> ProgressTree:
+    tree = ProgressTree()
+    tree.take(planned(plan))
+    return tree
 
 
 def drawn(tree: ProgressTree, *, width: int = 80, height: int = 20) -> list[str]:
@@ -24,14 +33,14 @@ def drawn(tree: ProgressTree, *, width: int = 80, height: int = 20) -> list[str]
 
 def reach(tree: ProgressTree, path: str, ranks: int) -> None:
     for step in ("front-end", "ranks"):
-        tree.apply(path, "starting", step)
-        tree.apply(path, "up", step)
+        tree.take(change(path, "starting", step))
+        tree.take(change(path, "up", step))
     for rank in range(ranks):
-        tree.apply(f"{path}/wrapper{rank}", "ready")
+        tree.take(change(f"{path}:{rank}", "ready"))
 
 
 def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
-    assert drawn(ProgressTree(plan())) == [
+    assert drawn(tree_of(plan())) == [
         "test  planned  3 s  8 planned",
         "├─ 0 site0",
         "│  ├─ 0:0 cluster0  planned       ··",
@@ -43,13 +52,13 @@ def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
 
 
 def test_each_cluster_and_each_rank_has_its_own_state(plan: Plan) -> None:
-    tree = ProgressTree(plan())
-    tree.apply(FIRST, "starting", "front-end")
-    tree.apply("/grid/site0/cluster1", "up", "front-end")
-    tree.apply("/grid/site1/cluster0", "starting", "ranks")
-    tree.apply("/grid/site1/cluster0/wrapper1", "ready")
-    reach(tree, "/grid/site1/cluster1", 2)
-    tree.apply("/grid/site1/cluster1", "up", "handshake")
+    tree = tree_of(plan())
+    tree.take(change(FIRST, "starting", "front-end"))
+    tree.take(change("0:1", "up", "front-end"))
+    tree.take(change("1:0", "starting", "ranks"))
+    tree.take(change("1:0:1", "ready"))
+    reach(tree, "1:1", 2)
+    tree.take(change("1:1", "up", "handshake"))
     assert drawn(tree) == [
         "test  starting  3 s  4 planned, 1 starting, 3 ready",
         "├─ 0 site0",
@@ -62,26 +71,26 @@ def test_each_cluster_and_each_rank_has_its_own_state(plan: Plan) -> None:
 
 
 def test_a_cluster_runs_until_its_last_rank_is_over(plan: Plan) -> None:
-    tree = ProgressTree(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
+    tree = tree_of(plan('<emulate sites="1" clusters="1" ranks="2"/>'))
     reach(tree, FIRST, 2)
     for rank in (0, 1):
-        tree.apply(f"{FIRST}/wrapper{rank}", "running")
+        tree.take(change(f"{FIRST}:{rank}", "running"))
     assert (tree.phase(), drawn(tree)[2]) == ("running", "   └─ 0:0 cluster0  running       ●●")
-    tree.apply(f"{FIRST}/wrapper0", "done")
+    tree.take(change(f"{FIRST}:0", "done"))
     assert drawn(tree)[2].endswith("running       ✓●")
-    tree.apply(f"{FIRST}/wrapper1", "done")
+    tree.take(change(f"{FIRST}:1", "done"))
     assert drawn(tree)[2].endswith("done          ✓✓")
     assert tree.phase() == "ending"
-    tree.apply(FIRST, "done", "exit code 0")
-    tree.apply(FIRST, "ended")
+    tree.take(change(FIRST, "done", "exit code 0"))
+    tree.take(change(FIRST, "ended"))
     assert drawn(tree)[2].endswith("done          ✓✓")
 
 
 def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
-    tree = ProgressTree(plan())
-    tree.apply(f"{FIRST}/wrapper0", "done")
-    tree.apply(f"{FIRST}/wrapper1", "failed", "exit code 3")
-    tree.apply(FIRST, "failed", "exit code 3")
+    tree = tree_of(plan())
+    tree.take(change(f"{FIRST}:0", "done"))
+    tree.take(change(f"{FIRST}:1", "failed", "exit code 3"))
+    tree.take(change(FIRST, "failed", "exit code 3"))
     assert tree.phase() == "ending after a failure"
     head, _, cluster, other, *_ = drawn(tree)
     assert head == "test  ending after a failure  3 s  1 done, 1 failed, 6 planned"
@@ -90,35 +99,35 @@ def test_a_failed_rank_marks_its_cluster_and_the_whole(plan: Plan) -> None:
 
 
 def test_a_rank_that_can_never_go_on_does_not_look_as_if_it_ran(plan: Plan) -> None:
-    tree = ProgressTree(plan())
-    ranks = [f"/grid/site0/cluster0/wrapper{number}" for number in range(2)]
+    tree = tree_of(plan())
+    ranks = [f"0:0:{number}" for number in range(2)]
     for rank in ranks:
-        tree.apply(rank, "running")
-    tree.apply(ranks[0], "stuck")
+        tree.take(change(rank, "running"))
+    tree.take(change(ranks[0], "stuck"))
     assert [(one.words, one.summed_up) for one in tree.clusters[:1]] == [("stuck", "stuck")]
     assert tree.phase() == f"1 of {tree.rank_states().total()} ranks can never go on"
-    tree.apply(ranks[0], "failed")
+    tree.take(change(ranks[0], "failed"))
     assert tree.phase() == "ending after a failure"
 
 
 def test_a_lost_cluster_is_worse_than_a_failed_rank(plan: Plan) -> None:
-    tree = ProgressTree(plan())
-    tree.apply(f"{FIRST}/wrapper0", "failed")
-    tree.apply(FIRST, "lost")
+    tree = tree_of(plan())
+    tree.take(change(f"{FIRST}:0", "failed"))
+    tree.take(change(FIRST, "lost"))
     assert tree.clusters[0].summed_up == "lost"
 
 
 def test_more_ranks_than_fit_are_counted(plan: Plan) -> None:
-    tree = ProgressTree(plan('<emulate sites="1" clusters="1" ranks="60"/>'))
-    tree.apply(f"{FIRST}/wrapper7", "ready")
+    tree = tree_of(plan('<emulate sites="1" clusters="1" ranks="60"/>'))
+    tree.take(change(f"{FIRST}:7", "ready"))
     assert drawn(tree, width=60)[2] == "   └─ 0:0 cluster0  planned       59 planned, 1 ready"
     assert drawn(tree, width=100)[2].endswith("·" * 7 + "◐" + "·" * 52)
 
 
 def test_a_large_grid_is_folded_and_its_failures_stand_out(plan: Plan) -> None:
-    tree = ProgressTree(plan('<emulate sites="2" clusters="30" ranks="1"/>'))
-    tree.apply(FIRST, "up", "front-end")
-    tree.apply("/grid/site1/cluster4", "failed", "front-end")
+    tree = tree_of(plan('<emulate sites="2" clusters="30" ranks="1"/>'))
+    tree.take(change(FIRST, "up", "front-end"))
+    tree.take(change("1:4", "failed", "front-end"))
     assert drawn(tree) == [
         "test  ending after a failure  3 s  60 planned",
         "── 0 site0  30 clusters: 1 up, 29 planned",
@@ -128,15 +137,15 @@ def test_a_large_grid_is_folded_and_its_failures_stand_out(plan: Plan) -> None:
 
 
 def test_what_does_not_fit_even_folded_is_counted(plan: Plan) -> None:
-    tree = ProgressTree(plan('<emulate sites="30" clusters="1" ranks="1"/>'))
+    tree = tree_of(plan('<emulate sites="30" clusters="1" ranks="1"/>'))
     lines = drawn(tree, height=10)
     assert len(lines) == 10
     assert lines[8:] == ["── 7 site7  1 cluster: 1 planned", "   and 22 more"]
 
 
 def test_helpers_and_nodes_are_shown_below_the_sites(plan: Plan) -> None:
-    tree = ProgressTree(plan('<emulate sites="1" clusters="1" ranks="1"/>'))
-    tree.apply("/grid/prepare", "starting", "process")
+    tree = tree_of(plan('<emulate sites="1" clusters="1" ranks="1"/>'))
+    tree.take(change("prepare", "starting", "process"))
     assert drawn(tree)[1:] == [
         "├─ 0 site0",
         "│  └─ 0:0 cluster0  planned       ·",
@@ -165,18 +174,19 @@ def test_no_picture_is_higher_than_it_may_be(
         diagnostics=Diagnostics(),
     )
     assert found is not None
-    tree = ProgressTree(make_plan(found))
+    tree = tree_of(make_plan(found))
     for site, cluster, rank, state in changes:
-        below = f"/wrapper{rank}" if rank >= 0 else ""
-        tree.apply(f"/grid/site{site}/cluster{cluster}{below}", state)
+        below = f":{rank}" if rank >= 0 else ""
+        tree.take(change(f"{site}:{cluster}{below}", state))
     lines = picture(tree, 1.0, width=room[0], height=room[1])
     assert 1 <= len(lines) <= room[1]
     assert tree.rank_states().total() == sites * clusters * ranks
 
 
 def told(plan: DeploymentPlan, *changes: tuple[str, ...]) -> list[str]:
-    lines = PlainLines(ProgressTree(plan))
-    return [text for text in (lines.told(*change) for change in changes) if text]
+    lines = PlainLines()
+    lines.told(planned(plan))
+    return [text for text in (lines.told(change(*one)) for one in changes) if text]
 
 
 def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
@@ -186,18 +196,18 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
         (path, "starting", "front-end"),
         (path, "up", "front-end"),
         (path, "starting", "ranks"),
-        (f"{path}/wrapper0", "ready"),
-        (f"{path}/wrapper1", "ready"),
+        (f"{path}:0", "ready"),
+        (f"{path}:1", "ready"),
         (path, "up", "ranks"),
         (path, "starting", "handshake"),
         (path, "up", "handshake"),
-        ("/grid/site0", "starting", "handshake"),
-        ("/grid/site0", "up", "handshake"),
-        ("/grid", "up", "handshake"),
-        (f"{path}/wrapper0", "running"),
-        (f"{path}/wrapper1", "running"),
-        (f"{path}/wrapper0", "done", "exit code 0"),
-        (f"{path}/wrapper1", "done", "exit code 0"),
+        ("0", "starting", "handshake"),
+        ("0", "up", "handshake"),
+        ("", "up", "handshake"),
+        (f"{path}:0", "running"),
+        (f"{path}:1", "running"),
+        (f"{path}:0", "done", "exit code 0"),
+        (f"{path}:1", "done", "exit code 0"),
         (path, "done", "exit code 0"),
         (path, "ended"),
     ) == [
@@ -209,29 +219,31 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "line"),
+    ("failure", "line"),
     [
         (
-            (f"{FIRST}/wrapper1", "failed", "exit code 3"),
+            (f"{FIRST}:1", "failed", "exit code 3"),
             "rank 1 (site0/cluster0 1): failed, exit code 3",
         ),
-        ((f"{FIRST}/wrapper1", "lost"), "rank 1 (site0/cluster0 1): lost"),
+        ((f"{FIRST}:1", "lost"), "rank 1 (site0/cluster0 1): lost"),
         ((FIRST, "failed", "front-end"), "0:0 site0/cluster0: failed, front-end"),
         ((FIRST, "lost"), "0:0 site0/cluster0: lost"),
-        (("/grid/site1", "failed", "handshake"), "site 1 site1: failed, handshake"),
-        (("/grid", "failed", "start"), "grid: failed, start"),
-        (("/grid/prepare", "failed", "process"), "prepare: failed, process"),
+        (("1", "failed", "handshake"), "site 1 site1: failed, handshake"),
+        (("", "failed", "start"), "grid: failed, start"),
+        (("prepare", "failed", "process"), "prepare: failed, process"),
     ],
 )
-def test_every_failure_is_told(plan: Plan, change: tuple[str, ...], line: str) -> None:
-    assert told(plan(), change) == [line]
+def test_every_failure_is_told(plan: Plan, failure: tuple[str, ...], line: str) -> None:
+    assert told(plan(), failure) == [line]
 
 
 def test_nothing_is_told_in_the_first_minute_and_then_a_line_a_minute(plan: Plan) -> None:
     now = [100.0]
-    lines = MinuteLines(ProgressTree(plan()), lambda: now[0])
-    path = f"{FIRST}/wrapper0"
-    assert lines.told(path, "running") == lines.told(path, "lost") == lines.due() == ""
+    lines = MinuteLines(lambda: now[0])
+    lines.told(planned(plan()))
+    path = f"{FIRST}:0"
+    assert lines.told(change(path, "running")) == lines.told(change(path, "lost")) == ""
+    assert lines.due() == ""
     assert lines.wait() == 60.0
     now[0] = 161.0
     assert lines.due() == "test  ending after a failure  61 s  1 lost, 7 planned"
@@ -241,14 +253,16 @@ def test_nothing_is_told_in_the_first_minute_and_then_a_line_a_minute(plan: Plan
 
 
 def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
-    lines = MinuteLines(ProgressTree(plan()), lambda: 0.0, survives=True)
-    assert lines.told(f"{FIRST}/wrapper1", "lost") == "0:0:1 site0/cluster0: lost"
-    assert lines.told(f"{FIRST}/wrapper1", "done", "exit code 0") == ""
+    lines = MinuteLines(lambda: 0.0)
+    goes_on = replace(RunPlanned.of(plan()), goes_on=True)
+    lines.told(fact(MACHINE, goes_on))
+    assert lines.told(change(f"{FIRST}:1", "lost")) == "0:0:1 site0/cluster0: lost"
+    assert lines.told(change(f"{FIRST}:1", "done", "exit code 0")) == ""
 
 
 def test_many_clusters_are_not_told_one_by_one(plan: Plan) -> None:
     large = plan('<emulate sites="1" clusters="17" ranks="1"/>')
-    changes = [(FIRST, "up", "ranks"), ("/grid/site0", "up", "handshake"), (FIRST, "lost")]
+    changes = [(FIRST, "up", "ranks"), ("0", "up", "handshake"), (FIRST, "lost")]
     assert told(large, *changes) == ["site 0 site0: ready", "0:0 site0/cluster0: lost"]
     small = plan('<emulate sites="1" clusters="16" ranks="1"/>')
     assert told(small, (FIRST, "up", "ranks")) == ["0:0 site0/cluster0: 1 rank up"]

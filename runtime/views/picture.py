@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
-from runtime.cli.screens.tree import (
+from runtime.views.progress_tree import (
     BAD,
     DONE,
     ENDED,

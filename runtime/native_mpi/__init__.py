@@ -1,0 +1,43 @@
+"""Native MPI jobs as values, and what is particular to each native MPI. Pure text: nothing runs."""
+
+from runtime.native_mpi.contract import AUTO, MpiWorld, NativeMpi
+from runtime.native_mpi.job import (
+    Job,
+    JobPart,
+    RankProgram,
+    RankStandIn,
+    python_module,
+    room_words,
+)
+from runtime.native_mpi.known import (
+    FLAVOURS,
+    KNOWN,
+    RANK_VARIABLES,
+    is_interface_chosen,
+    native_mpi,
+    native_mpi_of_library,
+    native_mpi_of_version,
+)
+from runtime.native_mpi.mpich import MPICH
+from runtime.native_mpi.openmpi import OPEN_MPI
+
+__all__ = [
+    "AUTO",
+    "FLAVOURS",
+    "KNOWN",
+    "MPICH",
+    "OPEN_MPI",
+    "RANK_VARIABLES",
+    "Job",
+    "JobPart",
+    "MpiWorld",
+    "NativeMpi",
+    "RankProgram",
+    "RankStandIn",
+    "is_interface_chosen",
+    "native_mpi",
+    "native_mpi_of_library",
+    "native_mpi_of_version",
+    "python_module",
+    "room_words",
+]

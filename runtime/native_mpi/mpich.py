@@ -1,0 +1,42 @@
+"""MPICH, and what is built on it: Intel MPI, MVAPICH. Its `mpiexec` is called Hydra."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from runtime.native_mpi.contract import NativeMpi
+
+_TOPOLOGY = "HWLOC_XMLFILE"
+
+
+class Mpich(NativeMpi):
+    """MPICH: hands its own environment to ranks, and takes any number of them for each core."""
+
+    name = "mpich"
+    marks = ("HYDRA", "Intel(R) MPI")
+    rank_variables = (
+        "PMI_RANK",
+        "PMI_SIZE",
+        "PMI_FD",
+        "PMI_PORT",
+        "PMI_ID",
+        "PMI_SPAWNED",
+        "MPI_LOCALRANKID",
+        "MPI_LOCALNRANKS",
+        "HYDI_CONTROL_FD",
+    )
+    signal_words = re.compile(r"\(signal (\d+)\)")
+    refusal = "unsupported PMI version"
+    noise = ("[mpiexec@",)
+    interface_options = ("-iface", "FI_TCP_IFACE", "UCX_NET_DEVICES")
+
+    def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Let it not write the topology of the host into a file, which only /tmp could have.
+
+        It does not if the ranks need not have the topology from there.
+        """
+        return {_TOPOLOGY: surroundings.get(_TOPOLOGY, "")}
+
+
+MPICH = Mpich()

@@ -1,0 +1,170 @@
+"""The account of a run: what ran where, how long, how it ended, and what was sent. A fold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from runtime.machine.deaths import in_words
+from runtime.rank_name import RankName
+from runtime.run.exchanged import Exchanged
+from runtime.run.outcome import (
+    ComponentReport,
+    ForwardedTraffic,
+    Outcome,
+    RankReport,
+    Results,
+    RouteTraffic,
+)
+from runtime.topology import RankNames
+from runtime.views.facts import (
+    CommandEnded,
+    ConnectionsCounted,
+    Fact,
+    MessagesCounted,
+    RankResult,
+    RankStarted,
+    RunEnded,
+    RunPlanned,
+    RunStarted,
+    StateChanged,
+)
+from runtime.views.progress_tree import OVER, RUNNING
+from runtime.views.summary import ClusterRow, RankRow, Summary
+
+R = TypeVar("R")
+
+_UNKNOWN = RunEnded(0)
+
+
+class RunAccount:
+    """Adds up the facts of a run; `outcome` and `summary` are what has come to light until now."""
+
+    def __init__(self) -> None:
+        self._planned = RunPlanned("", ())
+        self._time = 0.0
+        self._started_after: float | None = None
+        self._running_since: float | None = None
+        self._over: dict[str, float] = {}
+        self._ranks: dict[str, RankStarted] = {}
+        self._ends: dict[str, RankResult] = {}
+        self._exchanged = Exchanged()
+        self._reports: list[RouteTraffic | ForwardedTraffic | ComponentReport | Results] = []
+        self._end: RunEnded | None = None
+        self._command: CommandEnded | None = None
+
+    def take(self, fact: Fact) -> None:
+        """Take the next fact."""
+        name = fact.name
+        if self._end is None:
+            self._time = fact.time
+        match fact.record:
+            case RunPlanned() as planned:
+                self._planned = planned
+            case StateChanged(state):
+                self._change(name, state, fact.time)
+            case RankStarted() as started:
+                self._ranks[name] = started
+            case RunStarted():
+                self._started_after = fact.time
+            case MessagesCounted(to, between, peers, messages, size):
+                self._exchanged.tell(name, [(to, between, peers, messages, size)], {})
+            case ConnectionsCounted(figures):
+                self._exchanged.tell(name, (), figures)
+            case RouteTraffic() | ForwardedTraffic() | ComponentReport() | Results() as report:
+                self._reports.append(report)
+            case RankResult() as end:
+                self._ends[name] = end
+            case RunEnded() as end_of_all:
+                self._end = end_of_all
+            case CommandEnded() as command:
+                self._command = command
+
+    def _change(self, name: str, state: str, time: float) -> None:
+        if name.count(":") != 2:
+            return
+        if state == RUNNING and self._running_since is None:
+            self._running_since = time
+        elif state in OVER:
+            self._over.setdefault(name, time)
+
+    def seconds(self, rank: str) -> float | None:
+        """Return how long a rank has run; None if it never ran or has not ended."""
+        if self._running_since is None or rank not in self._over:
+            return None
+        return self._over[rank] - self._running_since
+
+    def ranks(self) -> tuple[RankReport, ...]:
+        """Return all ranks that have started, in order."""
+        reports = []
+        for rank in sorted(self._ranks, key=RankName.parse):
+            one, end = self._ranks[rank], self._ends.get(rank)
+            code, signal = (None, 0) if end is None else (end.code, end.signal)
+            reports.append(RankReport(rank, one.host, one.pid, one.mpi, code, signal))
+        return tuple(reports)
+
+    def outcome(self) -> Outcome:
+        """Return how the run has ended."""
+        paths = {name: one.known.path for name, one in self._planned.clusters().items()}
+        connections = self._exchanged.connections(paths)
+        end = self._end or _UNKNOWN
+        return Outcome(
+            exit_code=end.code,
+            errors=end.errors,
+            first_cause=end.first_cause,
+            ranks=self.ranks(),
+            traffic=(*self._all(RouteTraffic), *self._exchanged.traffic(paths)),
+            connections=replace(connections, relays=self._all(ForwardedTraffic)),
+            exits={rank: one.code for rank, one in self._ends.items()},
+            started_after=self._started_after,
+            seconds=self._time,
+            components=self._all(ComponentReport),
+            results=self._all(Results),
+        )
+
+    def _all(self, kind: type[R]) -> tuple[R, ...]:
+        return tuple(one for one in self._reports if isinstance(one, kind))
+
+    def summary(self) -> Summary:
+        """Return the whole run, for people and for programs."""
+        outcome, startup = self.outcome(), self._started_after
+        last = self._command or self._end or _UNKNOWN
+        return Summary(
+            name=self._planned.deployment,
+            code=last.code,
+            seconds=round(outcome.seconds, 3),
+            startup=None if startup is None else round(startup, 3),
+            clusters=tuple(
+                ClusterRow(name, one.known.path, one.application, self._rows(name, one.hosts))
+                for name, one in self._planned.clusters().items()
+                if one.hosts
+            ),
+            traffic=outcome.traffic,
+            errors=last.errors,
+            first_cause=outcome.first_cause,
+            components=outcome.components,
+            connections=outcome.connections,
+            results=outcome.results,
+            replicas=self._planned.replicas,
+        )
+
+    def _rows(self, cluster: str, hosts: tuple[str, ...]) -> tuple[RankRow, ...]:
+        names = self._planned.names()
+        ranks = (f"{cluster}:{number}" for number in range(len(hosts)))
+        return tuple(self._row(rank, host, names) for rank, host in zip(ranks, hosts, strict=True))
+
+    def _row(self, rank: str, planned: str, names: RankNames) -> RankRow:
+        seconds = self.seconds(rank)
+        started, end = self._ranks.get(rank), self._ends.get(rank)
+        return RankRow(
+            rank,
+            planned if started is None else started.host,
+            None if started is None else started.pid,
+            "" if started is None else started.mpi,
+            None if seconds is None else round(seconds, 3),
+            None if end is None else end.code,
+            in_words(end.code, end.signal) if started and end and end.signal else "",
+            names.number(rank),
+            names.replica(rank),
+            names.name(rank),
+        )

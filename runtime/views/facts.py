@@ -1,0 +1,233 @@
+"""The facts of a run: what happens, when, and to whom. Everything that is shown is made of them.
+
+A run is a sequence of facts. The launcher tells each one when it learns of it, in order, and loses
+none; screens, summary and recorded files are folds over the same sequence. A new fact is a record
+type here, a line in `Record`, and a `case` in the fold that shows it.
+
+Facts hold no values of environment variables. What ranks and far ends wrote is cleaned before it is
+told, so that no fold has to; the output of ranks alone is told as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from gcm.records import dataclass
+from runtime.deployment import DeploymentPlan
+from runtime.run.outcome import (
+    ComponentReport,
+    FirstCause,
+    ForwardedTraffic,
+    Results,
+    RouteTraffic,
+)
+from runtime.topology import RankNames
+from runtime.topology.rank_names import NamedCluster
+
+MACHINE = ""
+"""The name of the whole machine, its grid."""
+
+TRACEBACK = "traceback"
+"""The stream of the traceback with which the program of a rank has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCluster:
+    """A cluster of the machine, with the planned host of each rank."""
+
+    known: NamedCluster
+    """Its name, and the numbers of its ranks in COMM_WORLD."""
+    application: str
+    hosts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedSite:
+    """A site of the machine with its clusters, in order."""
+
+    name: str
+    clusters: tuple[PlannedCluster, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlanned:
+    """The first fact of a run: the machine that it is going to have.
+
+    `replicas` has how many processes each rank of an application is, where these are several.
+    `goes_on` tells that ranks survive the loss of others.
+    """
+
+    deployment: str
+    sites: tuple[PlannedSite, ...]
+    replicas: Mapping[str, int] = field(default_factory=dict)
+    goes_on: bool = False
+
+    @classmethod
+    def of(cls, plan: DeploymentPlan) -> RunPlanned:
+        """Return the machine of a plan."""
+        deployment = plan.deployment
+        known = deployment.rank_names().clusters
+        hosts: dict[str, list[str]] = {one.identifier: [] for one in deployment.clusters()}
+        for placed in plan.placements():
+            hosts[placed.cluster.identifier].append(placed.node.host)
+        return cls(
+            deployment.name,
+            tuple(
+                PlannedSite(
+                    site.name,
+                    tuple(
+                        PlannedCluster(
+                            known[one.identifier], one.application, tuple(hosts[one.identifier])
+                        )
+                        for one in site.clusters
+                    ),
+                )
+                for site in deployment.sites
+            ),
+            {one.name: one.replicas for one in deployment.applications if one.replicas > 1},
+            any(one.goes_on for one in deployment.applications),
+        )
+
+    def clusters(self) -> dict[str, PlannedCluster]:
+        """Return all clusters by their identifiers, `site:cluster`, in order."""
+        return {
+            f"{number}:{place}": one
+            for number, site in enumerate(self.sites)
+            for place, one in enumerate(site.clusters)
+        }
+
+    def names(self) -> RankNames:
+        """Return how messages name the ranks of the machine."""
+        return RankNames({name: one.known for name, one in self.clusters().items()})
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """A part of the machine is in another state.
+
+    The states: `starting`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`, `lost`.
+    `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), or how a
+    rank ended, in words.
+    """
+
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RankStarted:
+    """A rank has started its MPI: as which process, and where. It may do so again after a loss."""
+
+    host: str
+    pid: int
+    mpi: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The application begins to run."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWritten:
+    """Some output: whole lines, unless it is the end or a piece of a very long line.
+
+    It is told of a rank, of a cluster when its `mpiexec` speaks, or of a node or helper process.
+    `stream` is `stdout`, `stderr` or `TRACEBACK`.
+    """
+
+    stream: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A line or more that the launcher logs: a warning, or a finding about ranks that wait."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesCounted:
+    """What a rank has sent over the wire to ranks of one cluster, told when it ends.
+
+    `between` are the clusters whose front-ends forwarded, None if this end does not know;
+    `peers` is the number of receivers.
+    """
+
+    to: str
+    between: tuple[str, ...] | None
+    peers: int
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionsCounted:
+    """How a rank found others; `runtime.run.outcome.Connections` explains the figures."""
+
+    figures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RankResult:
+    """How a rank counts at the end of the run: its exit code, and the signal that ended it or 0.
+
+    Of a rank that was told to end nothing is told.
+    """
+
+    code: int
+    signal: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """The last fact of a run: its exit code, and whole messages about what failed."""
+
+    code: int
+    errors: tuple[str, ...] = ()
+    first_cause: FirstCause | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandEnded:
+    """The exit code of the command that ran it, and the errors that it printed.
+
+    They differ from those of the run where a signal came, or the output could not be written.
+    """
+
+    code: int
+    errors: tuple[str, ...] = ()
+
+
+Record = (
+    RunPlanned
+    | StateChanged
+    | RankStarted
+    | RunStarted
+    | OutputWritten
+    | Logged
+    | MessagesCounted
+    | ConnectionsCounted
+    | RouteTraffic
+    | ForwardedTraffic
+    | ComponentReport
+    | Results
+    | RankResult
+    | RunEnded
+    | CommandEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One fact: how many seconds after the beginning of the run, about whom, and what.
+
+    `name` is that of a rank (`0:1:2`), a cluster (`0:1`), a site (`0`) or the grid (""); of
+    anything else, such as a helper process, it is the path below the grid.
+    """
+
+    time: float
+    name: str
+    record: Record

@@ -1,0 +1,7 @@
+"""The plans of `gcm-deploy`, from which the facts of a run begin."""
+
+from __future__ import annotations
+
+from tests.unit.deploy_cli.conftest import plan
+
+__all__ = ["plan"]
