@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.replicas.arrivals import Arrivals, Sends
+from runtime.replicas.arrivals import Arrivals
 from runtime.replicas.core import Replication
 from runtime.replicas.decisions import Decisions
 from runtime.replicas.effects import Effect, Lead, Transmit
+from runtime.replicas.sends import Sends
 
 
 @dataclass(frozen=True)
