@@ -15,6 +15,7 @@ from runtime.cli.line.options import Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
+from runtime.shown_text import shown_lines
 
 if TYPE_CHECKING:
     from runtime.deployment import DeploymentPlan
@@ -46,10 +47,10 @@ def guarded(command: str, do: Callable[[], int]) -> int:
         gc.disable()  # imports and a descriptor leave no garbage to collect
         return written(command, do, reader_left=READER_LEFT, failed=OUTPUT_FAILED)
     except UsageError as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)
         return WRONG_USAGE
     except OutputFailed as error:
-        print(f"{command}: {error}", file=sys.stderr)
+        print(f"{command}: {shown_lines(str(error))}", file=sys.stderr)
         return OUTPUT_FAILED
     finally:
         gc.enable()

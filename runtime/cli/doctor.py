@@ -12,6 +12,7 @@ from gcm.cli.output import write_json
 from gcm.documents import Severity
 from runtime.cli.line.options import Format, command_parser, read_options, seconds
 from runtime.exit_codes import FAULTS, UNHEALTHY
+from runtime.shown_text import shown_lines
 
 if TYPE_CHECKING:
     from runtime.deployment import Deployment
@@ -54,7 +55,7 @@ def run_doctor(words: Sequence[str]) -> int:
 
     def say(text: str) -> None:
         if not found.quiet:
-            print(f"gcm-deploy: {text}", file=sys.stderr, flush=True)
+            print(f"gcm-deploy: {shown_lines(text)}", file=sys.stderr, flush=True)
 
     examined = examine(deployment, sys.executable or "python3", timeout=found.timeout, say=say)
     if deployment is not None and deployment.peers is not None:

@@ -8,7 +8,7 @@ from gcm.cli.output import Paint, columns_of, counted
 from gcm.documents import Severity
 from runtime.doctor.examination import Examination
 from runtime.doctor.records import Finding, Record
-from runtime.shown_text import shown_table
+from runtime.shown_text import shown_lines, shown_table
 
 _GIB = 1 << 30
 _COLUMNS = ("host", "its name", "Python", "numpy", "mpi4py", "MPI of mpi4py", "files", "free")
@@ -88,9 +88,9 @@ def _told(finding: Finding, paint: Paint) -> str:
     colour = "red" if finding.severity is Severity.ERROR else "yellow"
     place = f"{paint(str(finding.location), 'bold')}: " if finding.location else ""
     return (
-        f"{place}{paint(label, 'bold', colour)} {finding.where}: {finding.what}\n"
-        f"    why:  {finding.why}\n"
-        f"    fix:  {finding.fix}"
+        f"{place}{paint(label, 'bold', colour)} {shown_lines(f'{finding.where}: {finding.what}')}\n"
+        f"    why:  {shown_lines(finding.why)}\n"
+        f"    fix:  {shown_lines(finding.fix)}"
     )
 
 

@@ -12,7 +12,7 @@ from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, running_deployments, unanswered
 from runtime.cli.line.options import Format, command_parser
 from runtime.cli.streams import write
-from runtime.shown_text import shown, shown_table
+from runtime.shown_text import shown, shown_lines, shown_table
 
 NOTHING_RUNS = 1
 """The exit code where there is nothing to look at."""
@@ -91,7 +91,7 @@ def _asked(command: str, processes: Sequence[int]) -> list[tuple[dict[str, Any],
             elif processes:
                 raise one
             elif os.getuid() == 0:
-                print(f"gcm-deploy: {one}", file=sys.stderr)
+                print(f"gcm-deploy: {shown_lines(str(one))}", file=sys.stderr)
     return found
 
 

@@ -11,6 +11,7 @@ from runtime.cli.load import write_findings_of
 from runtime.deployment import Application, Deployment
 from runtime.deployment.planning.program_files import ProgramFiles, copies, readable, what_to_do
 from runtime.launchers.errors import StagingFailed
+from runtime.shown_text import shown
 
 MOST_SHOWN = 5
 
@@ -86,6 +87,6 @@ def _agrees(code: Application, files: ProgramFiles, clusters: int) -> bool:
         file=sys.stderr,
     )
     for path, size in files.largest():
-        print(f"  {readable(size):>10}  {path}", file=sys.stderr)
+        print(f"  {readable(size):>10}  {shown(path)}", file=sys.stderr)
     print("copy them? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -25,7 +25,7 @@ from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
 from runtime.run.outcome import KeptFolder, Results
-from runtime.shown_text import shown_lines
+from runtime.shown_text import LONGEST_CELL, shown, shown_lines
 
 if TYPE_CHECKING:
     from runtime.launchers.contents import Entry
@@ -128,7 +128,7 @@ class Fetcher:
             except (LaunchError, OSError) as fault:
                 raise self._failed(fault) from fault
             for one in chosen.skipped:
-                self._warn(f"not brought home: {one}")
+                self._warn(f"not brought home: {shown(one, LONGEST_CELL)}")
             self.results = self._came(chosen)
             self._conclude()
             if failed:
@@ -341,20 +341,30 @@ def warn(words: str) -> None:
 def _told_of_held(held: Mapping[str, str], home: str) -> str:
     """Return what came under another name and why; first what would have replaced something."""
     first = sorted(held, key=lambda one: (not os.path.lexists(one), one))[:MOST_TOLD]
-    names = [f"{os.path.relpath(one, home)} (now {os.path.basename(held[one])})" for one in first]
+    paths = [shown(os.path.relpath(one, home), LONGEST_CELL) for one in first]
+    now = [shown(_seen_from(one, held[one], home), LONGEST_CELL) for one in first]
+    names = [f"{path} (now {name})" for path, name in zip(paths, now, strict=True)]
     names += [f"and {len(held) - len(first):,} more"] if len(held) > len(first) else []
-    one = os.path.relpath(first[0], home)
     return (
         "of what it made, the next run would execute or import this, or read it as instructions, "
         f"so it was kept under other names and cannot be executed: {', '.join(names)}. Look at "
-        f'it before use; <file-transfer direction="out" source="{one}"/> in the descriptor lets it '
-        "come under its own name"
+        f'it before use; <file-transfer direction="out" source="{paths[0]}"/> in the descriptor '
+        "lets it come under its own name"
     )
+
+
+def _seen_from(path: str, kept: str, home: str) -> str:
+    """Return the name of a kept file, with its folder where that is another one, too."""
+    above, name = os.path.split(kept)
+    return name if above == os.path.dirname(path) else os.path.relpath(kept, home)
 
 
 def _listed(failed: Mapping[str, str]) -> str:
     """Return why files failed, one line for each of the first ones."""
-    lines = [f"{path}: {why}" for path, why in itertools.islice(failed.items(), MOST_TOLD)]
+    lines = [
+        f"{shown(path, LONGEST_CELL)}: {why}"
+        for path, why in itertools.islice(failed.items(), MOST_TOLD)
+    ]
     more = len(failed) - len(lines)
     return "\n".join([*lines, f"and {more:,} more"] if more else lines)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from runtime.deployment.model import DeployedCluster, Position
 from runtime.results.instructions import own_name
+from runtime.shown_text import LONGEST_CELL, shown
 
 FORMER = ".gcm-former"
 """The folder beside results that has the versions from before the latest run that replaced them."""
@@ -128,8 +129,8 @@ class ResultPlacement:
     def _tell(self, target: str, owner: DeployedCluster, place: str) -> None:
         if place not in self._warned:
             self._warned.add(place)
-            name = os.path.basename(place)
-            self._warn(f"{target}: {owner.path} brought another one, which is kept as {name}")
+            there, name = (shown(one, LONGEST_CELL) for one in (target, os.path.basename(place)))
+            self._warn(f"{there}: {owner.path} brought another one, which is kept as {name}")
 
 
 def _keep_former(part: str, place: str) -> None:

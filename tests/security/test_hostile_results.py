@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,8 +107,8 @@ class Victim:
         )
         (self.folder / "attack").write_text(ATTACK)
 
-    def run(self) -> subprocess.CompletedProcess[str]:
-        words = [*COMMAND, "--quiet", str(self.home / "two.xml")]
+    def run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        words = [*COMMAND, *(options or ["--quiet"]), str(self.home / "two.xml")]
         env = {**environment(), "PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.run(
             words, capture_output=True, text=True, timeout=120, env=env, check=False
@@ -124,6 +125,39 @@ def victim(tmp_path: Path) -> Iterator[Victim]:
     (tmp_path / "sshd").mkdir()
     with running_sshd(tmp_path / "sshd") as server:
         yield Victim(tmp_path, server)
+
+
+NAMES = """
+evil = "\\x1b]0;mine\\x07\\ngcm-deploy: all is well\\r\\u202e"
+for name in ("module.py", "data", "key.pem", "~"):
+    pathlib.Path(evil + name).write_text(name)
+pathlib.Path(evil + "two.py").write_text("replaced")
+os.mkfifo(evil + "pipe")
+os.mkdir(evil + "folder.dist-info")
+pathlib.Path(evil + "folder.dist-info/x").write_text("1")
+"""
+
+
+def test_names_of_results_steer_no_terminal_and_add_no_lines(victim: Victim) -> None:
+    victim.write()
+    (victim.home / ".gcmignore").write_text("*~\n")
+    (victim.folder / "attack").write_text(NAMES)
+    ended = victim.run("--verbose", "--summary")
+    assert (ended.returncode, ended.stdout) == (0, "step 1\n"), ended.stderr
+    planned = victim.run("--dry-run")  # of the next run, which does not copy the key
+    assert planned.returncode == 0, planned.stderr
+    told = ended.stderr + planned.stderr + planned.stdout
+    assert [one for one in told if not one.isprintable() and one != "\n"] == []
+    assert not re.search("^gcm-deploy: all is well", told, re.MULTILINE), told
+    evil = r"\x1b]0;mine\x07\ngcm-deploy: all is well\r\u202e"
+    for line in (
+        f"{evil}module.py (now {evil}module.py.s.a)",
+        f"{evil}folder.dist-info/x (now {evil}folder.dist-info.s.a/x)",
+        f"not brought home: {evil}pipe: a FIFO",
+        f"is copied: {evil}key.pem has a name for secrets",
+        f"  left out: {evil}",
+    ):
+        assert line in told, told
 
 
 def test_nothing_that_came_home_is_loaded_by_the_next_run(victim: Victim) -> None:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from runtime.peers.submission import StepNews, Steps, StepState, SubmissionStep
+from runtime.shown_text import LONGEST_CELL, shown
 from runtime.views.facts import Fact, RunPlanned, StateChanged
 from runtime.views.picture import GLYPHS
 from runtime.views.plain_lines import MINUTE
@@ -66,7 +67,7 @@ class StepsScreen:
             if self._live is not None:
                 self._live.update(self._drawn(), refresh=True)
             elif (news.detail or news.state is StepState.RUNNING) and self._is_time():
-                detail = f": {news.detail}" if news.detail else ""
+                detail = f": {shown(news.detail, LONGEST_CELL)}" if news.detail else ""
                 print(f"gcm-run: {news.step}{detail}", file=sys.stderr, flush=True)
 
     def _is_time(self) -> bool:
@@ -80,15 +81,15 @@ class StepsScreen:
     def _drawn(self) -> Text:
         from rich.text import Text
 
-        shown = Text()
+        drawn = Text()
         for step, state in self.steps.states.items():
             fork = "└─ " if step is SubmissionStep.WATCH else "├─ "
-            detail = self.steps.details[step].splitlines()
-            words = f"{step.value}{f': {detail[0]}' if detail else ''}"
-            shown.append(fork)
-            shown.append(f"{GLYPHS[state]} {words}\n", _STYLES[state])
-        shown.rstrip()
-        return shown
+            detail, _, _ = self.steps.details[step].partition("\n")
+            words = f"{step.value}{f': {shown(detail, LONGEST_CELL)}' if detail else ''}"
+            drawn.append(fork)
+            drawn.append(f"{GLYPHS[state]} {words}\n", _STYLES[state])
+        drawn.rstrip()
+        return drawn
 
 
 class StepListener:

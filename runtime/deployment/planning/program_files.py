@@ -9,6 +9,7 @@ from gcm.records import dataclass
 from runtime.deployment.model import Application, DeployedCluster, Deployment, Direction
 from runtime.deployment.planning.closing import home_of
 from runtime.deployment.planning.workplace import workplace_of
+from runtime.shown_text import LONGEST_CELL, shown
 
 IGNORE_FILE = ".gcmignore"
 
@@ -120,7 +121,7 @@ def choose(
         if entry.is_kept or is_ignored(name):
             ignored.append(name)
         elif why := _why_not(entry) or _why_secret(entry, secret_in):
-            skipped.append(f"{entry.path} {why}")
+            skipped.append(f"{shown(entry.path, LONGEST_CELL)} {why}")
         elif entry.kind is EntryKind.FOLDER:
             folders.append(entry.path)
         elif entry.kind is EntryKind.FILE:
@@ -130,7 +131,8 @@ def choose(
         elif entry.leads_to == EntryKind.FILE:
             files.append((entry.path, entry.size))
         else:
-            skipped.append(f"{entry.path} is a link to a folder that is not copied")
+            path = shown(entry.path, LONGEST_CELL)
+            skipped.append(f"{path} is a link to a folder that is not copied")
     return ProgramFiles(tuple(files), tuple(folders), tuple(links), tuple(ignored), tuple(skipped))
 
 
@@ -192,7 +194,7 @@ def copies(deployment: Deployment) -> dict[str, list[DeployedCluster]]:
 def what_to_do(application: Application, files: ProgramFiles) -> str:
     """Return how to make a program folder small enough, given what is in it."""
     limit = max(-(-files.size // MB), -(-len(files.files) // FILES_FOR_EACH_MB))
-    largest = ", ".join(f"{path} {readable(size)}" for path, size in files.largest())
+    largest = ", ".join(f"{shown(path)} {readable(size)}" for path, size in files.largest())
     return (
         f"the largest: {largest}; leave out what the program does not need in "
         f'{application.folder}/{IGNORE_FILE}, as in a .gitignore, write stage-limit="{limit}", '

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
 from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
 from runtime.deployment.planning.workplace import workplace_of
-from runtime.deployment.variables import Variable
+from runtime.shown_text import shown
 from runtime.topology import Node
 
 
@@ -187,9 +187,9 @@ def _programs(plan: DeploymentPlan) -> Iterator[str]:
             f", above its limit of {code.stage_limit} MB" if files.exceeds(code.stage_limit) else ""
         )
         yield f"copied of {code.folder} for {code.name}: {files}{above}"
-        yield from (f"  {readable(size):>10}  {path}" for path, size in files.largest())
+        yield from (f"  {readable(size):>10}  {shown(path)}" for path, size in files.largest())
         if files.ignored:
-            yield f"  left out: {_some(files.ignored)}"
+            yield f"  left out: {_some(tuple(map(shown, files.ignored)))}"
         if files.skipped:
             yield f"  cannot be copied: {_some(files.skipped)}"
         yield ""

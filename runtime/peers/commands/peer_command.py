@@ -18,11 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from gcm.cli.output import written
         from runtime.errors import GridError
         from runtime.exit_codes import READER_LEFT
+        from runtime.shown_text import shown_lines
 
         try:
             return written("gcm-peer", lambda: _do(arguments), reader_left=READER_LEFT, failed=1)
         except GridError as error:
-            print(f"gcm-peer: {error}", file=sys.stderr)
+            print(f"gcm-peer: {shown_lines(str(error))}", file=sys.stderr)
             return 1
     except KeyboardInterrupt:
         print("gcm-peer: interrupted", file=sys.stderr)

@@ -97,6 +97,7 @@ from runtime.run.replacements import (
 )
 from runtime.run.state import RunPhase, RunState
 from runtime.run.suspicions import Suspicion, Suspicions
+from runtime.shown_text import LONGEST_CELL, shown
 from runtime.topology import RankNames
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -386,7 +387,7 @@ class Executor:
     def show(self, change: Show) -> None:
         """Tell that a part of the machine is in another state."""
         name = self._names.get(change.path, change.path.removeprefix(f"{GRID}/"))
-        self._facts.tell(name, StateChanged(change.state, change.detail))
+        self._facts.tell(name, StateChanged(change.state, shown(change.detail, LONGEST_CELL)))
 
     # --- effects ----------------------------------------------------------------------------------
 
