@@ -20,13 +20,17 @@ from gcm.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class XmlNode:
-    """An element: its attributes in document order, its children, and its own text, stripped."""
+    """An element: its attributes in document order, its children, and its own text, stripped.
+
+    It is `incomplete` where a check has left faulty parts out.
+    """
 
     tag: str
     attributes: Mapping[str, str]
     children: tuple[XmlNode, ...]
     text: str
     location: Location
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

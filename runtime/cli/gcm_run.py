@@ -19,7 +19,7 @@ from runtime.cli.line.options import (
     options_of,
 )
 from runtime.cli.line.words import OneLine, add_ranks_of_others, add_recovery, cut, options_end
-from runtime.deployment.language.grammar import ValueKind
+from runtime.deployment.language.kinds import DURATION
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
 from runtime.web_address import is_web_address
@@ -188,8 +188,8 @@ def _add_detector(parser: CommandParser) -> None:
     for one in _DETECTOR:
         group.add_argument(
             _DETECTOR_OPTIONS[one.name], dest=f"detector_{one.name}",
-            metavar="SECONDS" if one.kind is ValueKind.DURATION else None,
-            type=_wait if one.kind is ValueKind.DURATION else str,
+            metavar="SECONDS" if one.kind is DURATION else None,
+            type=_wait if one.kind is DURATION else str,
             choices=one.choices or None, help=_HELP[one.name],
         )  # fmt: skip
 

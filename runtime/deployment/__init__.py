@@ -14,6 +14,8 @@ from runtime.deployment.model import (
     Position,
     ProgramKind,
     SshHop,
+    ValueOrigin,
+    Variable,
     VirtualNode,
 )
 from runtime.deployment.planning.assembly import ExportedComponent, Level, implied_assembly
@@ -24,7 +26,6 @@ from runtime.deployment.planning.ssh_commands import over_ssh
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.deployment.reading.reader import read_descriptor
 from runtime.deployment.surroundings import DescriptorContext
-from runtime.deployment.variables import ValueOrigin, Variable
 
 __all__ = [
     "Application",

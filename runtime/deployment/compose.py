@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gcm.records import dataclass
-from runtime.deployment.language.grammar import NAME_PATTERN
+from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gcm.documents import Attribute
 from gcm.records import dataclass
 from runtime.deployment.hosts import HostListError, expand_hosts, split_names
-from runtime.deployment.language.grammar import Attribute
 from runtime.deployment.language.table import LANGUAGE
 from runtime.machine_words import is_user
 from runtime.topology import Wan

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from gcm.documents import Location
 from gcm.records import dataclass
-from runtime.deployment.variables import Variable
 from runtime.health import DetectorProtocol
 from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
@@ -77,6 +76,26 @@ class Direction(StrEnum):
 
     IN = "in"
     OUT = "out"
+
+
+class ValueOrigin(StrEnum):
+    """Where the value of a variable came from."""
+
+    SETTING = "--set"
+    ENVIRONMENT = "environment"
+    DEFAULT = "descriptor"
+    BUILT_IN = "built in"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable with its value and where that came from."""
+
+    name: str
+    value: str
+    origin: ValueOrigin
+    source: str
+    """The environment variable, or the file and line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,12 +291,12 @@ class HelperProcess:
     options: tuple[str, ...]
     number: int
     hosts: tuple[str, ...]
-    hops: tuple[SshHop, ...]
     on: Position | None
     folder: str
     ready_when_finished: bool
     ready_line: str
     location: Location
+    hops: tuple[SshHop, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,11 +368,11 @@ class NamedClass:
     `role` is that of a controller, or `interceptor`; only the latter has a `between`.
     """
 
-    role: str
     name: str
     scope: tuple[int, ...]
-    between: str
     location: Location
+    role: str = "interceptor"
+    between: str = ""
 
     def __str__(self) -> str:
         """Return what it is and its class."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 
-from gcm.documents import Diagnostics, Location
+from gcm.documents import Diagnostics, Location, did_you_mean
 from gcm.records import dataclass
-from runtime.deployment.extent import Extent
-from runtime.deployment.model import BookedPeer
+from runtime.deployment.extent import Extent, MachineAmount
+from runtime.deployment.model import BookedPeer, DeployedSite, NodeAddress, Position
 
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 
@@ -54,13 +54,85 @@ class DescriptorContext:
     booked: Sequence[Sequence[BookedPeer]] = ()
 
 
+class Places:
+    """The clusters and nodes of a machine by `site`, `site/cluster` and `site/cluster/node`."""
+
+    def __init__(self, sites: Iterable[DeployedSite] = ()) -> None:
+        everywhere: list[Position] = []
+        self._clusters: dict[str, tuple[Position, ...]] = {}
+        self._nodes: dict[str, dict[str, NodeAddress]] = {}
+        for site in sites:
+            self._clusters.setdefault(site.name, tuple(one.position for one in site.clusters))
+            for cluster in site.clusters:
+                everywhere.append(cluster.position)
+                self._clusters.setdefault(cluster.path, (cluster.position,))
+                self._nodes.setdefault(
+                    cluster.path,
+                    {
+                        node.name: NodeAddress(cluster.position, number)
+                        for number, node in enumerate(cluster.nodes)
+                    },
+                )
+
+        self._everywhere = tuple(everywhere)
+
+    def everywhere(self) -> tuple[Position, ...]:
+        """Return all clusters."""
+        return self._everywhere
+
+    def clusters(
+        self, paths: Iterable[str], location: Location, reading: Reading
+    ) -> tuple[Position, ...]:
+        """Return the clusters of some paths, each once, and report unknown ones."""
+        found: dict[Position, None] = {}
+        for path in paths:
+            if path in self._clusters:
+                if not _has_room(self._clusters[path], location, reading):
+                    return ()
+                found.update(dict.fromkeys(self._clusters[path]))
+            else:
+                _unknown("cluster", path, self._clusters, location, reading)
+        return tuple(sorted(found))
+
+    def cluster(self, path: str, location: Location, reading: Reading) -> Position | None:
+        """Return the one cluster of a `site/cluster` path; report an unknown one."""
+        if path in self._nodes:
+            return self._clusters[path][0]
+        _unknown("cluster", path, self._nodes, location, reading)
+        return None
+
+    def nodes(
+        self, paths: Iterable[str], location: Location, reading: Reading
+    ) -> tuple[NodeAddress, ...]:
+        """Return the nodes of some paths, each once, in the order written; report unknown ones."""
+        found: dict[NodeAddress, None] = {}
+        for path in paths:
+            cluster, _, name = path.rpartition("/")
+            if path in self._nodes:
+                if not _has_room(self._nodes[path], location, reading):
+                    return ()
+                found.update(dict.fromkeys(self._nodes[path].values()))
+            elif cluster not in self._nodes:
+                _unknown("node", path, self._nodes, location, reading)
+            elif name not in self._nodes[cluster]:
+                known = [f"{cluster}/{node}" for node in self._nodes[cluster]]
+                _unknown("node", path, known, location, reading)
+            else:
+                found[self._nodes[cluster][name]] = None
+        return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What all parts of the reader share: context, diagnostics, and the size reached so far."""
+    """What all parts of the reader share: context, diagnostics, and the size reached so far.
+
+    The machine of the descriptor is in `places` once it has been read.
+    """
 
     surroundings: DescriptorContext
     diagnostics: Diagnostics
     extent: Extent
+    places: Places = field(default_factory=Places)
 
     def fault(self, code: str, message: str, location: Location, hint: str = "") -> None:
         """Report an error."""
@@ -99,3 +171,23 @@ def distinct(
                 hint=f"the first one is at {first[name]}",
             )
         first.setdefault(name, location)
+
+
+def _has_room(parts: Collection[object], location: Location, reading: Reading) -> bool:
+    return reading.extent.grow(MachineAmount.PARTS, len(parts), location)
+
+
+def _unknown(
+    what: str, path: str, known: Iterable[str], location: Location, reading: Reading
+) -> None:
+    reading.fault(
+        "unknown-reference",
+        f"the machine has no {what} '{path}'",
+        location,
+        hint=did_you_mean(path, known) or f"there are: {_some(list(known))}",
+    )
+
+
+def _some(names: list[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

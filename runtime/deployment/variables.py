@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
-from enum import StrEnum
 
 from gcm.documents import Diagnostics, Location, XmlNode, did_you_mean
 from gcm.records import dataclass
 from runtime.deployment.extent import Extent, MachineAmount
-from runtime.deployment.language.grammar import NAME_PATTERN
+from runtime.deployment.language.kinds import NAME_PATTERN
+from runtime.deployment.model import ValueOrigin, Variable
 
 _NAME = re.compile(NAME_PATTERN)
 _USE = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
@@ -22,26 +22,6 @@ LONGEST_VALUE = 1024 * 1024
 
 DEEPEST_NESTING = 50
 """The longest chain of variables whose values use one another."""
-
-
-class ValueOrigin(StrEnum):
-    """Where the value of a variable came from."""
-
-    SETTING = "--set"
-    ENVIRONMENT = "environment"
-    DEFAULT = "descriptor"
-    BUILT_IN = "built in"
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A variable with its value and where that came from."""
-
-    name: str
-    value: str
-    origin: ValueOrigin
-    source: str
-    """The environment variable, or the file and line."""
 
 
 @dataclass(slots=True)

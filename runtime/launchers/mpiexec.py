@@ -36,7 +36,7 @@ def mpi_command(
     """
     environment = {
         **dict.fromkeys(RANK_VARIABLES),
-        **native.environment(is_root=is_root),
+        **native.environment(world, is_root=is_root),
         **world.environment,
     }
     return Command(native.argv(world), MappingProxyType(environment), cwd, first_input)

@@ -105,8 +105,8 @@ class NativeMpi:
         """Return the options that it needs, and that no other MPI understands."""
         return ()
 
-    def environment(self, *, is_root: bool) -> Mapping[str, str]:  # noqa: ARG002 - likewise
-        """Return what its `mpiexec` needs to run anywhere, also with more ranks than cores."""
+    def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:  # noqa: ARG002
+        """Return what its `mpiexec` needs to start a world with more ranks than cores, as root."""
         return {}
 
     def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002

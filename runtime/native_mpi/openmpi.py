@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from runtime.native_mpi.contract import MpiWorld, NativeMpi
 
-_ANYWHERE = {
+_OVERSUBSCRIBED = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+_NOT_BOUND = {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "PRTE_MCA_hwloc_default_binding_policy": "none",
 }
@@ -50,9 +52,14 @@ class OpenMpi(NativeMpi):
         names = sorted(handed - {*world.options}) if world.is_elsewhere else ()
         return ("--output", "tag", *(word for name in names for word in ("-x", name)))
 
-    def environment(self, *, is_root: bool) -> Mapping[str, str]:
-        """Allow root, and more ranks than cores, which then must not be bound to cores."""
-        return {**_ANYWHERE, **_AS_ROOT} if is_root else _ANYWHERE
+    def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:
+        """Allow root, and more ranks than cores, which then must not be bound to cores.
+
+        Where hosts have numbers of ranks, these are enough; to allow more would let it put all
+        ranks on the first host.
+        """
+        more = {} if world.hosts else _OVERSUBSCRIBED
+        return {**_NOT_BOUND, **more, **(_AS_ROOT if is_root else {})}
 
     def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Keep its files in the room, and leave crashes to Python, which knows the lines."""

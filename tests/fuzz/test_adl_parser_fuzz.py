@@ -11,8 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gcm.adl.classes import ClassFault
-from gcm.adl.definitions.grammar import GRAMMAR
-from gcm.adl.definitions.parse import definition_of, read_definition
+from gcm.adl.definitions.grammar import GRAMMAR, definition_of, read_definition
 from gcm.adl.loading import plan_document
 from gcm.documents import Diagnostics, read_document
 
@@ -34,7 +33,7 @@ EDITS = st.lists(
 PIECES = st.sampled_from(
     [b"<", b">", b"/", b'"', b"&", b"&x;", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?", b"?>"]
     + [b"<!DOCTYPE a [", b"<!ENTITY x 'y'>", b"\x00", b"\xff\xfe", b"${", b"}", b"('", b"=>"]
-    + [tag.encode() for tag in GRAMMAR]
+    + [tag.encode() for tag in GRAMMAR.elements]
 )
 WORDS = st.sampled_from(
     [
@@ -64,7 +63,7 @@ WORDS = st.sampled_from(
 TREES: st.SearchStrategy[Any] = st.recursive(
     st.builds(
         lambda tag, at: (tag, at, []),
-        st.sampled_from(list(GRAMMAR)),
+        st.sampled_from(list(GRAMMAR.elements)),
         st.dictionaries(
             st.sampled_from(["name", "definition", "extends", "client", "server", "role", "class"]),
             WORDS,

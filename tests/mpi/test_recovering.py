@@ -269,16 +269,24 @@ def test_a_loss_ends_the_run_where_the_mode_is_abort_whatever_the_program_catche
     assert said[0] == []
 
 
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("os._exit(9)", "failed first: exit code 9"),
+        ("sys.exit(9)", "failed: exit code 9"),
+        ("raise KeyError(9)", "failed: KeyError: 9"),
+    ],
+)
 def test_nothing_can_be_caught_where_the_command_says_that_a_loss_ends_the_run(
-    tmp_path: Path,
+    tmp_path: Path, end: str, told: str
 ) -> None:
     (tmp_path / "loss.py").write_text(
-        "import os, time\n"
+        "import os, sys, time\n"
         "from mpi4py import MPI\n"
         "world = MPI.COMM_WORLD\n"
         "world.barrier()\n"
         "if world.rank == 1:\n"
-        "    os._exit(9)\n"
+        f"    {end}\n"
         "try:\n"
         "    world.recv(source=1)\n"
         "except MPI.Exception:\n"
@@ -290,9 +298,9 @@ def test_nothing_can_be_caught_where_the_command_says_that_a_loss_ends_the_run(
         command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
     )
     assert done.stdout == ""
-    assert done.returncode == 9
+    assert done.returncode == (1 if "KeyError" in end else 9)
     assert "(process" in done.stderr
-    assert "failed first: exit code 9" in done.stderr
+    assert told in done.stderr
 
 
 def test_a_rank_that_has_ended_well_is_no_loss(grid: Grid) -> None:

@@ -1,4 +1,4 @@
-"""A cluster whose ranks are on two hosts that lose each other: one of the two is given up."""
+"""A cluster whose ranks are on two hosts, which are one native MPI world and lose each other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,23 @@ from xml.sax.saxutils import quoteattr
 import pytest
 
 from benchmarks.grid import SSH, EmulatedGrid, Layout, missing
+from runtime.native_mpi import MPICH, OPEN_MPI, NativeMpi
+from tests.mpi_homes import MpiHome, find_mpi
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]
 
+WORLDS = """
+import os
+from mpi4py import MPI
+
+own, world = MPI.COMM_CLUSTER, MPI.COMM_WORLD
+library = MPI.Get_library_version().partition(" ")[0]
+total = own.allreduce(own.rank)
+row = own.rank, own.size, total, os.uname().nodename, os.environ["WORD"], library
+for row in world.gather(row) or ():
+    print(*row, flush=True)
+"""
 HEAD = """
 import os, time
 from mpi4py import MPI
@@ -48,6 +61,53 @@ if comm.Get_attr(MPI.FT_INCARNATION) == 1:
         pass
 tell("ended", comm.Dup())
 """
+
+
+@pytest.mark.parametrize(
+    ("native", "over_ssh", "library"),
+    [
+        (MPICH, f"-launcher ssh -launcher-exec {SSH}", "MPICH"),
+        (OPEN_MPI, f"--prtemca plm_ssh_agent {SSH}", "Open"),
+    ],
+    ids=["mpich", "openmpi"],
+)
+def test_all_hosts_of_a_cluster_are_one_world_of_its_native_mpi(
+    tmp_path: Path, native: NativeMpi, over_ssh: str, library: str
+) -> None:
+    """Its ranks are where the plan has them, with the environment of the descriptor."""
+    home = find_mpi(native)
+    if lacking := missing() or (home if isinstance(home, str) else ""):
+        pytest.skip(lacking)
+    assert isinstance(home, MpiHome)
+    (tmp_path / "program.py").write_text(WORLDS)
+    with EmulatedGrid(Layout((3,))) as grid:
+        address = grid.clusters["c0"].address
+        (tmp_path / "grid.xml").write_text(
+            '<deployment name="t"><application script="program.py">'
+            '<environment name="WORD" value="one two"/></application><grid><site><cluster>'
+            f'<front-end python={quoteattr(home.python)} address="{address}"/>'
+            f'<mpi ranks="3" command-path={quoteattr(home.mpiexec)} options="{over_ssh}"/>'
+            '<nodes hosts="c1 c2" slots="2"/></cluster><cluster><mpi ranks="1" command-path='
+            f"{quoteattr(str(Path(sys.executable).with_name('mpiexec')))}/>"
+            "</cluster></site></grid></deployment>"
+        )
+        run = grid.popen(
+            "c0",
+            [*COMMAND, "--quiet", "grid.xml"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=str(tmp_path),
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        output, said = run.communicate(timeout=120)
+    assert run.returncode == 0, said
+    *of_hosts, alone = [line.split() for line in output.splitlines()]
+    assert of_hosts == [
+        ["0", "3", "3", "c1", "one", "two", library],
+        ["1", "3", "3", "c1", "one", "two", library],
+        ["2", "3", "3", "c2", "one", "two", library],
+    ]
+    assert alone == ["0", "1", "0", "c0", "one", "two", "MPICH"]
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,10 @@ from gcm.adl.definitions.arguments import (
     substitute_node,
 )
 from gcm.adl.definitions.attribute_interface import attribute_interface, with_signature_of
-from gcm.adl.definitions.grammar import MAX_DEPTH
+from gcm.adl.definitions.grammar import MAX_DEPTH, definition_of, read_definition
 from gcm.adl.definitions.growth import DefinitionAmount, Growth, TooLarge, check_size
 from gcm.adl.definitions.merge import merge_all
 from gcm.adl.definitions.model import EMPTY_BODY, Body, ComponentNode, ControllerNode
-from gcm.adl.definitions.parse import definition_of, read_definition
 from gcm.adl.definitions.references import is_path, relative_to_parents
 from gcm.adl.definitions.repeats import report_repeats
 from gcm.adl.definitions.sources import Loader, Source

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from runtime.deployment.language.grammar import (
-    Attribute,
-    ChildRule,
-    ElementType,
-    Grammar,
-    ValueKind,
-)
+from gcm.documents import Attribute, ChildRule, ElementType, Grammar
+from runtime.deployment.language.kinds import CHOICE, NUMBER
 from runtime.deployment.language.table import LANGUAGE
-
-_KINDS = {
-    ValueKind.TEXT: "text",
-    ValueKind.RAW: "text",
-    ValueKind.NAME: "name",
-    ValueKind.WORDS: "words",
-    ValueKind.DURATION: "duration",
-    ValueKind.LIST: "list",
-    ValueKind.HOSTS: "hosts",
-    ValueKind.HOST: "host",
-    ValueKind.USER: "user",
-    ValueKind.COMMAND: "command",
-}
 
 
 def render_reference(grammar: Grammar) -> str:
@@ -62,12 +44,12 @@ def _attribute(attribute: Attribute) -> str:
 
 
 def _value(attribute: Attribute) -> str:
-    if attribute.kind is ValueKind.CHOICE:
+    if attribute.kind is CHOICE:
         return ", ".join(f"`{choice}`" for choice in attribute.choices)
-    if attribute.kind is ValueKind.NUMBER:
+    if attribute.kind is NUMBER:
         upper = f" to {attribute.most}" if attribute.most is not None else ""
         return f"number from {attribute.least}{upper}"
-    return _KINDS[attribute.kind]
+    return attribute.kind.word
 
 
 if __name__ == "__main__":

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape, quoteattr
 
-from runtime.deployment.language.grammar import (
+from gcm.documents import Attribute, ElementType, Grammar
+from runtime.deployment.language.kinds import (
+    CHOICE,
+    DURATION,
     DURATION_PATTERN,
+    NAME,
     NAME_PATTERN,
+    NUMBER,
     NUMBER_PATTERN,
-    Attribute,
-    ElementType,
-    Grammar,
-    ValueKind,
 )
 from runtime.deployment.language.table import LANGUAGE
 
@@ -64,19 +65,18 @@ def _attribute(attribute: Attribute) -> list[str]:
 
 
 def _named_type(attribute: Attribute) -> str:
-    if attribute.kind in {ValueKind.NAME, ValueKind.NUMBER, ValueKind.CHOICE, ValueKind.DURATION}:
+    if attribute.kind in (NAME, NUMBER, CHOICE, DURATION):
         return ""
     return "filled" if attribute.needs_text else "xs:string"
 
 
 def _restriction(attribute: Attribute) -> list[str]:
-    if attribute.kind is ValueKind.CHOICE:
+    if attribute.kind is CHOICE:
         facets = [f'<xs:enumeration value="{choice}"/>' for choice in attribute.choices]
         return ['<xs:restriction base="xs:string">', *facets]
-    if attribute.kind is ValueKind.NAME:
-        return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{NAME_PATTERN}"/>']
-    if attribute.kind is ValueKind.DURATION:
-        return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{DURATION_PATTERN}"/>']
+    if attribute.kind in (NAME, DURATION):
+        pattern = NAME_PATTERN if attribute.kind is NAME else DURATION_PATTERN
+        return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{pattern}"/>']
     facets = [
         f'<xs:pattern value="{NUMBER_PATTERN}"/>',
         f'<xs:minInclusive value="{attribute.least}"/>',

@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from runtime.deployment.language.grammar import (
-    Attribute,
-    ChildRule,
-    ElementType,
-    Grammar,
-    ValueKind,
+from gcm.documents import TEXT, Attribute, ChildRule, ElementType, Grammar
+from runtime.deployment.language.converters import (
+    cluster,
+    clusters,
+    existing,
+    here,
+    nodes,
+    settings,
+    ssh_options,
 )
+from runtime.deployment.language.kinds import (
+    CHOICE,
+    COMMAND,
+    DURATION,
+    HOST,
+    HOSTS,
+    LIST,
+    NAME,
+    NUMBER,
+    RAW,
+    USER,
+    WORDS,
+)
+from runtime.deployment.model import (
+    Application,
+    CommWorld,
+    DeployedCluster,
+    Deployment,
+    Direction,
+    Encryption,
+    FailureDetection,
+    FailureMode,
+    FileTransfer,
+    FrontEnd,
+    HelperProcess,
+    Mpi,
+    NamedClass,
+    NamedLauncher,
+    PeersRequest,
+    PlacedAssembly,
+    ProcessKind,
+    SshHop,
+    VirtualNode,
+)
+from runtime.health import DetectorProtocol
 from runtime.native_mpi import AUTO, FLAVOURS
 
+_YES = "yes".__eq__
 _CLUSTERS = "`site/cluster` paths with ranges; `site` alone means all its clusters"
 
 _DEPLOYMENT = ElementType(
@@ -18,20 +57,18 @@ _DEPLOYMENT = ElementType(
     "The root: what to run and the machine to run it on.",
     (
         Attribute(
-            "name",
-            ValueKind.NAME,
-            "The name of this deployment in messages; the file's name by default.",
+            "name", NAME, "The name of this deployment in messages; the file's name by default."
         ),
         Attribute(
             "explain-waits",
-            ValueKind.DURATION,
+            DURATION,
             "How long a rank stays in an MPI call before it says what it waits for; "
             "`--explain-waits` wins.",
             default="30s",
         ),
         Attribute(
             "run-timeout",
-            ValueKind.DURATION,
+            DURATION,
             "How long the application may run; then the run is ended, and shows what each rank "
             "was doing. No limit by default; `--run-timeout` wins.",
         ),
@@ -49,6 +86,8 @@ _DEPLOYMENT = ElementType(
         ChildRule("grid", most=1),
         ChildRule("peers", most=1),
     ),
+    record=Deployment,
+    located=False,
 )
 
 _VARIABLE = ElementType(
@@ -56,11 +95,9 @@ _VARIABLE = ElementType(
     "A value used as `${name}` in any attribute. `--set name=value` wins over the environment, "
     "which wins over `value`.",
     (
-        Attribute("name", ValueKind.NAME, "The name between `${` and `}`.", required=True),
-        Attribute("value", ValueKind.RAW, "The default; without it, a value must be given."),
-        Attribute(
-            "environment", ValueKind.RAW, "The environment variable that overrides the default."
-        ),
+        Attribute("name", NAME, "The name between `${` and `}`.", required=True),
+        Attribute("value", RAW, "The default; without it, a value must be given."),
+        Attribute("environment", RAW, "The environment variable that overrides the default."),
     ),
 )
 
@@ -69,49 +106,55 @@ _APPLICATION = ElementType(
     "A program to run on every rank of its clusters: exactly one of `script`, `module` and "
     "`executable`. Several applications are several codes in one deployment.",
     (
-        Attribute("name", ValueKind.NAME, "The name of this code.", default="application"),
+        Attribute("name", NAME, "The name of this code.", default="application"),
         Attribute(
             "script",
-            ValueKind.TEXT,
+            TEXT,
             "A Python file, relative to the descriptor's folder; on `peers` also the address of "
             "one on a web server, beside which nothing else is copied.",
+            field="",
         ),
         Attribute(
             "module",
-            ValueKind.TEXT,
+            TEXT,
             "A Python module, started as with `python -m` in the program folder.",
+            field="",
         ),
         Attribute(
             "executable",
-            ValueKind.TEXT,
+            TEXT,
             "A native program: a file if it contains a `/`, otherwise looked up on each machine.",
+            field="",
         ),
-        Attribute("arguments", ValueKind.WORDS, "Its command line, quoted as in a shell."),
+        Attribute("arguments", WORDS, "Its command line, quoted as in a shell."),
         Attribute(
             "clusters",
-            ValueKind.LIST,
+            LIST,
             f"Where it runs: {_CLUSTERS}. A single application runs everywhere by default.",
+            find=clusters,
         ),
         Attribute(
             "comm-world",
-            ValueKind.CHOICE,
+            CHOICE,
             "What `COMM_WORLD` means to a Python program: all its clusters, or only its own one. "
             "To a native program it is always its own cluster.",
             default="grid",
             choices=("grid", "cluster"),
+            to=CommWorld,
         ),
         Attribute(
             "failures",
-            ValueKind.CHOICE,
+            CHOICE,
             "What happens when a rank is lost: `abort` ends the run; with `return`, calls of a "
             "Python program that need the lost rank raise an error of class "
             "`MPI.ERR_PROC_FAILED`, and everything else continues.",
             default="abort",
             choices=("abort", "return"),
+            to=FailureMode,
         ),
         Attribute(
             "replicas",
-            ValueKind.NUMBER,
+            NUMBER,
             "How many processes on different hosts run the Python program for each rank, so that "
             "the rank survives while one of them lives; the clusters have that many times more "
             "places.",
@@ -121,25 +164,27 @@ _APPLICATION = ElementType(
         ),
         Attribute(
             "restart",
-            ValueKind.CHOICE,
+            CHOICE,
             "Whether a replica that has died is restarted where it was, and joins the others when "
             "the program calls `MPI.Checkpoint`. Only useful with `replicas`.",
             default="no",
             choices=("yes", "no"),
+            to=_YES,
         ),
         Attribute(
             "recovery",
-            ValueKind.CHOICE,
+            CHOICE,
             "What `Dup`, `Split` and `Create` make of a communicator that has lost ranks: one of "
             "the survivors (`shrink`), one with gaps (`blank`), one for which the lost ranks are "
             "restarted (`rebuild`); with `abort` a loss ends the run. The first three imply "
             '`failures="return"`.',
             default="none",
             choices=("none", "shrink", "blank", "rebuild", "abort"),
+            to=lambda said: "" if said == "none" else said,
         ),
         Attribute(
             "recovery-messages",
-            ValueKind.CHOICE,
+            CHOICE,
             "Which calls work between a loss and the recovery: none (`nop`), or all that do not "
             "need the lost ranks (`cont`). Only useful with a `recovery`.",
             default="nop",
@@ -147,22 +192,24 @@ _APPLICATION = ElementType(
         ),
         Attribute(
             "folder",
-            ValueKind.TEXT,
+            TEXT,
             "The program folder, in which ranks start, relative to the descriptor's folder. By "
             "default the folder of the script, or of an executable with a `/` in its name; "
             "otherwise the descriptor's.",
         ),
         Attribute(
             "stage",
-            ValueKind.CHOICE,
+            CHOICE,
             "Whether the program folder is copied to other machines; `no` means that it is there "
             "already, under the same path.",
             default="yes",
             choices=("yes", "no"),
+            field="staged",
+            to=_YES,
         ),
         Attribute(
             "stage-limit",
-            ValueKind.NUMBER,
+            NUMBER,
             "How many MB are copied without asking, with at most 100 files for each MB.",
             default="200",
             least=1,
@@ -170,38 +217,50 @@ _APPLICATION = ElementType(
         ),
     ),
     (ChildRule("argument"), ChildRule("environment")),
+    record=Application,
 )
 
 _ASSEMBLY = ElementType(
     "assembly",
     "Components to place on nodes: an ADL file whose virtual nodes are mapped by `virtual-node`.",
     (
-        Attribute("file", ValueKind.TEXT, "The ADL file, relative to the folder.", required=True),
         Attribute(
-            "arguments", ValueKind.WORDS, "Arguments of its definition, as `name=value` words."
+            "file",
+            TEXT,
+            "The ADL file, relative to the folder.",
+            required=True,
+            find=existing("the assembly"),
+        ),
+        Attribute(
+            "arguments", WORDS, "Arguments of its definition, as `name=value` words.", find=settings
         ),
     ),
+    record=PlacedAssembly,
 )
 
 _VIRTUAL_NODE = ElementType(
     "virtual-node",
     "Maps a virtual node of the assembly to nodes of the grid.",
     (
-        Attribute("name", ValueKind.NAME, "The name that the assembly uses.", required=True),
+        Attribute("name", NAME, "The name that the assembly uses.", required=True),
         Attribute(
             "nodes",
-            ValueKind.LIST,
+            LIST,
             "`site/cluster/node` paths with ranges; `site/cluster` means all its nodes.",
             required=True,
+            find=nodes,
         ),
         Attribute(
             "cardinality",
-            ValueKind.CHOICE,
+            CHOICE,
             "Whether it stands for exactly one node or for any number.",
             default="multiple",
             choices=("single", "multiple"),
+            field="single",
+            to="single".__eq__,
         ),
     ),
+    record=VirtualNode,
 )
 
 _PROCESS = ElementType(
@@ -209,48 +268,47 @@ _PROCESS = ElementType(
     "A helper beside the application, such as a data server or a preparation; it takes part in "
     "dependent sequences.",
     (
-        Attribute("id", ValueKind.NAME, "The name for references.", required=True),
+        Attribute("id", NAME, "The name for references.", required=True, field="name"),
         Attribute(
             "kind",
-            ValueKind.CHOICE,
+            CHOICE,
             "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as "
             "ranks of a native MPI program of its own in the cluster `on`.",
             default="local",
             choices=("local", "ssh", "mpi"),
+            to=ProcessKind,
         ),
-        Attribute("program", ValueKind.COMMAND, "The program to start.", required=True),
-        Attribute("arguments", ValueKind.WORDS, "Its command line, quoted as in a shell."),
-        Attribute("command-path", ValueKind.COMMAND, "The `ssh` or `mpiexec` to start it with."),
-        Attribute("options", ValueKind.WORDS, "Further options of that `ssh` or `mpiexec`."),
+        Attribute("program", COMMAND, "The program to start.", required=True),
+        Attribute("arguments", WORDS, "Its command line, quoted as in a shell."),
+        Attribute("command-path", COMMAND, "The `ssh` or `mpiexec` to start it with."),
         Attribute(
-            "number",
-            ValueKind.NUMBER,
-            "How many; on each host for `ssh`.",
-            default="1",
-            least=1,
-            most=10_000,
+            "options", WORDS, "Further options of that `ssh` or `mpiexec`.", find=ssh_options
         ),
-        Attribute("hosts", ValueKind.HOSTS, "The machines of an `ssh` process, with ranges."),
-        Attribute("on", ValueKind.TEXT, "The `site/cluster` at whose front-end it is started."),
+        Attribute(
+            "number", NUMBER, "How many; on each host for `ssh`.", default="1", least=1, most=10_000
+        ),
+        Attribute("hosts", HOSTS, "The machines of an `ssh` process, with ranges."),
+        Attribute("on", TEXT, "The `site/cluster` at whose front-end it is started.", find=cluster),
         Attribute(
             "folder",
-            ValueKind.TEXT,
+            TEXT,
             "The folder it is started in; on this machine the descriptor's by default.",
         ),
         Attribute(
             "ready",
-            ValueKind.CHOICE,
+            CHOICE,
             "When its dependents may start: once it runs, or once it has ended with exit code 0.",
             default="started",
             choices=("started", "finished"),
+            field="ready_when_finished",
+            to="finished".__eq__,
         ),
         Attribute(
-            "ready-line",
-            ValueKind.TEXT,
-            "It counts as started once a line of its output contains this text.",
+            "ready-line", TEXT, "It counts as started once a line of its output contains this text."
         ),
     ),
-    (ChildRule("argument"), ChildRule("environment"), ChildRule("ssh")),
+    (ChildRule("argument"), ChildRule("environment"), ChildRule("ssh", field="hops")),
+    record=HelperProcess,
 )
 
 _SEQUENCE = ElementType(
@@ -266,7 +324,7 @@ _REFERENCE = ElementType(
     (
         Attribute(
             "refid",
-            ValueKind.TEXT,
+            TEXT,
             "The `id` of a process, the name of an application, or `assembly`.",
             required=True,
         ),
@@ -278,11 +336,16 @@ _TRANSFER = ElementType(
     "Copies a file or folder to clusters before the start, or brings results home.",
     (
         Attribute(
-            "direction", ValueKind.CHOICE, "To the clusters or from them.", True, "", ("in", "out")
+            "direction",
+            CHOICE,
+            "To the clusters or from them.",
+            required=True,
+            choices=("in", "out"),
+            to=lambda said: Direction(said or Direction.IN),
         ),
         Attribute(
             "source",
-            ValueKind.TEXT,
+            TEXT,
             "`in`: relative to the descriptor's folder, on `peers` also a file of a web server as "
             "`https://...`, with `#sha256=...` or not; `out`: a path, a folder or a pattern (`*`, "
             "`**`, `?`, `[...]`) in the working directory, `.` for everything new.",
@@ -290,26 +353,29 @@ _TRANSFER = ElementType(
         ),
         Attribute(
             "destination",
-            ValueKind.TEXT,
+            TEXT,
             "`in`: a path in the working directory, by default the name of the source; `out`: a "
             "folder in the program folder, by default the program folder itself; `{site}` and "
             "`{cluster}` in it stand for the origin of the results.",
         ),
-        Attribute("clusters", ValueKind.LIST, f"Which: {_CLUSTERS}. All by default."),
+        Attribute("clusters", LIST, f"Which: {_CLUSTERS}. All by default.", find=clusters),
         Attribute(
             "every",
-            ValueKind.DURATION,
+            DURATION,
             "`out`: how often results are also fetched during the run; only after it by default.",
         ),
         Attribute(
             "others",
-            ValueKind.CHOICE,
+            CHOICE,
             "`out`: what happens to new files of these clusters that no `source` names: `bring` "
             "puts them into the program folder as well; `discard` deletes them.",
             default="bring",
             choices=("bring", "discard"),
+            field="discards_others",
+            to="discard".__eq__,
         ),
     ),
+    record=FileTransfer,
 )
 
 _NAMED = (ChildRule("controller"), ChildRule("interceptor"))
@@ -318,36 +384,13 @@ _EMULATE = ElementType(
     "emulate",
     "The short form of a grid: equal clusters, all emulated on this machine.",
     (
-        Attribute(
-            "sites", ValueKind.NUMBER, "The number of sites.", default="1", least=1, most=100
-        ),
-        Attribute(
-            "clusters",
-            ValueKind.NUMBER,
-            "The clusters of each site.",
-            default="1",
-            least=1,
-            most=100,
-        ),
-        Attribute(
-            "ranks",
-            ValueKind.NUMBER,
-            "The ranks of each cluster.",
-            default="2",
-            least=1,
-            most=10_000,
-        ),
-        Attribute(
-            "nodes",
-            ValueKind.NUMBER,
-            "The nodes of each cluster.",
-            default="1",
-            least=1,
-            most=1_000,
-        ),
+        Attribute("sites", NUMBER, "The number of sites.", default="1", least=1, most=100),
+        Attribute("clusters", NUMBER, "The clusters of each site.", default="1", least=1, most=100),
+        Attribute("ranks", NUMBER, "The ranks of each cluster.", default="2", least=1, most=10_000),
+        Attribute("nodes", NUMBER, "The nodes of each cluster.", default="1", least=1, most=1_000),
         Attribute(
             "wan",
-            ValueKind.TEXT,
+            TEXT,
             "The line between sites: how much later messages arrive one way, and at most how many "
             "bits a second each cluster exchanges with other sites, as in `10ms,1gbit` or `5ms`. "
             "By default messages take no longer than inside a site.",
@@ -362,16 +405,17 @@ _GRID = ElementType(
     (
         Attribute(
             "front-end",
-            ValueKind.TEXT,
+            TEXT,
             "The `site` whose leading front-end hosts the grid component (L5); the first.",
         ),
         Attribute(
             "encryption",
-            ValueKind.CHOICE,
+            CHOICE,
             "How connections between hosts are protected: `tls`, or `none` where the network can "
             "be trusted. Members authenticate in both cases.",
             default="tls",
             choices=("tls", "none"),
+            to=Encryption,
         ),
     ),
     (ChildRule("mpi", most=1), *_NAMED, ChildRule("site", least=1)),
@@ -384,54 +428,51 @@ _PEERS = ElementType(
     (
         Attribute(
             "ranks",
-            ValueKind.NUMBER,
+            NUMBER,
             "How many ranks the program has.",
             required=True,
             least=1,
             most=1_000_000,
+            to=lambda number: number or 1,
         ),
         Attribute(
             "strategy",
-            ValueKind.TEXT,
+            TEXT,
             "How ranks are placed: `spread` over as many hosts as possible, `concentrate` on the "
             "nearest ones, `mixed`: evenly over sites, and concentrated within each, or your own "
             "`module.Class`.",
             default="spread",
         ),
-        Attribute(
-            "wait",
-            ValueKind.DURATION,
-            "How long to look for free places.",
-            default="30s",
-        ),
+        Attribute("wait", DURATION, "How long to look for free places.", default="30s"),
         Attribute(
             "credential",
-            ValueKind.TEXT,
+            TEXT,
             "The file, on this machine, that proves to the lab who you are; by default that of "
             "`gcm-peer`.",
+            find=existing("the credential"),
         ),
         Attribute(
             "staging",
-            ValueKind.CHOICE,
+            CHOICE,
             "How the program gets to the peers: each passes it to two others (`tree`) or to the "
             "next one (`chain`), or it is sent from here to each (`push`). `auto` is `chain` for "
             "large files and `tree` for small ones.",
-            False,
-            "auto",
-            ("auto", "tree", "chain", "push"),
+            default="auto",
+            choices=("auto", "tree", "chain", "push"),
         ),
     ),
     (ChildRule("mpi", most=1),),
+    record=PeersRequest,
 )
 
 _SITE = ElementType(
     "site",
     "Clusters that are near each other.",
     (
-        Attribute("name", ValueKind.NAME, "Its name; `site0`, `site1`... by default."),
+        Attribute("name", NAME, "Its name; `site0`, `site1`... by default."),
         Attribute(
             "front-end",
-            ValueKind.TEXT,
+            TEXT,
             "The `cluster` whose front-end hosts the site component (L4); the first.",
         ),
     ),
@@ -442,10 +483,10 @@ _CLUSTER = ElementType(
     "cluster",
     "Nodes with one native MPI. Without `ssh` or `launcher` it is emulated on this machine.",
     (
-        Attribute("name", ValueKind.NAME, "Its name; `cluster0`, `cluster1`... by default."),
+        Attribute("name", NAME, "Its name; `cluster0`, `cluster1`... by default."),
         Attribute(
             "reachability",
-            ValueKind.CHOICE,
+            CHOICE,
             "Who can connect to its ranks: everybody (`direct`), only its front-end, or nobody "
             "(`outwards`: its ranks connect to others). `auto` is `direct`, but `outwards` behind "
             "two or more hops, and on this machine if other clusters are elsewhere, unless the "
@@ -462,6 +503,7 @@ _CLUSTER = ElementType(
         *_NAMED,
         ChildRule("nodes"),
     ),
+    record=DeployedCluster,
 )
 
 _SSH = ElementType(
@@ -469,27 +511,34 @@ _SSH = ElementType(
     "One hop on the path to a machine. Hops are taken in the order in which they are written; "
     "those of a site come before those of its clusters.",
     (
-        Attribute("host", ValueKind.HOST, "The machine.", required=True),
-        Attribute("port", ValueKind.NUMBER, "Its ssh port.", least=1, most=65535),
-        Attribute("user", ValueKind.USER, "The login there."),
-        Attribute("key", ValueKind.TEXT, "The private key file, on this machine."),
-        Attribute("known-hosts", ValueKind.TEXT, "The file of known host keys, on this machine."),
+        Attribute("host", HOST, "The machine.", required=True),
+        Attribute("port", NUMBER, "Its ssh port.", least=1, most=65535),
+        Attribute("user", USER, "The login there."),
+        Attribute(
+            "key", TEXT, "The private key file, on this machine.", find=existing("the key file")
+        ),
+        Attribute("known-hosts", TEXT, "The file of known host keys, on this machine.", find=here),
         Attribute(
             "new-host-keys",
-            ValueKind.CHOICE,
+            CHOICE,
             "What happens with the key of an unknown host: `refuse` ends the run, `accept` trusts "
             "it and adds it to the file of known host keys. A changed key is always refused.",
             default="refuse",
             choices=("refuse", "accept"),
+            field="accept_new",
+            to="accept".__eq__,
         ),
         Attribute(
             "options",
-            ValueKind.WORDS,
+            WORDS,
             "Further options of `ssh` for this hop: `-4`, `-6`, `-C`, and `-o NAME=VALUE` with one "
             "of the names listed above.",
+            find=ssh_options,
         ),
-        Attribute("command-path", ValueKind.COMMAND, "The `ssh` program.", default="ssh"),
+        Attribute("command-path", COMMAND, "The `ssh` program.", default="ssh", blank=False),
     ),
+    record=SshHop,
+    located=False,
 )
 
 _LAUNCHER = ElementType(
@@ -499,18 +548,20 @@ _LAUNCHER = ElementType(
     (
         Attribute(
             "class",
-            ValueKind.TEXT,
+            TEXT,
             "`module.Class`, which lies beside the descriptor or is installed on this machine.",
             required=True,
+            field="name",
         ),
-        Attribute("arguments", ValueKind.WORDS, "Words for the class, quoted as in a shell."),
+        Attribute("arguments", WORDS, "Words for the class, quoted as in a shell."),
         Attribute(
             "host",
-            ValueKind.HOST,
+            HOST,
             "The machine on which it starts processes, as other clusters reach it.",
             default="localhost",
         ),
     ),
+    record=NamedLauncher,
 )
 
 _FRONT_END = ElementType(
@@ -519,52 +570,59 @@ _FRONT_END = ElementType(
     (
         Attribute(
             "address",
-            ValueKind.HOST,
+            HOST,
             "The name by which other machines reach it; the last hop's host by default.",
         ),
         Attribute(
-            "port", ValueKind.NUMBER, "A fixed port to listen on; any by default.", most=65535
+            "port",
+            NUMBER,
+            "A fixed port to listen on; any by default.",
+            most=65535,
+            to=lambda port: port or 0,
         ),
-        Attribute(
-            "python", ValueKind.COMMAND, "The Python there; this one or `python3` by default."
-        ),
+        Attribute("python", COMMAND, "The Python there; this one or `python3` by default."),
         Attribute(
             "folder",
-            ValueKind.TEXT,
+            TEXT,
             "Where the folders of the run are made there; by default the one for temporary files. "
             "The ranks work in a copy of the program folder in it.",
         ),
     ),
+    record=FrontEnd,
+    located=False,
 )
 
 _MPI = ElementType(
     "mpi",
     "The native MPI of clusters. In `grid` and `site` it holds defaults for the clusters below.",
     (
-        Attribute("command-path", ValueKind.COMMAND, "The `mpiexec` to use.", default="mpiexec"),
+        Attribute("command-path", COMMAND, "The `mpiexec` to use.", default="mpiexec", blank=False),
         Attribute(
             "flavour",
-            ValueKind.CHOICE,
+            CHOICE,
             "Which MPI that is; `auto` asks it at the start.",
             default=AUTO,
             choices=FLAVOURS,
         ),
         Attribute(
             "ranks",
-            ValueKind.NUMBER,
+            NUMBER,
             "How many ranks; by default one for each slot of its nodes.",
             least=1,
             most=1_000_000,
         ),
-        Attribute("options", ValueKind.WORDS, "Further options of `mpiexec`."),
+        Attribute("options", WORDS, "Further options of `mpiexec`."),
     ),
+    record=Mpi,
+    located=False,
 )
 
 _CLASS = Attribute(
     "class",
-    ValueKind.TEXT,
+    TEXT,
     "`module.Class`, which lies in the program folder or is installed where the ranks are.",
     required=True,
+    field="name",
 )
 
 _CONTROLLER = ElementType(
@@ -576,7 +634,7 @@ _CONTROLLER = ElementType(
         _CLASS,
         Attribute(
             "role",
-            ValueKind.CHOICE,
+            CHOICE,
             "What it decides. `plan-choice`: which plan carries out a collective over several "
             "clusters; that of a site is asked for communicators within the site. `tensioning`: "
             "in which order ranks try the routes to others, if some cannot be reached directly. "
@@ -585,6 +643,7 @@ _CONTROLLER = ElementType(
             choices=("plan-choice", "tensioning", "reference-cache"),
         ),
     ),
+    record=NamedClass,
 )
 
 _INTERCEPTOR = ElementType(
@@ -596,39 +655,37 @@ _INTERCEPTOR = ElementType(
         _CLASS,
         Attribute(
             "between",
-            ValueKind.CHOICE,
+            CHOICE,
             "Which messages it sees: those between `sites`, or all between `clusters`. Within a "
             "cluster the native MPI carries them.",
             default="clusters",
             choices=("sites", "clusters"),
         ),
     ),
+    record=NamedClass,
 )
 
 _NODES = ElementType(
     "nodes",
     "Machines of a cluster. Without any, the cluster is its front-end's machine.",
     (
-        Attribute(
-            "hosts", ValueKind.HOSTS, "Host names with ranges: `node[01-16,20]`, `node[0-9;2]^[4]`."
-        ),
+        Attribute("hosts", HOSTS, "Host names with ranges: `node[01-16,20]`, `node[0-9;2]^[4]`."),
         Attribute(
             "names",
-            ValueKind.LIST,
+            LIST,
             "Names for the nodes, with ranges: one for each host, or any number for a single "
             "host; by default the names of the hosts.",
         ),
-        Attribute(
-            "slots", ValueKind.NUMBER, "How many ranks each of them can hold.", least=1, most=10_000
-        ),
+        Attribute("slots", NUMBER, "How many ranks each of them can hold.", least=1, most=10_000),
         Attribute(
             "spare",
-            ValueKind.CHOICE,
+            CHOICE,
             "Whether they hold no ranks at first: with `yes`, the ranks of a host that is lost are "
             "restarted there by a `recovery`. Each takes as many as its `slots`; without these, as "
             "many as the other hosts of the cluster hold at most.",
             default="no",
             choices=("yes", "no"),
+            to=_YES,
         ),
     ),
 )
@@ -640,38 +697,44 @@ _FAILURE_DETECTOR = ElementType(
     (
         Attribute(
             "protocol",
-            ValueKind.CHOICE,
+            CHOICE,
             "How heartbeats spread; `hierarchical` is `dbrr` inside each site, with the launcher "
             "in all of them. With `none` a host counts as lost when its connection ends.",
             default="dbrr",
             choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
+            to=lambda said: None if said == "none" else DetectorProtocol(said),
         ),
         Attribute(
             "timeout",
-            ValueKind.DURATION,
+            DURATION,
             "How long a host, or the network path to it, may be silent before it counts as lost.",
             default="3s",
         ),
         Attribute(
             "period",
-            ValueKind.DURATION,
+            DURATION,
             "The time between two heartbeats; 0.5 s by default, or what fits the timeout.",
+            to=lambda found: found or None,
         ),
         Attribute(
             "frozen",
-            ValueKind.CHOICE,
+            CHOICE,
             "What to do with a front-end on this machine, or a rank, whose process exists but is "
             "stopped: `suspect` reports it, `lost` ends it.",
             default="suspect",
             choices=("suspect", "lost"),
+            field="frozen_is_lost",
+            to="lost".__eq__,
         ),
     ),
+    record=FailureDetection,
+    located=False,
 )
 
 _ARGUMENT = ElementType(
     "argument",
     "One argument, taken literally, after those of `arguments`.",
-    (Attribute("value", ValueKind.TEXT, "The argument; empty by default."),),
+    (Attribute("value", TEXT, "The argument; empty by default."),),
 )
 
 _ENVIRONMENT = ElementType(
@@ -680,13 +743,11 @@ _ENVIRONMENT = ElementType(
     (
         Attribute(
             "name",
-            ValueKind.TEXT,
+            TEXT,
             "Its name; without a `value`, `*` in it stands for any text.",
             required=True,
         ),
-        Attribute(
-            "value", ValueKind.TEXT, "Its value; by default the one that `gcm-deploy` has itself."
-        ),
+        Attribute("value", TEXT, "Its value; by default the one that `gcm-deploy` has itself."),
     ),
 )
 
@@ -717,5 +778,5 @@ _ELEMENTS = (
     _FAILURE_DETECTOR,
 )
 
-LANGUAGE = Grammar("deployment", {element.name: element for element in _ELEMENTS})
+LANGUAGE = Grammar.of("deployment", _ELEMENTS)
 """The descriptor language."""

@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from runtime.deployment.model import DeployedCluster
+from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
 from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
 from runtime.deployment.planning.workplace import workplace_of
-from runtime.deployment.variables import Variable
 from runtime.shown_text import shown
 from runtime.topology import Node
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gcm.documents import Severity, did_you_mean
+from typing import Any
+
+from gcm.documents import CheckedElement, Severity, did_you_mean
 from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
@@ -12,10 +14,7 @@ from runtime.deployment.model import (
     ProgramKind,
     VirtualNode,
 )
-from runtime.deployment.reading.environment import read_environment
-from runtime.deployment.reading.places import Places
-from runtime.deployment.reading.program import read_program
-from runtime.deployment.reading.structure import CheckedElement
+from runtime.deployment.reading.program import read_arguments, read_environment, read_program
 from runtime.deployment.surroundings import Reading, distinct
 from runtime.web_address import is_web_address
 
@@ -23,90 +22,76 @@ _RECOVERIES = ("shrink", "blank", "rebuild")
 """The failure modes in which a program continues."""
 
 
-def read_applications(
-    root: CheckedElement, places: Places, reading: Reading
-) -> tuple[Application, ...]:
+def read_applications(root: CheckedElement, reading: Reading) -> tuple[Application, ...]:
     """Return the applications, each with the clusters it runs on."""
     entries = list(root.each("application"))
-    found = [_application(entry, len(entries) == 1, places, reading) for entry in entries]
+    found = [_application(entry, len(entries) == 1, reading) for entry in entries]
     distinct(reading, "application", ((one.name, one.location) for one in found))
     return tuple(found)
 
 
-def read_arguments(entry: CheckedElement) -> tuple[str, ...]:
-    """Return the words of `arguments`, then the <argument> elements."""
-    return (*entry.words("arguments"), *(child.text("value") for child in entry.each("argument")))
-
-
-def _application(
-    entry: CheckedElement, alone: bool, places: Places, reading: Reading
-) -> Application:
-    name = entry.text("name")
+def _application(entry: CheckedElement, alone: bool, reading: Reading) -> Application:
+    name = entry["name"]
     kind, path, folder = read_program(entry, name, reading)
-    if entry.has("clusters"):
-        clusters = places.clusters(entry.names("clusters"), entry.location)
-    else:
-        clusters = places.everywhere()
-        if not alone and not entry.incomplete:
+    placed: dict[str, Any] = {}
+    if not alone and not entry.has("clusters"):
+        placed = {"clusters": ()}
+        if not entry.incomplete:
             reading.fault(
                 "unmapped-application",
                 f"application '{name}' does not say where it runs",
                 entry.location,
                 hint='with several applications each needs clusters="site/cluster ..."',
             )
-        if not alone:
-            clusters = ()
-    return Application(
-        name=name,
+    found: Application = entry.record(
+        reading,
         kind=kind,
         path=path,
         folder=folder,
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
-        clusters=clusters,
-        comm_world=_comm_world(entry, kind, name, reading),
-        staged=entry.text("stage") != "no" and not is_web_address(entry.text("script")),
-        stage_limit=entry.number("stage-limit") or 0,
-        location=entry.location,
+        comm_world=_comm_world(entry, kind, reading),
+        staged=entry["stage"] and not is_web_address(entry["script"]),
         travelling=travelling(reading.surroundings.environment),
-        failures=_failures(entry, kind, name, reading),
-        replicas=entry.number("replicas") or 1,
-        restart=entry.text("restart") == "yes",
-        recovery=_recovery(entry),
-        recovery_messages=_recovery_messages(entry, name, reading),
+        failures=_failures(entry, kind, reading),
+        recovery_messages=_recovery_messages(entry, reading),
+        **placed,
     )
+    return found
 
 
-def _comm_world(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> CommWorld:
+def _comm_world(entry: CheckedElement, kind: ProgramKind, reading: Reading) -> CommWorld:
+    world: CommWorld = entry["comm-world"]
     if kind is not ProgramKind.EXECUTABLE:
-        return CommWorld(entry.text("comm-world"))
-    if entry.has("comm-world") and entry.text("comm-world") == CommWorld.GRID:
+        return world
+    if entry.has("comm-world") and world is CommWorld.GRID:
         reading.fault(
             "native-world",
-            f"COMM_WORLD of the native application '{name}' cannot be the grid",
+            f"COMM_WORLD of the native application '{entry['name']}' cannot be the grid",
             entry.location,
             hint='leave out comm-world="grid"; only Python programs see the grid as one MPI',
         )
     return CommWorld.CLUSTER
 
 
-def _failures(entry: CheckedElement, kind: ProgramKind, name: str, reading: Reading) -> FailureMode:
-    mode = FailureMode(entry.text("failures"))
-    recovery = entry.text("recovery")
+def _failures(entry: CheckedElement, kind: ProgramKind, reading: Reading) -> FailureMode:
+    mode: FailureMode = entry["failures"]
+    recovery = entry["recovery"]
     if recovery in _RECOVERIES:
         if entry.has("failures") and mode is FailureMode.ABORT:
             reading.fault(
                 "cannot-survive",
-                f"the application '{name}' cannot recover from a loss that ends the run",
+                f"the application '{entry['name']}' cannot recover from a loss that ends the run",
                 entry.location,
                 hint=f'leave out failures="abort" or recovery="{recovery}"',
             )
         mode = FailureMode.RETURN
-    is_of_grid = kind is not ProgramKind.EXECUTABLE and entry.text("comm-world") == CommWorld.GRID
+    is_of_grid = kind is not ProgramKind.EXECUTABLE and entry["comm-world"] is CommWorld.GRID
     if mode is FailureMode.RETURN and not is_of_grid:
         reading.fault(
             "cannot-survive",
-            f"the application '{name}' cannot survive the loss of a rank: its COMM_WORLD is native",
+            f"the application '{entry['name']}' cannot survive the loss of a rank: its COMM_WORLD "
+            "is native",
             entry.location,
             hint='leave out failures="return" and recovery, or run a Python program with'
             ' comm-world="grid"',
@@ -114,50 +99,24 @@ def _failures(entry: CheckedElement, kind: ProgramKind, name: str, reading: Read
     return mode
 
 
-def _recovery(entry: CheckedElement) -> str:
-    words = entry.text("recovery")
-    return "" if words == "none" else words
-
-
-def _recovery_messages(entry: CheckedElement, name: str, reading: Reading) -> str:
-    has_recovery = entry.text("recovery") in _RECOVERIES
+def _recovery_messages(entry: CheckedElement, reading: Reading) -> str:
+    has_recovery = entry["recovery"] in _RECOVERIES
     if entry.has("recovery-messages") and not has_recovery:
         reading.fault(
             "no-recovery",
-            f"the application '{name}' says recovery-messages, and no recovery that would need it",
+            f"the application '{entry['name']}' says recovery-messages, and no recovery that would "
+            "need it",
             entry.location,
             hint='add recovery="shrink", "blank" or "rebuild", or leave out recovery-messages',
         )
-    return entry.text("recovery-messages") if has_recovery else ""
-
-
-def read_assembly(root: CheckedElement, reading: Reading) -> PlacedAssembly | None:
-    """Return the assembly, if there is one."""
-    entry = root.only("assembly")
-    if entry is None:
-        return None
-    arguments: dict[str, str] = {}
-    for word in entry.words("arguments"):
-        name, equals, value = word.partition("=")
-        if not name or not equals:
-            reading.fault(
-                "bad-words",
-                f"'{word}' in arguments of <assembly> is not name=value",
-                entry.location,
-            )
-        arguments[name] = value
-    return PlacedAssembly(
-        reading.existing(entry.text("file"), "the assembly", entry.location),
-        arguments,
-        entry.location,
-    )
+    return entry["recovery-messages"] if has_recovery else ""
 
 
 def read_virtual_nodes(
-    root: CheckedElement, assembly: PlacedAssembly | None, places: Places, reading: Reading
+    root: CheckedElement, assembly: PlacedAssembly | None, reading: Reading
 ) -> tuple[VirtualNode, ...]:
     """Return the mapping of virtual nodes, compared with those that the assembly uses."""
-    found = [_virtual_node(entry, places, reading) for entry in root.each("virtual-node")]
+    found = [_virtual_node(entry, reading) for entry in root.each("virtual-node")]
     distinct(
         reading,
         "a mapping of virtual node",
@@ -178,17 +137,16 @@ def read_virtual_nodes(
     return tuple(found)
 
 
-def _virtual_node(entry: CheckedElement, places: Places, reading: Reading) -> VirtualNode:
-    name, single = entry.text("name"), entry.text("cardinality") == "single"
-    nodes = places.nodes(entry.names("nodes"), entry.location)
-    if single and len(nodes) > 1:
+def _virtual_node(entry: CheckedElement, reading: Reading) -> VirtualNode:
+    found: VirtualNode = entry.record(reading)
+    if found.single and len(found.nodes) > 1:
         reading.fault(
             "too-many-nodes",
-            f"virtual node '{name}' is single, but is mapped to {len(nodes)} nodes",
-            entry.location,
+            f"virtual node '{found.name}' is single, but is mapped to {len(found.nodes)} nodes",
+            found.location,
             hint='name one node, or write cardinality="multiple"',
         )
-    return VirtualNode(name, nodes, single, entry.location)
+    return found
 
 
 def _compare(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
+from gcm.documents import CheckedElement
 from gcm.records import dataclass
 from runtime.deployment.extent import MachineAmount
-from runtime.deployment.language.grammar import NAME_PATTERN
+from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
     DeployedCluster,
@@ -18,12 +20,8 @@ from runtime.deployment.model import (
     SpareHost,
     SshHop,
 )
-from runtime.deployment.reading.placement import TooFewSlotsError, spread
 from runtime.deployment.reading.spares import WrittenNode, read_spares
-from runtime.deployment.reading.ssh_options import ssh_settings
-from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading, distinct
-from runtime.machine_words import without_brackets
 from runtime.topology import Node, Reachability
 
 _NAME = re.compile(NAME_PATTERN)
@@ -44,9 +42,10 @@ def read_cluster(
     entry: CheckedElement, position: Position, above: Above, reading: Reading
 ) -> DeployedCluster:
     """Return the cluster at a position, not yet with its application."""
-    name = entry.text("name") or f"cluster{position[1]}"
+    name = entry["name"] or f"cluster{position[1]}"
     path = f"{above.site_name}/{name}"
-    hops = read_hops([*above.site.each("ssh"), *entry.each("ssh")], reading)
+    ways = (*above.site.each("ssh"), *entry.each("ssh"))
+    hops: tuple[SshHop, ...] = tuple(one.record(reading) for one in ways)
     mpi = read_mpi([above.grid, above.site, entry])
     launcher = _launcher(entry, hops, reading)
     host = hops[-1].host if hops else "" if launcher is None else launcher.host
@@ -54,11 +53,12 @@ def read_cluster(
     hidden = len(hops) >= _HOPS_OF_A_HIDDEN_MACHINE
     if not host:
         hidden = above.mixed and front_end.address == LOCAL_ADDRESS
-    reachability = entry.text("reachability")
+    reachability = entry["reachability"]
     if reachability == "auto":
         reachability = Reachability.OUTWARDS if hidden else Reachability.DIRECT
     nodes, spares = _nodes(entry, path, host or "localhost", mpi.ranks, reading)
-    return DeployedCluster(
+    cluster: DeployedCluster = entry.record(
+        reading,
         name=name,
         position=position,
         path=path,
@@ -67,10 +67,10 @@ def read_cluster(
         front_end=front_end,
         nodes=nodes,
         reachability=Reachability(reachability),
-        location=entry.location,
         launcher=launcher,
         spares=spares,
     )
+    return cluster
 
 
 def _launcher(
@@ -87,46 +87,8 @@ def _launcher(
             named.location,
             hint="leave one of them out; a launcher can use ssh itself",
         )
-    return NamedLauncher(
-        named.text("class"),
-        named.words("arguments"),
-        without_brackets(named.text("host")),
-        reading.surroundings.folder,
-        named.location,
-    )
-
-
-def read_hops(entries: list[CheckedElement], reading: Reading) -> tuple[SshHop, ...]:
-    """Return the hops that <ssh> elements describe."""
-    return tuple(
-        SshHop(
-            host=without_brackets(entry.text("host")),
-            port=entry.number("port"),
-            user=entry.text("user"),
-            key=reading.existing(entry.text("key"), "the key file", entry.location),
-            known_hosts=reading.path(entry.text("known-hosts")),
-            accept_new=entry.text("new-host-keys") == "accept",
-            options=ssh_options(entry, reading),
-            command_path=entry.text("command-path"),
-        )
-        for entry in entries
-    )
-
-
-def ssh_options(entry: CheckedElement, reading: Reading) -> tuple[str, ...]:
-    """Return the `options` of an element that are for `ssh`, or none after reporting bad ones."""
-    options = entry.words("options")
-    try:
-        ssh_settings(options, [one.name for one in entry.type.attributes])
-    except ValueError as fault:
-        reading.diagnostics.report(
-            "bad-ssh-option",
-            f'options="{entry.text("options")}" of <{entry.type.name}> cannot be used: {fault}',
-            entry.location,
-            hint="what else is needed can be in your own ssh configuration, under that host",
-        )
-        return ()
-    return options
+    launcher: NamedLauncher = named.record(reading, folder=reading.surroundings.folder)
+    return launcher
 
 
 def _front_end(entry: CheckedElement | None, host: str, reading: Reading) -> FrontEnd:
@@ -135,12 +97,13 @@ def _front_end(entry: CheckedElement | None, host: str, reading: Reading) -> Fro
     python = "python3" if host else reading.surroundings.python
     if entry is None:
         return FrontEnd(address, python=python)
-    return FrontEnd(
-        address=without_brackets(entry.text("address")) or address,
-        port=entry.number("port") or 0,
-        python=entry.text("python") or python,
-        folder=entry.text("folder") if host else reading.path(entry.text("folder")),
+    front_end: FrontEnd = entry.record(
+        reading,
+        address=entry["address"] or address,
+        python=entry["python"] or python,
+        folder=entry["folder"] if host else reading.path(entry["folder"]),
     )
+    return front_end
 
 
 def read_mpi(levels: list[CheckedElement]) -> Mpi:
@@ -148,16 +111,8 @@ def read_mpi(levels: list[CheckedElement]) -> Mpi:
     merged = Mpi()
     for level in levels:
         entry = level.only("mpi")
-        if entry is None:
-            continue
-        if entry.has("command-path"):
-            merged = replace(merged, command_path=entry.text("command-path"))
-        if entry.has("flavour"):
-            merged = replace(merged, flavour=entry.text("flavour"))
-        if entry.has("ranks"):
-            merged = replace(merged, ranks=entry.number("ranks"))
-        if entry.has("options"):
-            merged = replace(merged, options=entry.words("options"))
+        if entry is not None:
+            merged = replace(merged, **entry.given())
     return merged
 
 
@@ -166,9 +121,7 @@ def _nodes(
 ) -> tuple[tuple[Node, ...], tuple[SpareHost, ...]]:
     """Return the nodes with their ranks, and the hosts that hold none."""
     machines = [
-        WrittenNode(
-            name, where, group.number("slots"), group.text("spare") == "yes", group.location
-        )
+        WrittenNode(name, where, group["slots"], group["spare"], group.location)
         for group in entry.each("nodes")
         for name, where in _group(group, reading)
     ]
@@ -194,7 +147,7 @@ def _nodes(
 
 
 def _group(entry: CheckedElement, reading: Reading) -> list[tuple[str, str]]:
-    hosts, names = entry.hosts("hosts"), entry.names("names")
+    hosts, names = entry["hosts"], entry["names"]
     if not hosts and not names:
         if not entry.incomplete:
             reading.fault(
@@ -228,3 +181,34 @@ def _group(entry: CheckedElement, reading: Reading) -> list[tuple[str, str]]:
         )
         return []
     return list(zip(names, hosts if len(hosts) > 1 else hosts * len(names), strict=True))
+
+
+class TooFewSlotsError(ValueError):
+    """More ranks than slots."""
+
+
+def spread(ranks: int | None, slots: Sequence[int | None]) -> list[int]:
+    """Return the number of ranks of each node.
+
+    Nodes with slots are filled one after the other; a node without a number has one slot beside
+    nodes that have one. When no node has a number, the ranks are spread evenly, the first nodes
+    getting one more. Without `ranks` every slot gets one. Raises `TooFewSlotsError`.
+
+    >>> spread(5, [None, None, None])
+    [2, 2, 1]
+    >>> spread(5, [4, 4])
+    [4, 1]
+    """
+    if ranks is not None and all(found is None for found in slots):
+        each, more = divmod(ranks, len(slots))
+        return [each + (number < more) for number in range(len(slots))]
+    room = [1 if found is None else found for found in slots]
+    if ranks is None:
+        return room
+    if ranks > sum(room):
+        raise TooFewSlotsError(f"{ranks} ranks, but its nodes have {sum(room)} slots")
+    placed = []
+    for found in room:
+        placed.append(min(found, ranks))
+        ranks -= placed[-1]
+    return placed

@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from gcm.documents import did_you_mean
+from gcm.documents import CheckedElement, did_you_mean
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.machine_argument import parse_wan
 from runtime.deployment.model import (
     LOCAL_ADDRESS,
+    Application,
+    BookedPeer,
+    CommWorld,
     DeployedCluster,
     DeployedSite,
+    Deployment,
+    FailureDetection,
     FrontEnd,
     NamedLauncher,
+    ProgramKind,
     SshHop,
 )
-from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi
-from runtime.deployment.reading.peers import peer_sites
-from runtime.deployment.reading.placement import spread
-from runtime.deployment.reading.structure import CheckedElement
+from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, spread
 from runtime.deployment.surroundings import Reading, distinct
+from runtime.health import DetectorProtocol, UnfitDetector, fitted
+from runtime.routing import without_way
 from runtime.topology import Node, Reachability, Wan
 
+Sites = tuple[tuple[DeployedSite, ...], int]
+"""The sites of a machine, and the number of the one that leads the grid."""
 
-def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
+NOT_BOOKED = "peer"
+"""Before any is booked, there are as many placeholder peers as each rank has replicas."""
+
+
+def read_machine(root: CheckedElement, reading: Reading) -> Sites:
     """Return the sites and the number of the site that leads the grid."""
     given = [one for one in map(root.only, _MACHINES) if one is not None]
     if len(given) > 1:
@@ -46,7 +58,7 @@ def read_machine(root: CheckedElement, reading: Reading) -> tuple[tuple[Deployed
     return (), 0
 
 
-def _grid(grid: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
+def _grid(_root: CheckedElement, grid: CheckedElement, reading: Reading) -> Sites:
     mixed = any(
         place.only("ssh") or place.only("launcher")
         for site in grid.each("site")
@@ -54,7 +66,7 @@ def _grid(grid: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, .
     )
     sites = []
     for number, entry in enumerate(grid.each("site")):
-        name = entry.text("name") or f"site{number}"
+        name = entry["name"] or f"site{number}"
         sites.append(_site(number, Above(grid, entry, name, mixed), reading))
     distinct(reading, "site", ((site.name, site.location) for site in sites))
     _check_ports(sites, reading)
@@ -62,43 +74,80 @@ def _grid(grid: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, .
     return tuple(sites), leader
 
 
-def _emulated(entry: CheckedElement, reading: Reading) -> tuple[tuple[DeployedSite, ...], int]:
-    ranks, count = entry.number("ranks") or 1, entry.number("nodes") or 1
-    sites, clusters = entry.number("sites") or 1, entry.number("clusters") or 1
+def _emulated(_root: CheckedElement, entry: CheckedElement, reading: Reading) -> Sites:
+    ranks, count = entry["ranks"], entry["nodes"]
+    sites, clusters = entry["sites"], entry["clusters"]
     grow, each = reading.extent.grow, sites * clusters
     fits = grow(MachineAmount.PARTS, each * count, entry.location)
     if not grow(MachineAmount.RANKS, each * ranks, entry.location) or not fits:
         return (), 0
     placed = spread(ranks, [None] * count)
     nodes = tuple(Node(f"node{number}", "localhost", held) for number, held in enumerate(placed))
+    front_end = FrontEnd(LOCAL_ADDRESS, python=reading.surroundings.python)
+    wan = _wan(entry, reading) if entry["wan"] else None
+    one_site = [(f"cluster{number}", front_end, nodes) for number in range(clusters)]
+    found = _direct(entry, [one_site] * sites)
+    if wan is None or sites == 1:
+        return found, 0
+    return tuple(
+        replace(site, clusters=tuple(replace(one, wan=wan) for one in site.clusters))
+        for site in found
+    ), 0
+
+
+def _booked(root: CheckedElement, entry: CheckedElement, reading: Reading) -> Sites:
+    """Return the sites of the peers that are booked; each peer is a cluster."""
+    ranks = entry["ranks"]
+    replicas = max((one["replicas"] for one in root.each("application")), default=1)
+    stand_ins = [BookedPeer(f"{NOT_BOOKED}-{number}", "", ranks) for number in range(replicas)]
+    booked = reading.surroundings.booked or [stand_ins]
+    if not reading.extent.grow(MachineAmount.RANKS, ranks * replicas, entry.location):
+        return (), 0
+    sites = [
+        [(one.name, FrontEnd(one.address), (Node(one.name, one.name, one.ranks),)) for one in site]
+        for site in booked
+    ]
+    return tuple(
+        replace(site, clusters=tuple(replace(one, peer=one.name) for one in site.clusters))
+        for site in _direct(entry, sites)
+    ), 0
+
+
+def _direct(
+    entry: CheckedElement, sites: Sequence[Sequence[tuple[str, FrontEnd, tuple[Node, ...]]]]
+) -> tuple[DeployedSite, ...]:
+    """Return sites of clusters that nothing lies before, whose names, front-ends, nodes are given.
+
+    They are described by one element, in which their native MPI is as well.
+    """
     mpi = read_mpi([entry])
-    wan = _wan(entry, reading) if entry.text("wan") else None
-
-    def cluster(site: int, number: int) -> DeployedCluster:
-        return DeployedCluster(
-            name=f"cluster{number}",
-            position=(site, number),
-            path=f"site{site}/cluster{number}",
-            hops=(),
-            mpi=mpi,
-            front_end=FrontEnd(LOCAL_ADDRESS, python=reading.surroundings.python),
-            nodes=nodes,
-            reachability=Reachability.DIRECT,
-            location=entry.location,
-            wan=wan if sites > 1 else None,
-        )
-
     return tuple(
         DeployedSite(
-            f"site{site}", tuple(cluster(site, n) for n in range(clusters)), 0, entry.location
+            f"site{site}",
+            tuple(
+                DeployedCluster(
+                    name=name,
+                    position=(site, number),
+                    path=f"site{site}/{name}",
+                    hops=(),
+                    mpi=mpi,
+                    front_end=front_end,
+                    nodes=nodes,
+                    reachability=Reachability.DIRECT,
+                    location=entry.location,
+                )
+                for number, (name, front_end, nodes) in enumerate(clusters)
+            ),
+            0,
+            entry.location,
         )
-        for site in range(sites)
-    ), 0
+        for site, clusters in enumerate(sites)
+    )
 
 
 def _wan(entry: CheckedElement, reading: Reading) -> Wan | None:
     try:
-        return parse_wan(entry.text("wan"))
+        return parse_wan(entry["wan"])
     except ValueError as fault:
         reading.fault("bad-line", f"wan of <emulate>: {fault}", entry.location)
         return None
@@ -115,8 +164,12 @@ def _site(number: int, above: Above, reading: Reading) -> DeployedSite:
     return DeployedSite(name, clusters, leader, entry.location)
 
 
+_MACHINES: Mapping[str, Callable[[CheckedElement, CheckedElement, Reading], Sites]]
+_MACHINES = {"grid": _grid, "emulate": _emulated, "peers": _booked}
+
+
 def _chosen(entry: CheckedElement, what: str, names: list[str], reading: Reading) -> int:
-    chosen = entry.text("front-end")
+    chosen = entry["front-end"]
     if not chosen:
         return 0
     if chosen not in names:
@@ -145,11 +198,53 @@ def _check_ports(sites: list[DeployedSite], reading: Reading) -> None:
         first.setdefault(key, cluster)
 
 
-Sites = tuple[tuple[DeployedSite, ...], int]
+def read_detection(
+    root: CheckedElement, sites: tuple[DeployedSite, ...], reading: Reading
+) -> FailureDetection:
+    """Return how failures are detected; a period that is too long for the timeout is a fault."""
+    entry = root.only("failure-detector")
+    if entry is None:
+        return FailureDetection()
+    found: FailureDetection = entry.record(reading, is_asked_for=True)
+    sizes = [len(site.clusters) for site in sites]
+    is_hierarchical = found.protocol is DetectorProtocol.HIERARCHICAL
+    members = 1 + (max(sizes, default=0) if is_hierarchical else sum(sizes))
+    if found.protocol is not None:
+        try:
+            fitted(found.protocol, members, found.timeout, found.period)
+        except UnfitDetector as fault:
+            reading.fault("unfit-detector", fault.what, entry.location, hint=fault.cure)
+    return found
 
-_MACHINES: Mapping[str, Callable[[CheckedElement, CheckedElement, Reading], Sites]]
-_MACHINES = {
-    "grid": lambda _, grid, reading: _grid(grid, reading),
-    "emulate": lambda _, entry, reading: _emulated(entry, reading),
-    "peers": peer_sites,
-}
+
+_MOST_NAMED = 4
+
+
+def check_routes(deployment: Deployment, reading: Reading) -> None:
+    """Report the clusters of a `COMM_WORLD` that nothing joins.
+
+    Only those that connect outwards can be so. Where that is not written, it has been guessed (two
+    hops lead there, or it is this machine), so the first cure is to write what is so.
+    """
+    for code in deployment.applications:
+        if code.kind is not ProgramKind.EXECUTABLE and code.comm_world is CommWorld.GRID:
+            _check(code, deployment, reading)
+
+
+def _check(code: Application, deployment: Deployment, reading: Reading) -> None:
+    with_ranks = [one for one in code.clusters if deployment.cluster(one).ranks]
+    apart = [deployment.cluster(one) for one in without_way(deployment.grid(), with_ranks)]
+    if not apart:
+        return
+    names = ", ".join(one.path for one in apart[:_MOST_NAMED])
+    if len(apart) > _MOST_NAMED:
+        names += f" and {len(apart) - _MOST_NAMED} more"
+    reading.fault(
+        "no-route",
+        f"no message gets from one to another of {names}: each of these clusters only connects "
+        "outwards, and there is none that they can connect to",
+        apart[1].location,
+        hint='if others can connect to one of them, write reachability="direct" there, or '
+        '"front-end" for its front-end alone; else add a cluster that they can connect to, which '
+        "relays: it needs no ranks if `clusters` of the <application> leaves it out",
+    )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gcm.documents import Location, Severity
+from gcm.documents import CheckedElement, Location, Severity
 from runtime.deployment.model import Application, CommWorld, Deployment, NamedClass, ProgramKind
-from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
 
 INTERCEPTOR = "interceptor"
@@ -22,10 +21,8 @@ def read_named_classes(root: CheckedElement, reading: Reading) -> tuple[NamedCla
     found = []
     for scope, entry in _places(root):
         for child in (*entry.each("controller"), *entry.each(INTERCEPTOR)):
-            role = child.text("role") or INTERCEPTOR
-            if not child.text("class") or (
-                child.type.name != INTERCEPTOR and not child.has("role")
-            ):
+            role = INTERCEPTOR if child.type.name == INTERCEPTOR else child["role"]
+            if not child["class"] or not role:
                 continue  # already reported
             if role == PLAN_CHOICE and len(scope) == _CLUSTER:
                 reading.fault(
@@ -34,8 +31,7 @@ def read_named_classes(root: CheckedElement, reading: Reading) -> tuple[NamedCla
                     child.location,
                     hint="name it in the <site> or the <grid>",
                 )
-            between = child.text("between") if role == INTERCEPTOR else ""
-            found.append(NamedClass(role, child.text("class"), scope, between, child.location))
+            found.append(child.record(reading, scope=scope))
     return tuple(found)
 
 

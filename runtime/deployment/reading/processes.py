@@ -6,62 +6,44 @@ from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
-from gcm.documents import Location, did_you_mean
+from gcm.documents import CheckedElement, Location, did_you_mean
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.model import ASSEMBLY, Application, HelperProcess, ProcessKind
-from runtime.deployment.reading.applications import read_arguments
-from runtime.deployment.reading.cluster import read_hops, ssh_options
-from runtime.deployment.reading.environment import read_environment
-from runtime.deployment.reading.places import Places
-from runtime.deployment.reading.structure import CheckedElement
+from runtime.deployment.reading.program import read_arguments, read_environment
 from runtime.deployment.surroundings import Reading, distinct
 
 
-def read_processes(
-    root: CheckedElement, places: Places, reading: Reading
-) -> tuple[HelperProcess, ...]:
+def read_processes(root: CheckedElement, reading: Reading) -> tuple[HelperProcess, ...]:
     """Return the helper processes."""
-    found = tuple(_process(entry, places, reading) for entry in root.each("process"))
+    found = tuple(_process(entry, reading) for entry in root.each("process"))
     distinct(reading, "process", ((one.name, one.location) for one in found if one.name))
     return found
 
 
-def _process(entry: CheckedElement, places: Places, reading: Reading) -> HelperProcess:
-    kind = ProcessKind(entry.text("kind"))
-    _check_attributes(entry, kind, reading)
-    over_ssh = kind is ProcessKind.SSH
-    hosts, number = entry.hosts("hosts"), entry.number("number") or 1
-    if not reading.extent.grow(MachineAmount.PARTS, number * max(1, len(hosts)), entry.location):
-        number = 1
-    return HelperProcess(
-        name=entry.text("id"),
-        kind=kind,
-        program=entry.text("program"),
+def _process(entry: CheckedElement, reading: Reading) -> HelperProcess:
+    _check_attributes(entry, entry["kind"], reading)
+    number = entry["number"]
+    parts = number * max(1, len(entry["hosts"]))
+    process: HelperProcess = entry.record(
+        reading,
         arguments=read_arguments(entry),
         environment=read_environment(entry, reading),
-        command_path=entry.text("command-path"),
-        options=ssh_options(entry, reading) if over_ssh else entry.words("options"),
-        number=number,
-        hosts=hosts,
-        hops=read_hops(list(entry.each("ssh")), reading),
-        on=places.cluster(entry.text("on"), entry.location) if entry.has("on") else None,
-        folder=_folder(entry, kind, reading),
-        ready_when_finished=entry.text("ready") == "finished",
-        ready_line=entry.text("ready-line"),
-        location=entry.location,
+        number=number if reading.extent.grow(MachineAmount.PARTS, parts, entry.location) else 1,
+        folder=_folder(entry, reading),
     )
+    return process
 
 
-def _folder(entry: CheckedElement, kind: ProcessKind, reading: Reading) -> str:
+def _folder(entry: CheckedElement, reading: Reading) -> str:
     """Return where a helper is started; empty for the home folder of another machine."""
-    written = entry.text("folder")
-    if kind is not ProcessKind.LOCAL or entry.has("on"):
+    written: str = entry["folder"]
+    if entry["kind"] is not ProcessKind.LOCAL or entry.has("on"):
         return written
     return reading.path(written) or reading.surroundings.folder
 
 
 def _check_attributes(entry: CheckedElement, kind: ProcessKind, reading: Reading) -> None:
-    name = entry.text("id")
+    name = entry["id"]
     useless: dict[ProcessKind, tuple[str, ...]] = {
         ProcessKind.LOCAL: ("hosts", "command-path", "options"),
         ProcessKind.SSH: ("on",),
@@ -89,7 +71,7 @@ def _check_attributes(entry: CheckedElement, kind: ProcessKind, reading: Reading
             f"process '{name}' of kind {kind} needs the attribute '{needed}'",
             entry.location,
         )
-    if entry.text("ready") == "finished" and entry.has("ready-line"):
+    if entry["ready"] and entry.has("ready-line"):
         reading.fault(
             "useless-attribute",
             f"process '{name}' cannot be ready by a line and by its end",
@@ -138,7 +120,7 @@ def _check_shared_names(
 
 
 def _member(entry: CheckedElement, known: Sequence[str], reading: Reading) -> str:
-    name = entry.text("refid")
+    name: str = entry["refid"]
     if name and name not in known:
         reading.fault(
             "unknown-reference",
@@ -173,7 +155,7 @@ def _place_of(circle: list[str], root: CheckedElement) -> Location:
     steps = set(pairwise(circle))
     place = root.location
     for sequence in root.each("dependent-sequence"):
-        names = [entry.text("refid") for entry in sequence.each("process-reference")]
+        names = [entry["refid"] for entry in sequence.each("process-reference")]
         if steps.intersection(pairwise(names)):
             place = sequence.location
     return place

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 
-from gcm.documents import Severity
+from gcm.documents import CheckedElement, Severity
+from runtime.deployment.environment import is_name, is_pattern, matching
 from runtime.deployment.model import Deployment, ProgramKind
 from runtime.deployment.planning.workplace import workplace_of
-from runtime.deployment.reading.structure import CheckedElement
-from runtime.deployment.surroundings import Reading
+from runtime.deployment.surroundings import Reading, distinct
 from runtime.web_address import WebAddress, is_web_address
 
 
@@ -19,7 +19,7 @@ def read_program(
     kind, written = _written(entry, name, reading)
     if kind is ProgramKind.SCRIPT and is_web_address(written):
         return kind, _name_on_web(written), _folder(entry, name, "", reading)
-    is_here = entry.text("stage") != "no"
+    is_here = entry["stage"]
     is_file = kind is ProgramKind.SCRIPT or (kind is ProgramKind.EXECUTABLE and "/" in written)
     path = reading.path(written) if is_file else written
     if is_file and is_here:
@@ -52,7 +52,7 @@ def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[Progra
         )
         return ProgramKind.SCRIPT, ""
     kind = written[0]
-    path = entry.text(kind)
+    path = entry[kind]
     if not path:
         reading.fault("empty-program", f"{kind} of application '{name}' is empty", entry.location)
     return kind, path
@@ -60,15 +60,13 @@ def _written(entry: CheckedElement, name: str, reading: Reading) -> tuple[Progra
 
 def _folder(entry: CheckedElement, name: str, path: str, reading: Reading) -> str:
     """Return the program folder; `path` is the program's file, empty if it is none."""
-    if not entry.text("folder"):
+    if not entry["folder"]:
         return posixpath.dirname(path) if path else reading.surroundings.folder
-    folder = reading.path(entry.text("folder"))
-    if entry.text("stage") == "no":
+    folder = reading.path(entry["folder"])
+    if not entry["stage"]:
         return folder
     exists = reading.surroundings.exists
-    reading.existing(
-        entry.text("folder"), f"the program folder of application '{name}'", entry.location
-    )
+    reading.existing(entry["folder"], f"the program folder of application '{name}'", entry.location)
     if exists(folder) and not exists(posixpath.join(folder, ".")):
         reading.fault(
             "no-folder",
@@ -127,3 +125,45 @@ def check_copies(deployment: Deployment, reading: Reading) -> None:
                 hint='name a folder that all of them share: <front-end folder="..."/>',
                 severity=Severity.WARNING,
             )
+
+
+def read_arguments(entry: CheckedElement) -> tuple[str, ...]:
+    """Return the words of `arguments`, then the <argument> elements."""
+    return (*entry["arguments"], *(child["value"] for child in entry.each("argument")))
+
+
+def read_environment(entry: CheckedElement, reading: Reading) -> dict[str, str]:
+    """Return the variables of the <environment> elements of an entry.
+
+    Those without a value have the caller's; one written with a value wins over a pattern.
+    """
+    children = [child for child in entry.each("environment") if child.has("name")]
+    named = ((child["name"], child.location) for child in children)
+    distinct(reading, "environment variable", named)
+    found: dict[str, str] = {}
+    for child in children:
+        if not is_name(child["name"], or_pattern=not child.has("value")):
+            reading.fault(
+                "bad-variable-name",
+                f"'{child['name']}' is not the name of an environment variable",
+                child.location,
+                hint="use letters, digits and '_', and '*' only where there is no value",
+            )
+        elif not child.has("value") and not child.incomplete:
+            found |= _callers(child, reading)
+    return found | {one["name"]: one["value"] for one in children if one.has("value")}
+
+
+def _callers(entry: CheckedElement, reading: Reading) -> dict[str, str]:
+    """Return the caller's values for an <environment> element that has none of its own."""
+    name = entry["name"]
+    found = matching(name, reading.surroundings.environment)
+    if not found:
+        none = f"none is like '{name}'" if is_pattern(name) else f"there is no '{name}'"
+        reading.fault(
+            "no-such-variable",
+            f'<environment name="{name}"/> has no value, and {none} in the environment',
+            entry.location,
+            hint='set it before the start, or write value="..."; value="" is an empty one',
+        )
+    return found

@@ -6,28 +6,19 @@ import os
 import posixpath
 from dataclasses import replace
 
-from gcm.documents import Diagnostics, Limits, Severity, read_document
+from gcm.documents import CheckedElement, Diagnostics, Limits, Severity, read_document
 from runtime.deployment.extent import Extent
-from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.model import Application, DeployedSite, Deployment, Encryption, Position
-from runtime.deployment.reading.applications import (
-    read_applications,
-    read_assembly,
-    read_virtual_nodes,
-)
-from runtime.deployment.reading.detection import read_detection
-from runtime.deployment.reading.machine import read_machine
+from runtime.deployment.reading.applications import read_applications, read_virtual_nodes
+from runtime.deployment.reading.machine import check_routes, read_detection, read_machine
 from runtime.deployment.reading.named_classes import check_named_classes, read_named_classes
-from runtime.deployment.reading.peers import read_peers
-from runtime.deployment.reading.places import Places
 from runtime.deployment.reading.processes import read_dependencies, read_processes
 from runtime.deployment.reading.program import check_copies, check_programs
 from runtime.deployment.reading.replicas import check_replicas
-from runtime.deployment.reading.routes import check_routes
 from runtime.deployment.reading.spares import check_spares
-from runtime.deployment.reading.structure import CheckedElement, check_structure
+from runtime.deployment.reading.structure import check_structure
 from runtime.deployment.reading.transfers import check_results, read_transfers
-from runtime.deployment.surroundings import DescriptorContext, Reading
+from runtime.deployment.surroundings import DescriptorContext, Places, Reading
 from runtime.deployment.variables import Variables, declare_variables
 
 
@@ -60,7 +51,7 @@ def read_descriptor(
         diagnostics=diagnostics,
         extent=extent,
     )
-    entry = check_structure(root, LANGUAGE, variables, diagnostics)
+    entry = check_structure(root, variables, diagnostics)
     if entry is None or extent.is_over:
         return None
     reading = Reading(surroundings, diagnostics, extent)
@@ -79,18 +70,22 @@ def _deployment(
 ) -> Deployment:
     grid = entry.only("grid")
     sites, leader = read_machine(entry, reading)
-    places = Places(sites, reading)
-    applications = read_applications(entry, places, reading)
-    assembly = read_assembly(entry, reading)
-    processes = read_processes(entry, places, reading)
+    reading = replace(reading, places=Places(sites))
+    applications = read_applications(entry, reading)
+    assembly, peers = (
+        one.record(reading) if one is not None else None
+        for one in (entry.only("assembly"), entry.only("peers"))
+    )
+    processes = read_processes(entry, reading)
     if not applications and assembly is None and not entry.incomplete:
         reading.fault(
             "nothing-to-run",
             "the descriptor has neither an <application> nor an <assembly>",
             entry.location,
         )
-    deployment = Deployment(
-        name=entry.text("name") or stem,
+    deployment: Deployment = entry.record(
+        reading,
+        name=entry["name"] or stem,
         folder=reading.surroundings.folder,
         sites=_assigned(sites, applications, assembly is not None, reading),
         leader=leader,
@@ -98,16 +93,14 @@ def _deployment(
         processes=processes,
         dependencies=read_dependencies(entry, applications, processes, reading),
         assembly=assembly,
-        virtual_nodes=read_virtual_nodes(entry, assembly, places, reading),
-        transfers=read_transfers(entry, places, reading),
+        virtual_nodes=read_virtual_nodes(entry, assembly, reading),
+        transfers=read_transfers(entry, reading),
         variables=variables.all(),
         umask=reading.surroundings.umask,
-        encryption=Encryption(grid.text("encryption")) if grid is not None else Encryption.TLS,
+        encryption=grid["encryption"] if grid is not None else Encryption.TLS,
         detection=read_detection(entry, sites, reading),
         named_classes=read_named_classes(entry, reading),
-        explain_waits=entry.seconds("explain-waits"),
-        run_timeout=entry.seconds("run-timeout"),
-        peers=read_peers(entry, reading),
+        peers=peers,
     )
     check_programs(deployment, reading)
     check_copies(deployment, reading)

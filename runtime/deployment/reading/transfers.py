@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import replace
 
-from gcm.documents import Location
+from gcm.documents import CheckedElement, Location
+from runtime.deployment.language.converters import clusters
 from runtime.deployment.model import Deployment, Direction, FileTransfer, Position
 from runtime.deployment.patterns import picking
 from runtime.deployment.planning.closing import closing_steps
 from runtime.deployment.planning.steps import EVERYTHING, REST
-from runtime.deployment.reading.places import Places
-from runtime.deployment.reading.structure import CheckedElement
 from runtime.deployment.surroundings import Reading
 from runtime.web_address import WebAddress, is_web_address
 
@@ -22,12 +22,10 @@ _GLOB = re.compile(r"[*?\[]")
 _EVERYTHING_TOO = frozenset(("**", "**/*", "**/**"))
 
 
-def read_transfers(
-    root: CheckedElement, places: Places, reading: Reading
-) -> tuple[FileTransfer, ...]:
+def read_transfers(root: CheckedElement, reading: Reading) -> tuple[FileTransfer, ...]:
     """Return the file transfers; both sides stay within their folders."""
-    programs = (_web_program(entry, places, reading) for entry in root.each("application"))
-    written = (_transfer(entry, places, reading) for entry in root.each("file-transfer"))
+    programs = (_web_program(entry, reading) for entry in root.each("application"))
+    written = (_transfer(entry, reading) for entry in root.each("file-transfer"))
     found = (*(one for one in programs if one is not None), *written)
     if root.only("peers") is None and not root.incomplete:
         for one in found:
@@ -41,16 +39,14 @@ def read_transfers(
     return found
 
 
-def _web_program(entry: CheckedElement, places: Places, reading: Reading) -> FileTransfer | None:
+def _web_program(entry: CheckedElement, reading: Reading) -> FileTransfer | None:
     """Return how a program comes to peers that is on a web server."""
-    script = entry.text("script")
+    script = entry["script"]
     address = web_address(script, entry.location, reading) if is_web_address(script) else None
     if address is None:
         return None
-    clusters: tuple[Position, ...] = places.everywhere()
-    if entry.has("clusters"):
-        clusters = places.clusters(entry.names("clusters"), entry.location)
-    return FileTransfer(Direction.IN, str(address), address.name, clusters, entry.location)
+    where = clusters(entry["clusters"], entry, reading)
+    return FileTransfer(Direction.IN, str(address), address.name, where, entry.location)
 
 
 def web_address(written: str, location: Location, reading: Reading) -> WebAddress | None:
@@ -62,37 +58,11 @@ def web_address(written: str, location: Location, reading: Reading) -> WebAddres
         return None
 
 
-def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTransfer:
-    direction = Direction(entry.text("direction") or Direction.IN)
-    source, location = entry.text("source"), entry.location
-    destination = entry.text("destination")
-    clusters: tuple[Position, ...] = places.everywhere()
-    if entry.has("clusters"):
-        clusters = places.clusters(entry.names("clusters"), location)
-    every = entry.seconds("every")
-    discards = entry.text("others") == "discard"
-    if direction is Direction.IN:
-        if every:
-            reading.fault(
-                "every-in",
-                'every is for results: direction="in" brings files once, before the start',
-                location,
-            )
-        if entry.has("others"):
-            reading.fault(
-                "others-in",
-                'others is for results: direction="in" brings what its source names',
-                location,
-            )
-        if is_web_address(source):
-            address = web_address(source, location, reading)
-            destination = destination or (address.name if address else "file")
-            _stay_inside(destination, "destination", _WORK, location, reading)
-            return FileTransfer(direction, source, destination, clusters, location)
-        destination = destination or posixpath.basename(posixpath.normpath(source))
-        _stay_inside(destination, "destination", _WORK, location, reading)
-        source = reading.existing(source, "the source of the transfer", location)
-        return FileTransfer(direction, source, destination, clusters, location)
+def _transfer(entry: CheckedElement, reading: Reading) -> FileTransfer:
+    written: FileTransfer = entry.record(reading)
+    if written.direction is Direction.IN:
+        return _there(entry, written, reading)
+    source, location = written.source, written.location
     inside = _stay_inside(source, "source", _WORK, location, reading)
     if inside and source != EVERYTHING and picking(source) is None:
         reading.fault(
@@ -101,15 +71,39 @@ def _transfer(entry: CheckedElement, places: Places, reading: Reading) -> FileTr
             location,
             hint="close each '[' with a ']'; '*', '?' and '**' stand for any text",
         )
-    destination = _destination(destination, location, reading)
+    _check_destination(written.destination, location, reading)
     source = posixpath.normpath(source)
-    if source in _EVERYTHING_TOO:
-        source = EVERYTHING
-    return FileTransfer(direction, source, destination, clusters, location, every, discards)
+    return replace(written, source=EVERYTHING if source in _EVERYTHING_TOO else source)
 
 
-def _destination(written: str, location: Location, reading: Reading) -> str:
-    """Return the folder for results, and report one outside of the program folder."""
+def _there(entry: CheckedElement, written: FileTransfer, reading: Reading) -> FileTransfer:
+    """Return a transfer to the clusters, with full paths."""
+    source, destination, location = written.source, written.destination, written.location
+    if written.every:
+        reading.fault(
+            "every-in",
+            'every is for results: direction="in" brings files once, before the start',
+            location,
+        )
+    if entry.has("others"):
+        reading.fault(
+            "others-in",
+            'others is for results: direction="in" brings what its source names',
+            location,
+        )
+    if is_web_address(source):
+        address = web_address(source, location, reading)
+        destination = destination or (address.name if address else "file")
+    else:
+        destination = destination or posixpath.basename(posixpath.normpath(source))
+    _stay_inside(destination, "destination", _WORK, location, reading)
+    if not is_web_address(source):
+        source = reading.existing(source, "the source of the transfer", location)
+    return FileTransfer(Direction.IN, source, destination, written.clusters, location)
+
+
+def _check_destination(written: str, location: Location, reading: Reading) -> None:
+    """Report a folder for results that is outside of the program folder, or no path."""
     plain = written.replace("{site}", "site").replace("{cluster}", "cluster")
     _stay_inside(plain, "destination", _HOME, location, reading)
     if "{" in plain or "}" in plain:
@@ -119,7 +113,6 @@ def _destination(written: str, location: Location, reading: Reading) -> str:
             location,
             hint="{site} and {cluster} stand for where the results come from",
         )
-    return written
 
 
 def _stay_inside(path: str, what: str, where: str, location: Location, reading: Reading) -> bool:

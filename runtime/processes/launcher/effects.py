@@ -95,7 +95,8 @@ from runtime.run.replacements import (
     StartAgain,
     TellMoved,
 )
-from runtime.run.state import RunPhase, RunState
+from runtime.run.run_life import RunPhase
+from runtime.run.state import RunState
 from runtime.run.suspicions import Suspicion, Suspicions
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.topology import RankNames

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from runtime.deployment.language.ssh_options import ssh_settings
 from runtime.deployment.model import DeployedCluster, NamedLauncher, SshHop
-from runtime.deployment.reading.ssh_options import ssh_settings
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import WayFailed
 from runtime.launchers.hops import Hop

@@ -112,6 +112,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     end, waits = _End(link), RankWaits(link.wrapper)
     _thread.start_new_thread(link.listen, (end.lost,))
     words: dict[str, Any] = {}
+    tell = link.wrapper.health.ended
     if options.kind == "executable":
         from runtime.processes.rank.program import run_executable
 
@@ -120,19 +121,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     else:
         from runtime.processes.rank.program import run_program
 
-        if options.restart:
-            from runtime.mpi.process.counted_output import count_output
-
-            count_output(is_late=options.is_again)
-        tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
-        if options.comm_world == "grid":
-            from runtime.mpi.surface.install import install
-
-            install()
-        else:
-            from runtime.mpi.surface.lifetime import put_into_mpi4py
-
-            put_into_mpi4py()
+        _prepare_python(options, link)
         waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
         waits.ended(code)
@@ -140,12 +129,31 @@ def _run(options: RankOptions, link: RankLink) -> int:
             from runtime.membership.last_words import last_words
 
             words = last_words(error)
+            if options.recovery == "abort":
+                tell = link.wrapper.health.aborted
+                _say_no_goodbye()
         _run_exit_handlers()
     end.has_come = True
-    link.wrapper.health.ended(link.name, {"code": code, "why": why, **words})
+    tell(link.name, {"code": code, "why": why, **words})
     if options.goes_on:
         _end_without_mpi(code)
     return code
+
+
+def _prepare_python(options: RankOptions, link: RankLink) -> None:
+    if options.restart:
+        from runtime.mpi.process.counted_output import count_output
+
+        count_output(is_late=options.is_again)
+    tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
+    if options.comm_world == "grid":
+        from runtime.mpi.surface.install import install
+
+        install()
+    else:
+        from runtime.mpi.surface.lifetime import put_into_mpi4py
+
+        put_into_mpi4py()
 
 
 def _end_without_mpi(code: int) -> None:
@@ -169,6 +177,15 @@ def tell_crashes(path: str) -> None:
     except OSError:
         return  # the folder has gone, and with it the reader
     faulthandler.enable(file)
+
+
+def _say_no_goodbye() -> None:
+    """Let others lose this rank, which ends their part of the run before they can catch that."""
+    import atexit
+
+    made = sys.modules.get("runtime.mpi.progress.predefined")
+    if made is not None:
+        atexit.unregister(made.finish)
 
 
 def _run_exit_handlers() -> None:

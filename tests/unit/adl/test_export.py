@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gcm.adl.definitions.grammar import definition_of, read_definition
 from gcm.adl.definitions.model import (
     NOWHERE,
     AttributeNode,
@@ -27,7 +28,6 @@ from gcm.adl.definitions.model import (
     TemplateControllerNode,
     VirtualNodeNode,
 )
-from gcm.adl.definitions.parse import definition_of, read_definition
 from gcm.adl.writing.export import write_definition
 from gcm.documents import Diagnostics, Location
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gcm.adl.definitions.grammar import GRAMMAR, Occurs
+from gcm.adl.definitions.grammar import GRAMMAR, definition_of, read_definition
 from gcm.adl.definitions.model import Body, CommentNode, Definition
-from gcm.adl.definitions.parse import definition_of, read_definition
 from gcm.documents import Diagnostics, Location
 
 
@@ -139,9 +138,8 @@ def test_empty_values_and_comments_are_allowed() -> None:
 
 
 def test_every_child_of_the_grammar_is_an_element_of_it() -> None:
-    for element in GRAMMAR.values():
-        assert set(element.children) <= set(GRAMMAR)
-        assert all(isinstance(occurs, Occurs) for occurs in element.children.values())
+    for element in GRAMMAR.elements.values():
+        assert {child.name for child in element.children} <= set(GRAMMAR.elements)
 
 
 def test_an_empty_description_of_a_membrane_is_none() -> None:

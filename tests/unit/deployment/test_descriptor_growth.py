@@ -12,7 +12,7 @@ import pytest
 from gcm.documents import Limits
 from runtime.deployment.extent import MOST, MachineAmount
 from runtime.deployment.hosts import MOST_NAMES, measure_names
-from runtime.deployment.reading.values import split_words
+from runtime.deployment.language.kinds import split_words
 from runtime.deployment.variables import DEEPEST_NESTING, LONGEST_VALUE
 
 MEMORY = 64 << 20

@@ -12,11 +12,11 @@ from lxml import etree
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor, render_plan
-from runtime.deployment.language.grammar import ValueKind
+from runtime.deployment.language.kinds import CHOICE, NUMBER
 from runtime.deployment.language.reference import render_reference
 from runtime.deployment.language.schema import render_xsd
+from runtime.deployment.language.ssh_options import ALLOWED
 from runtime.deployment.language.table import LANGUAGE
-from runtime.deployment.reading.ssh_options import ALLOWED
 
 ROOT = Path(__file__).parents[3]
 XSD_FILE = ROOT / "runtime" / "deployment" / "descriptor.xsd"
@@ -91,9 +91,9 @@ def test_defaults_are_values_that_the_table_itself_allows() -> None:
     for element in LANGUAGE.elements.values():
         for attribute in element.attributes:
             assert not (attribute.required and attribute.default)
-            if attribute.kind is ValueKind.CHOICE:
+            if attribute.kind is CHOICE:
                 assert attribute.required or attribute.default in attribute.choices
-            if attribute.kind is ValueKind.NUMBER and attribute.default:
+            if attribute.kind is NUMBER and attribute.default:
                 assert int(attribute.default) >= attribute.least
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from gcm.adl.definitions.grammar import GRAMMAR
 from runtime.cli.line.questions import QUESTIONS
+from runtime.deployment.language.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
-from runtime.deployment.reading.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
 from runtime.peers.model import MemberRole
 
 ROOT = Path(__file__).parents[3]
@@ -47,11 +47,10 @@ OF_ALL = {"--help"}
 OF_VENV = {"--system-site-packages"}  # of `python -m venv`
 OF_EXAMPLES = {"--steps"}  # of programs that examples run
 
-ATTRIBUTES: dict[str, set[str]] = {
-    name: {one.name for one in element.attributes} for name, element in LANGUAGE.elements.items()
-}
-for tag, written in GRAMMAR.items():
-    ATTRIBUTES.setdefault(tag, set()).update((*written.required, *written.optional))
+ATTRIBUTES: dict[str, set[str]] = {}
+for language in (LANGUAGE, GRAMMAR):
+    for name, element in language.elements.items():
+        ATTRIBUTES.setdefault(name, set()).update(one.name for one in element.attributes)
 
 
 def options_of(package: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.deployment.reading.placement import TooFewSlotsError, spread
+from runtime.deployment.reading.cluster import TooFewSlotsError, spread
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from runtime.deployment.reading.ssh_options import ALLOWED, ssh_settings
+from runtime.deployment.language.ssh_options import ALLOWED, ssh_settings
 
 
 def test_options_become_settings_in_their_order() -> None:

@@ -61,7 +61,14 @@ def test_a_command_hides_an_outer_job_and_lets_root_run() -> None:
     assert "OMPI_ALLOW_RUN_AS_ROOT" not in mpi_command(WORLD, OPEN_MPI).environment
     root = mpi_command(WORLD, OPEN_MPI, is_root=True)
     assert root.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"
-    assert root.environment["PRTE_MCA_rmaps_default_mapping_policy"] == ":oversubscribe"
+    assert root.environment["PRTE_MCA_hwloc_default_binding_policy"] == "none"
+
+
+def test_more_ranks_than_cores_are_allowed_where_no_host_has_a_number_of_them() -> None:
+    oversubscribed = {"OMPI_MCA_rmaps_base_oversubscribe", "PRTE_MCA_rmaps_default_mapping_policy"}
+    here = OPEN_MPI.environment(MpiWorld(("p",), 9), is_root=False)
+    assert oversubscribed < here.keys()
+    assert not oversubscribed & OPEN_MPI.environment(WORLD, is_root=False).keys()
 
 
 def test_none_leaves_files_behind_where_it_is_killed() -> None:

@@ -1,0 +1,176 @@
+"""The kinds of values in a descriptor: what their text has to look like, and what it stands for."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+
+from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
+from runtime.deployment.hosts import (
+    HostListError,
+    NotAHostError,
+    expand_hosts,
+    expand_names,
+    measure_hosts,
+    measure_names,
+)
+from runtime.machine_words import is_command, is_host, is_user, without_brackets
+from runtime.shown_text import shown
+
+NAME_PATTERN = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
+"""What a name looks like, as a regular expression that Python and XML Schema both understand."""
+
+NUMBER_PATTERN = "[0-9]{1,9}"
+"""What a number looks like."""
+
+DURATION_PATTERN = r"([1-9][0-9]{0,5}(\.[0-9]{1,3})?|0\.0{0,2}[1-9][0-9]{0,2})(s|min|h)?"
+"""What a duration looks like; without a unit it is in seconds."""
+
+_NAME = re.compile(NAME_PATTERN)
+_QUOTES = re.compile(r"""["'\\]""")
+_BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
+_NUMBER = re.compile(NUMBER_PATTERN)
+_DURATION = re.compile(DURATION_PATTERN)
+_SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
+
+_BAD_HOST = ValueFault(
+    "bad-host", "is not a host", "write a host name, an IPv4 address or an IPv6 address"
+)
+_BAD_USER = ValueFault(
+    "bad-user",
+    "is not a login",
+    "use letters, digits, '_', '.', '@', '+' and '-', and do not begin with '-'",
+)
+_BAD_COMMAND = ValueFault(
+    "bad-command",
+    "is not a program",
+    "write its name or its path alone; nothing that a shell does happens to it",
+)
+
+
+def split_words(text: str) -> tuple[str, ...]:
+    """Return the words of a command line; raises ValueError where quotes do not match.
+
+    >>> split_words("--steps 20 'two words'")
+    ('--steps', '20', 'two words')
+    """
+    if not _QUOTES.search(text):  # a hundred times as fast, which long lists of files need
+        return tuple(_BLANKS.sub(" ", text).strip(" ").split(" ")) if text.strip(" \t\r\n") else ()
+    return tuple(shlex.split(text))
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration; 0 where there is none."""
+    text = text.strip()
+    number = text.rstrip("sminh")
+    return float(number) * _SECONDS[text[len(number) :]] if text else 0.0
+
+
+def _one_word(
+    fits: Callable[[str], bool], fault: ValueFault
+) -> Callable[[Attribute, str, ElementType], ValueFault | None]:
+    """Return the check of a kind that is one word."""
+
+    def check(_: Attribute, value: str, element: ElementType) -> ValueFault | None:
+        if not value or fits(value):
+            return None
+        for sign, name in (("@", "user"), (":", "port")):
+            if fault is _BAD_HOST and sign in value and element.attribute(name) is not None:
+                return replace(
+                    fault, hint=f"what belongs to '{sign}' has an attribute of its own, {name}"
+                )
+        return fault
+
+    return check
+
+
+def _name_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _NAME.fullmatch(value):
+        return None
+    return ValueFault(
+        "bad-name",
+        "is not a name",
+        "use letters, digits, '_', '-' and '.', and do not begin with '-' or '.'",
+    )
+
+
+def _number_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFault | None:
+    fits = _NUMBER.fullmatch(value.strip()) is not None and int(value) >= attribute.least
+    if fits and (attribute.most is None or int(value) <= attribute.most):
+        return None
+    upper = f" to {attribute.most}" if attribute.most is not None else ""
+    return ValueFault("bad-number", f"is not a whole number from {attribute.least}{upper}")
+
+
+def _duration_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _DURATION.fullmatch(value.strip()):
+        return None
+    return ValueFault("bad-duration", "is not a duration", "write it as 60s, 5min or 2h")
+
+
+def _choice_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFault | None:
+    if value in attribute.choices:
+        return None
+    return ValueFault(
+        "bad-choice",
+        f"is none of {', '.join(attribute.choices)}",
+        did_you_mean(value, attribute.choices),
+    )
+
+
+def _words_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    try:
+        split_words(value)
+    except ValueError as error:
+        return ValueFault(
+            "bad-words", f"cannot be split into words: {error}", "quote as in a shell"
+        )
+    return None
+
+
+def _list_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFault | None:
+    try:
+        list_size(attribute.kind, value)
+    except NotAHostError as error:
+        return replace(_BAD_HOST, message=f"names '{shown(error.name)}', which is not a host")
+    except HostListError as error:
+        return ValueFault("bad-host-list", f"is not a list of names: {error}")
+    return None
+
+
+def list_size(kind: ValueKind, value: str) -> int:
+    """Return how many names a list has; raises HostListError."""
+    return measure_hosts(value) if kind is HOSTS else measure_names(value)[0]
+
+
+NAME = ValueKind("name", fault=_name_fault)
+NUMBER = ValueKind("number", lambda text: int(text) if text else None, _number_fault)
+CHOICE = ValueKind("choice", fault=_choice_fault)
+DURATION = ValueKind("duration", _seconds, _duration_fault)
+
+WORDS = ValueKind("words", split_words, _words_fault)
+"""A command line: words separated by blanks, quoted as in a shell."""
+
+LIST = ValueKind(
+    "list", lambda text: expand_names(text) if text else (), _list_fault, needs_text=True
+)
+"""Names with ranges, such as `lyon/rhone[1-4]`."""
+
+HOSTS = ValueKind(
+    "hosts", lambda text: expand_hosts(text) if text else (), _list_fault, needs_text=True
+)
+"""Hosts with ranges, such as `node[01-16,20] master`."""
+
+HOST = ValueKind("host", without_brackets, _one_word(is_host, _BAD_HOST))
+"""The name or address of one host, without the brackets of an IPv6 address."""
+
+USER = ValueKind("user", fault=_one_word(is_user, _BAD_USER))
+"""A login."""
+
+COMMAND = ValueKind("command", fault=_one_word(is_command, _BAD_COMMAND))
+"""A program to start: its name or its path."""
+
+RAW = ValueKind("text", fault=TEXT.fault)
+"""Text whose variables are replaced where it is used, not where it is written."""
