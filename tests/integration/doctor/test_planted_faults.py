@@ -106,14 +106,14 @@ def test_a_cure_typed_as_it_is_printed_lets_the_program_run(tmp_path: Path) -> N
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
     (tmp_path / "program.py").write_text("import no_such_package, sys\nprint(sys.prefix)\n")
-    variables = {
-        "HOME": tmp_path / "home",
-        "PYTHONPATH": tmp_path / "installed",
-        "LD_LIBRARY_PATH": Path(sys.prefix, "lib"),  # of mpi4py
-        "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": tmp_path / "wheels",
-    }
-    with running_sshd(tmp_path / "sshd", **variables) as server:
+    with running_sshd(
+        tmp_path / "sshd",
+        HOME=tmp_path / "home",
+        PYTHONPATH=tmp_path / "installed",
+        LD_LIBRARY_PATH=Path(sys.prefix, "lib"),  # of mpi4py
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS=tmp_path / "wheels",
+    ) as server:
 
         def doctor(front_end: str) -> list[dict[str, str]]:
             (tmp_path / "grid.xml").write_text(
