@@ -1,7 +1,7 @@
 """Does what the state of a run says: starts its steps, ends its places, tells what becomes of both.
 
 What happens to ranks is left to `RankProcesses`, what front-ends call to `IncomingCalls`, and what
-only passes through here to `Ways`.
+only passes through here to the `Passage`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
+from runtime.processes.launcher.passage import Passage
 from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
@@ -50,7 +51,6 @@ from runtime.processes.launcher.wait_reports import (
     as_text,
 )
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.processes.launcher.ways import Ways
 from runtime.processes.watch import watch_of
 from runtime.run.events import (
     Announce,
@@ -123,10 +123,10 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
-        self.ways = Ways(plan, self._places, self._host, assembly)
+        self.passage = Passage(plan, self._places, self._host, assembly)
         for cluster in plan.deployment.clusters():
             new = ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
-            onward = partial(self.ways.onward, cluster.identifier)
+            onward = partial(self.passage.onward, cluster.identifier)
             self._places[cluster.identifier] = new(cluster, local, onward, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
@@ -147,7 +147,7 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         self.waits = self._new_waits()
-        codes.hub.connect(self.ways.news_to, self.ways.mail_to, self.ways.tell_where_coupled)
+        codes.hub.connect(self.passage.news_to, self.passage.mail_to, self.passage.tell_where_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
 
@@ -365,7 +365,7 @@ class Executor:
             self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
-                self.ways.host_of(part).orders.expect(part, 0, self._members(part))
+                self.passage.host_of(part).orders.expect(part, 0, self._members(part))
 
     def _members(self, part: str) -> list[str]:
         """Return the members of a part that take part in the first round."""
