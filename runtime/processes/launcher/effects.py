@@ -147,7 +147,9 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         self.waits = self._new_waits()
-        codes.hub.connect(self.passage.news_to, self.passage.mail_to, self.passage.tell_where_coupled)
+        codes.hub.connect(
+            self.passage.news_to, self.passage.mail_to, self.passage.tell_where_coupled
+        )
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
 
