@@ -1,7 +1,7 @@
 """Does what the state of a run says: starts its steps, ends its places, tells what becomes of both.
 
 What happens to ranks is left to `RankProcesses`, what front-ends call to `IncomingCalls`, and what
-only passes through here to the `Passage`.
+only passes through here to the `CallRouter`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.paths import GRID, LAUNCHER
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER
+from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
@@ -39,7 +40,6 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.passage import Passage
 from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
@@ -123,10 +123,10 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
-        self.passage = Passage(plan, self._places, self._host, assembly)
+        self.router = CallRouter(plan, self._places, self._host, assembly)
         for cluster in plan.deployment.clusters():
             new = ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
-            onward = partial(self.passage.onward, cluster.identifier)
+            onward = partial(self.router.onward, cluster.identifier)
             self._places[cluster.identifier] = new(cluster, local, onward, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
@@ -147,9 +147,7 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         self.waits = self._new_waits()
-        codes.hub.connect(
-            self.passage.news_to, self.passage.mail_to, self.passage.tell_where_coupled
-        )
+        codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.tell_where_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
 
@@ -367,7 +365,7 @@ class Executor:
             self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
-                self.passage.host_of(part).orders.expect(part, 0, self._members(part))
+                self.router.host_of(part).orders.expect(part, 0, self._members(part))
 
     def _members(self, part: str) -> list[str]:
         """Return the members of a part that take part in the first round."""

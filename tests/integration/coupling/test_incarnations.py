@@ -148,9 +148,9 @@ def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
         ("/ranks/0:0:0", "coupling-news", LAUNCHER),
     ):
         with pytest.raises(TransportError, match="0:1 (may not call|calls)"):
-            executor.passage.onward("0:1", Target(path, interface, "any", client))
+            executor.router.onward("0:1", Target(path, interface, "any", client))
     mail = Target("/ranks/0:0:0", "mail", "deliver", "0:1:0")
-    assert executor.passage.onward("0:1", mail) is executor._places["0:0"].channel
+    assert executor.router.onward("0:1", mail) is executor._places["0:0"].channel
     for code in ("air", "sea"):
         machine.code(code).messages.send("go on")
         assert machine.code(code).control.wait(60) == {0: 0}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
 
 
-class Passage:
+class CallRouter:
     """Knows which place leads to a path of the machine; `host` has the components of the program.
 
     Its places may be made later, but before anything is called. Any thread may call it.
