@@ -74,6 +74,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.login import log_in
 
         return log_in(words[1:])
+    if first == "view":
+        from runtime.cli.view import view
+
+        return view(words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 

@@ -1,12 +1,13 @@
-"""How far the start of a run has come: which steps are up, and which ranks are there."""
+"""How far the start of a run has come: which steps are up, and what is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.run.outline import Outline
+from runtime.run.rank_life import RankLife, RankStage
 
 MOST_NAMES = 8
 """How many of the missing are named in a message."""
@@ -14,13 +15,12 @@ MOST_NAMES = 8
 
 @dataclass(slots=True)
 class RunProgress:
-    """What has been begun, is up, has come and is ready."""
+    """The steps that were begun and that are up, and the ranks for which some of them wait."""
 
     outline: Outline
+    ranks: Mapping[str, RankLife]
     _started: set[str] = field(default_factory=set)
     _up: set[str] = field(default_factory=set)
-    _here: set[str] = field(default_factory=set)
-    _ready: set[str] = field(default_factory=set)
 
     def next_steps(self) -> Iterator[str]:
         """Yield every step whose dependencies are up, which counts as started from then on."""
@@ -32,14 +32,6 @@ class RunProgress:
     def step_up(self, step: str) -> None:
         """Record that a step is up."""
         self._up.add(step)
-
-    def rank_here(self, rank: str) -> None:
-        """Record that a rank has found its front-end."""
-        self._here.add(rank)
-
-    def rank_ready(self, rank: str) -> None:
-        """Record that a rank waits for all others."""
-        self._ready.add(rank)
 
     @property
     def have_all_ranks_begun(self) -> bool:
@@ -53,16 +45,16 @@ class RunProgress:
         When some ranks never reported, the others wait for them: only those are named.
         """
         steps = [one for one in self.outline.steps if one in self._started - self._up]
-        ranks = [
-            rank
+        ranks = {
+            rank: self.ranks[rank].stage
             for cluster, names in self.outline.ranks.items()
             if f"ranks:{cluster}" in steps
             for rank in names
-            if rank not in self._ready
-        ]
-        ranks = [rank for rank in ranks if rank not in self._here] or ranks
+            if self.ranks[rank].stage in (RankStage.PLANNED, RankStage.HERE)
+        }
+        unheard = [rank for rank, stage in ranks.items() if stage is RankStage.PLANNED]
         others = [one for one in steps if not one.startswith(("ranks:", "handshake:"))]
-        return (*ranks, *others)
+        return (*(unheard or ranks), *others)
 
     def missing_in_words(self) -> str:
         """Return what is missing, for a message of bounded length."""

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
-from enum import StrEnum
+from dataclasses import field, replace
 
 from gcm.records import dataclass
 from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
 from runtime.machine.deaths import RankDeath
 from runtime.rank_name import RankName
+from runtime.run.cluster_life import (
+    ClusterLife,
+    JobEvent,
+    PlaceEvent,
+    PlaceStage,
+    ResultsEvent,
+    ResultsStage,
+)
 from runtime.run.events import (
     Aborted,
     Announce,
@@ -51,19 +58,9 @@ from runtime.run.events import (
 from runtime.run.failures import Failures
 from runtime.run.outline import Outline
 from runtime.run.progress import RunProgress
-
-
-class RunPhase(StrEnum):
-    """Where a run is between nothing and nothing."""
-
-    PLANNED = "planned"
-    STARTING = "starting"
-    HANDSHAKING = "handshaking"
-    RUNNING = "running"
-    ENDING = "ending"
-    DONE = "done"
-    FAILED = "failed"
-
+from runtime.run.rank_life import RankEvent, RankLife
+from runtime.run.replica_results import NeededResults
+from runtime.run.run_life import RunEvent, RunLife, RunPhase, RunStage
 
 _LIVES = {
     RunPhase.PLANNED: "stopped",
@@ -112,57 +109,64 @@ class RunState:
     timeouts: RunTimeouts = field(default_factory=RunTimeouts)
     steered: bool = False
     idle: bool = False
-    state: RunPhase = RunPhase.PLANNED
     deadline: float | None = None
     errors: list[str] = field(default_factory=list)
-    deaths: dict[str, RankDeath] = field(default_factory=dict)
-    """How every rank has died that has ended and was not told to."""
     failures: Failures = field(default_factory=Failures)
     """What failed while the application ran."""
+    ranks: dict[str, RankLife] = field(init=False)
+    clusters: dict[str, ClusterLife] = field(init=False)
+    life: RunLife = field(default_factory=RunLife)
     _progress: RunProgress = field(init=False)
-    _jobs: set[str] = field(default_factory=set)
-    _ended: set[str] = field(default_factory=set)
-    _restarted: set[str] = field(default_factory=set)
-    """The ranks that have ended, and were not started again since."""
-    _held: set[str] = field(default_factory=set)
-    """Clusters whose job goes on for ranks that may be started again in place of lost ones."""
-    _draining: set[str] = field(default_factory=set)
-    """Clusters of which nothing but output is awaited."""
+    _needed: NeededResults = field(init=False)
     _assembly_runs: bool = False
-    _open: set[str] = field(default_factory=set)
-    _gone: set[str] = field(default_factory=set)
-    """Clusters whose front-end was lost, and with it what they have made."""
-    _fetched: set[str] = field(default_factory=set)
-    """Which results are being brought home, or were."""
-    _fetching: set[str] = field(default_factory=set)
     _outcome: int | None = None
-    _killed: bool = False
-    _stopping: bool = False
+    """The exit code, where something else than failures decides it."""
     _interrupts: int = 0
-    _settling: bool = False
-    _timed_out: bool = False
-    _halted: bool = False
+    """How often somebody has pressed Ctrl-C."""
     _now: float = 0.0
-    _told: dict[str, RankDeath] = field(default_factory=dict)
-    """The deaths that other ranks were told of."""
-    _condemned: set[str] = field(default_factory=set)
-    """The clusters and ranks that are to end because others cannot reach them."""
 
     def __post_init__(self) -> None:
         """Begin with nothing."""
-        self._progress = RunProgress(self.outline)
+        outline = self.outline
+        self.ranks = {rank: RankLife(rank, outline.names.name(rank)) for rank in outline.rank_paths}
+        closing = [step.partition(":")[2] for step in outline.closing]
+        named = {f"front-end:{one}": one for one in (*outline.ranks, *closing)} | {**outline.places}
+        self.clusters = {
+            cluster: ClusterLife(
+                cluster,
+                outline.paths.get(step, cluster),
+                tuple(self.ranks[one] for one in outline.ranks.get(cluster, ())),
+                goes_on=cluster in outline.survivors,
+            )
+            for step, cluster in named.items()
+        }
+        self._progress = RunProgress(outline, self.ranks)
+        self._needed = NeededResults(outline, self.clusters, self.ranks)
 
     def handle(self, event: Event, now: float) -> list[Effect]:
         """Return what an event leads to; raises IllegalEvent, and then nothing has changed."""
         action = TRANSITIONS.get((self.state, type(event)))
         if action is None:
             raise IllegalEvent(f"{type(event).__name__} cannot happen while {self.state}")
+        for one in (getattr(event, "rank", None), getattr(event, "by", None)):
+            if one is not None and str(one) not in self.ranks:
+                raise IllegalEvent(f"{type(event).__name__} is about {one}, which is no rank")
         self._now = now
         return list(action(self, event))
 
     @property
+    def state(self) -> RunPhase:
+        """Where the run is."""
+        return self.life.phase
+
+    @property
+    def deaths(self) -> dict[str, RankDeath]:
+        """How every rank has died that has ended and was not told to."""
+        return {rank: one.death for rank, one in self.ranks.items() if one.death is not None}
+
+    @property
     def codes(self) -> dict[str, int]:
-        """The exit code of every rank that has ended and was not told to."""
+        """The exit codes of these ranks."""
         return {rank: death.code for rank, death in self.deaths.items()}
 
     @property
@@ -173,7 +177,7 @@ class RunState:
     # --- up to the start of the application ---------------------------------------------------
 
     def _begin(self, _: Begin) -> Iterable[Effect]:
-        self.state = RunPhase.STARTING
+        self.life.advance(RunEvent.BEGUN)
         self.deadline = self._now + self.timeouts.start
         yield from self._start_what_can()
 
@@ -184,21 +188,24 @@ class RunState:
                 yield from self._go()
                 continue
             if name in self.outline.places:
-                self._open.add(self.outline.places[name])
+                self.clusters[self.outline.places[name]].advance_place(PlaceEvent.OPENED)
             yield Show(self.outline.paths[name], "starting", name.partition(":")[0])
             yield Start(name)
-        if self.state is RunPhase.STARTING and self._progress.have_all_ranks_begun:
-            self.state = RunPhase.HANDSHAKING
+        if self._progress.have_all_ranks_begun:
+            self.life.advance(RunEvent.RANKS_BEGUN)
 
     def _go(self) -> Iterable[Effect]:
-        self.state = RunPhase.RUNNING
+        self.life.advance(RunEvent.RELEASED)
         self.deadline = self._now + self.timeouts.run if self.timeouts.run else None
         self._progress.step_up(self.outline.start)
-        self._jobs = set() if self.idle else set(self.outline.ranks)
         self._assembly_runs = self.outline.has_assembly and not self.steered
         yield Go()
-        for path in () if self.idle else self.outline.rank_paths.values():
-            yield Show(path, "running")
+        if not self.idle:
+            for cluster in self.outline.ranks:
+                self.clusters[cluster].advance_job(JobEvent.STARTED)
+            for rank, path in self.outline.rank_paths.items():
+                self.ranks[rank].advance(RankEvent.RELEASED)
+                yield Show(path, "running")
         yield from self._end_if_all_ended()
 
     def _step_up(self, event: StepUp) -> Iterable[Effect]:
@@ -211,11 +218,11 @@ class RunState:
         yield from self._fail(event.why, NEVER_STARTED)
 
     def _rank_here(self, event: RankHere) -> Iterable[Effect]:
-        self._progress.rank_here(event.rank)
+        self.ranks[event.rank].advance(RankEvent.FOUND)
         return ()
 
     def _rank_ready(self, event: RankReady) -> Iterable[Effect]:
-        self._progress.rank_ready(event.rank)
+        self.ranks[event.rank].advance(RankEvent.PREPARED)
         yield Show(self.outline.rank_paths[event.rank], "ready")
 
     def _too_early(self, event: RankDeath | JobEnded) -> Iterable[Effect]:
@@ -243,119 +250,93 @@ class RunState:
         `part` identifies a rank or a cluster (`0:1:2`, `0:1`), a site or the grid, which live as
         long as the run. A rank that has ended is stopped as long as it may be started again.
         """
-        cluster = ":".join(part.split(":")[:2])
         if self.state is not RunPhase.RUNNING:
             return _LIVES[self.state]
-        if cluster in self._gone:
+        cluster = self.clusters.get(":".join(part.split(":")[:2]))
+        if cluster is not None and cluster.place is PlaceStage.LOST:
             return "terminated"
-        is_rank = part.count(":") == 2
-        if is_rank and (cluster not in self._jobs or part in self._ended or part in self.deaths):
-            return "stopped"
-        return "started"
+        rank = self.ranks.get(part)
+        is_over = rank is not None and (rank.is_over or cluster is None or not cluster.runs)
+        return "stopped" if is_over else "started"
 
     # --- while the application runs -----------------------------------------------------------
 
     def _rank_again(self, event: RankReady) -> Iterable[Effect]:
         """A code, or a rank in place of a lost one, was started, or started again."""
-        self._ended.discard(event.rank)
-        self._restarted.add(event.rank)
-        self._jobs.add(RankName.parse(event.rank).cluster)
-        self._draining.discard(RankName.parse(event.rank).cluster)
-        self.deaths.pop(event.rank, None)
-        self._told.pop(event.rank, None)
-        self._condemned.discard(event.rank)
+        self.ranks[event.rank].restart()
+        self._cluster_of(event.rank).advance_job(JobEvent.STARTED)
         yield Show(self.outline.rank_paths[event.rank], "running")
+
+    def _cluster_of(self, rank: str) -> ClusterLife:
+        return self.clusters[RankName.parse(rank).cluster]
 
     def _not_again(self, event: StepFailed) -> Iterable[Effect]:
         """A code could not be started; the one who wanted that is told why."""
         yield Show(self.outline.paths[event.step], "failed", event.step.partition(":")[0])
 
     def _rank_died(self, death: RankDeath) -> Iterable[Effect]:
-        goes_on = death.rank.cluster in self.outline.survivors
+        goes_on = self.clusters[death.rank.cluster].goes_on
         if not self.steered:
             is_lost = goes_on and (bool(self.outline.replicas) or not death.is_said)
             self.failures.rank_died(death, goes_on=is_lost)
         yield from self._show_end(death)
         if goes_on:
             yield self._announce(death)
-            self._ended.add(death.who)
             self._look_after_replicas(death.who)
-            yield from self._end_if_none_is_left(death)
+            yield from self._end_if_all_ended()
         else:
             if death.code and not death.is_said:
                 yield self._announce(death)
             self._let_others_end()
+
+    def _show_end(self, death: RankDeath) -> Iterable[Effect]:
+        """Keep the death of a rank, unless others had ended it, and show it."""
+        is_kept = self.steered or not death.after
+        self.ranks[death.who].die(death, is_kept=is_kept)
+        word = "ended" if death.observed.is_loss or not is_kept else "failed"
+        word = "done" if is_kept and not death.code else word
+        yield Show(self.outline.rank_paths[death.who], word, death.ending)
+
+    def _announce(self, death: RankDeath) -> Announce:
+        self.ranks[death.who].announced = death
+        return Announce(death)
 
     def _look_after_replicas(self, ended: str) -> None:
         """Give the others a while to end once a rank has lost all replicas, or each has a result.
 
         A replica that fails counts as lost, whatever the reason: its host may be to blame.
         """
-        replicas = self.outline.replicas
-        if not replicas or self._settling or self._interrupts:
+        may_settle = self.life.stage in (RunStage.RUNNING, RunStage.OVERDUE)
+        if not self.outline.replicas or not may_settle:
             return
-        rank = replicas[ended]
-        deaths = [self.deaths.get(one) for one, of in replicas.items() if of == rank]
-        if all(one is not None and one.code for one in deaths):
+        if self._needed.has_lost_all_of(ended):
             self.failures.blame_what_was_lost()
             self._let_others_end()
-        elif not self._ranks_without_result() and self._are_results_whole():
-            self._settle()
-
-    def _are_results_whole(self) -> bool:
-        """Tell whether nobody writes any more where results are to come from."""
-        writing = self._clusters_of_results()
-        ended = self._ended | self.deaths.keys()
-        return all(ended.issuperset(self.outline.ranks[cluster]) for cluster in writing)
+        elif not self._needed.ranks_without() and self._needed.are_whole():
+            self._settle("each rank has a result")
 
     def _lose_results(self, cluster: str) -> None:
         """What replicas of a cluster have made is gone with it: others are needed again."""
         makes = any(step.partition(":")[2] == cluster for step in self.outline.closing)
         if not (self.outline.replicas and makes):
             return
-        for rank in filter(self._has_ended_well, self.outline.ranks[cluster]):
-            self.deaths[rank] = RankDeath.lost(rank, "what it made was lost with its front-end")
-        if self._settling and not self.failures.code and self._ranks_without_result():
-            self._settling, self.deadline = False, None
-
-    def _ranks_without_result(self) -> set[int]:
-        """Return the ranks of which no replica has ended well."""
-        replicas = self.outline.replicas
-        done = {of for one, of in replicas.items() if self._has_ended_well(one)}
-        return set(replicas.values()) - done
-
-    def _has_ended_well(self, rank: str) -> bool:
-        return rank in self.deaths and self.deaths[rank].code == 0
-
-    def _end_if_none_is_left(self, death: RankDeath) -> Iterable[Effect]:
-        """End the run with the last rank: where one was lost no job ends before."""
-        if death.code:
-            self._held.add(death.rank.cluster)
-        yield from self._end_if_all_ended()
-
-    def _has_ended(self, cluster: str) -> bool:
-        return cluster in self._held and self._ended.issuperset(self.outline.ranks[cluster])
-
-    def _show_end(self, death: RankDeath) -> Iterable[Effect]:
-        """Keep the death of a rank, unless others had ended it, and show it."""
-        path = self.outline.rank_paths[death.who]
-        if death.after and not self.steered:
-            self.deaths.pop(death.who, None)
-            yield Show(path, "ended", death.ending)
-            return
-        self.deaths[death.who] = death
-        failed = "ended" if death.observed.is_loss else "failed"
-        yield Show(path, failed if death.code else "done", death.ending)
+        for one in self.clusters[cluster].ranks:
+            if one.has_ended_well:
+                why = "what it made was lost with its front-end"
+                one.die(replace(RankDeath.lost(one.rank, why), supersedes=True), is_kept=True)
+        if self.life.is_settling and not self.failures.code and self._needed.ranks_without():
+            self.life.advance(RunEvent.SPARED)
+            self.deadline = None
 
     def _aborted(self, _: Aborted) -> Iterable[Effect]:
         if not self.steered:
-            yield from self._stop()
+            yield from self._stop("a rank has called MPI.Abort")
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
-        self._jobs.discard(event.cluster)
-        self._draining.discard(event.cluster)
+        cluster = self.clusters[event.cluster]
+        cluster.advance_job(JobEvent.ENDED, f"it has ended with code {event.code}")
         is_unknown = not self.failures.knows_rank_of(event.cluster)
-        goes_on = event.cluster in self.outline.survivors
+        goes_on = cluster.goes_on
         if not self.steered and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
             self.failures.other(event.cluster, code, event.why, goes_on=goes_on)
@@ -367,22 +348,28 @@ class RunState:
 
     def _let_others_end(self) -> None:
         """Give all others a while to end by themselves once something has failed."""
-        if self.failures.code and not self._settling and not self._interrupts:
+        may_settle = self.life.stage in (RunStage.RUNNING, RunStage.OVERDUE)
+        if self.failures.code and may_settle:
             self._settle()
 
-    def _settle(self) -> None:
-        self._settling = True
+    def _settle(self, why: str = "") -> None:
+        self.life.advance(RunEvent.FAILURE, why)
         if not self._is_only_output_left:
             self.deadline = self._now + self.timeouts.settle
 
     def _output_follows(self, event: OutputFollows) -> Iterable[Effect]:
-        self._draining.add(event.cluster)
+        self.clusters[event.cluster].advance_job(JobEvent.OUTPUT_LEFT)
         yield from self._end_if_all_ended()
+
+    @property
+    def _jobs(self) -> list[ClusterLife]:
+        """The clusters whose jobs have not ended."""
+        return [one for one in self.clusters.values() if one.runs]
 
     @property
     def _is_only_output_left(self) -> bool:
         """Whether nothing runs any more; then whoever reads the output sets the pace."""
-        is_over = all(one in self._draining or self._has_ended(one) for one in self._jobs)
+        is_over = all(one.has_output or one.is_kept for one in self._jobs)
         return is_over and not (self._assembly_runs or self.steered)
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
@@ -392,34 +379,42 @@ class RunState:
         yield from self._end_if_all_ended()
 
     def _end_if_all_ended(self) -> Iterable[Effect]:
-        jobs_go_on = any(not self._has_ended(one) for one in self._jobs)
-        if jobs_go_on or self._assembly_runs or (self.steered and not self._halted):
-            if self._is_only_output_left and not (self._interrupts or self._timed_out):
+        """End the run with its last job, or where a rank was lost with the last rank.
+
+        There no job ends before, since another process may be started in place of a lost one.
+        """
+        jobs_go_on = any(not one.is_kept for one in self._jobs)
+        if jobs_go_on or self._assembly_runs or self.steered:
+            if self._is_only_output_left and self.life.may_wait:
                 self.deadline = None
             return
-        yield from self._stop()
+        yield from self._stop("all has ended")
 
     def _settled(self, _: Tick) -> Iterable[Effect]:
         if self.deadline is None or self._now < self.deadline:
             return
-        if not self._settling:
+        if not self.life.is_settling:
             yield from self._time_is_over()
         else:
-            left = ", ".join(sorted(self._jobs - self._draining)) or "the assembly"
+            left = self._left() or "the assembly"
             self.failures.stopped = f"{left} did not end within {self.timeouts.settle:g} s"
-            yield from self._stop()
+            yield from self._stop(self.failures.stopped)
+
+    def _left(self) -> str:
+        """Return the clusters of which more than output is left."""
+        return ", ".join(sorted(one.identifier for one in self._jobs if not one.has_output))
 
     def _time_is_over(self) -> Iterable[Effect]:
-        """Let it be told what the ranks are doing, then end the run, told or not."""
-        if self._timed_out or self._interrupts:
+        """Let the ranks say what they are doing, then end the run, whether they do or not."""
+        if self.life.stage is not RunStage.RUNNING:
             yield from self._explained(Explained())
             return
-        self._timed_out = True
+        self.life.advance(RunEvent.TIME_OVER)
         self.deadline = self._now + self.timeouts.explain
         yield Explain()
 
     def _explained(self, _: Explained) -> Iterable[Effect]:
-        if self._interrupts:
+        if self.life.stage is RunStage.INTERRUPTED:
             yield from self._stop()
             return
         why = f"the application ran for more than {self.timeouts.run:g} s, so it was ended"
@@ -427,74 +422,70 @@ class RunState:
 
     def _left_behind(self, event: LeftBehind) -> Iterable[Effect]:
         """End a run that cannot go on: native MPI would let the ranks wait for ever."""
-        if self._settling and event.are_all and self.failures.code:
-            left = ", ".join(sorted(self._jobs - self._draining))
-            self.failures.stopped = f"{left} waited for ranks that had ended"
-            yield from self._stop()
+        if self.life.is_settling and event.are_all and self.failures.code:
+            self.failures.stopped = f"{self._left()} waited for ranks that had ended"
+            yield from self._stop(self.failures.stopped)
             return
         goes_on = self.steered or self.outline.survivors  # calls raise errors there
-        is_ending = self._settling or self._interrupts or self._timed_out or self._stopping
-        if not (goes_on or is_ending):
+        if not goes_on and self.life.stage is RunStage.RUNNING:
             what = "ranks wait for others that have ended, and would wait for ever"
             yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _stuck(self, event: Stuck) -> Iterable[Effect]:
         """Show that ranks run and yet will never do anything more."""
         for rank in event.ranks:
-            if rank not in self.deaths:
+            if self.ranks[rank].death is None:
                 yield Show(self.outline.rank_paths[rank], "stuck")
 
     def _place_lost(self, event: PlaceLost) -> Iterable[Effect]:
-        self._open.discard(event.cluster)
-        self._gone.add(event.cluster)
-        self._jobs.discard(event.cluster)
+        cluster = self.clusters[event.cluster]
+        cluster.advance_place(PlaceEvent.LOST, event.why)
+        cluster.advance_job(JobEvent.ENDED, "it was lost with its front-end")
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "lost")
-        if self.state is RunPhase.RUNNING and event.cluster in self.outline.survivors:
-            yield from self._go_on_without(event)
+        if self.state is RunPhase.RUNNING and cluster.goes_on:
+            yield from self._go_on_without(cluster, event.why)
         else:
             yield from self._lost(event.cluster, event.why)
 
-    def _go_on_without(self, event: PlaceLost) -> Iterable[Effect]:
+    def _go_on_without(self, cluster: ClusterLife, why: str) -> Iterable[Effect]:
         """Let the others know that a front-end has gone, which its ranks do not outlive."""
-        self.failures.other(event.cluster, LOST, event.why, goes_on=True)
-        for rank in self.outline.ranks[event.cluster]:
-            if rank not in self.deaths:
-                self.deaths[rank] = RankDeath.lost(rank, "was lost with its front-end")
-                yield self._announce(self.deaths[rank])
-                self._look_after_replicas(rank)
-            self._ended.add(rank)
-        self._lose_results(event.cluster)
+        self.failures.other(cluster.identifier, LOST, why, goes_on=True)
+        for one in cluster.ranks:
+            if one.death is None:
+                death = RankDeath.lost(one.rank, "was lost with its front-end")
+                one.die(death, is_kept=True)
+                yield self._announce(death)
+                self._look_after_replicas(one.rank)
+        self._lose_results(cluster.identifier)
         yield from self._end_if_all_ended()
 
-    def _announce(self, death: RankDeath) -> Announce:
-        self._told[death.who] = death
-        return Announce(death)
-
     def _suspected(self, event: Suspected) -> Iterable[Effect]:
-        """Decide for all who is lost of two ranks that live and cannot reach each other.
+        """Decide for all which of two ranks is lost that live and cannot reach each other.
 
         Of one cluster it is one of them. Else it is one's whole cluster, since both cannot go on:
-        that with fewer ranks, or the later one. What others say of who is to end already is no
-        reason to end another one. Where nobody goes on without others it is their affair.
+        that with fewer ranks, or the later one. What others say of a rank or a cluster that is to
+        end already is no reason to end another one. Where nobody goes on without others it is their
+        affair.
         """
-        clusters = {RankName.parse(one).cluster for one in (event.by, event.rank)}
-        if event.rank in self._told:
-            yield Announce(self._told[event.rank], is_new=False)
-        elif not clusters & self.outline.survivors:
+        by, rank = self.ranks[event.by], self.ranks[event.rank]
+        pair = {one.identifier: one for one in map(self._cluster_of, (event.by, event.rank))}
+        clusters = list(pair.values())
+        is_decided = any(one.is_condemned for one in clusters)
+        is_decided |= by.is_condemned or rank.is_condemned
+        if rank.announced is not None:
+            yield Announce(rank.announced, is_new=False)
+        elif not any(one.goes_on for one in clusters):
             yield TellUnreachable(event.by, event.rank, event.why)
+        elif by.announced is not None or is_decided:
+            return
         elif len(clusters) == 1:
-            known = self._condemned | self._told.keys()
-            if known.isdisjoint((event.by, event.rank, *clusters)):
-                self._condemned.add(event.blamed)
-                yield CondemnRank(event.blamed, event.why)
-        elif event.by not in self._told and clusters <= self.outline.survivors - self._condemned:
+            self.ranks[event.blamed].advance(RankEvent.CONDEMNED, event.why)
+            yield CondemnRank(event.blamed, event.why)
+        elif all(one.goes_on for one in clusters):
             order = list(self.outline.ranks)
-            chosen = min(clusters, key=lambda one: (self._living(one), -order.index(one)))
-            self._condemned.add(chosen)
-            yield Condemn(chosen, event.why)
-
-    def _living(self, cluster: str) -> int:
-        return sum(rank not in self._told for rank in self.outline.ranks[cluster])
+            chosen = min(clusters, key=lambda one: (one.living, -order.index(one.identifier)))
+            chosen.advance_place(PlaceEvent.CONDEMNED, event.why)
+            yield Condemn(chosen.identifier, event.why)
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
@@ -506,14 +497,14 @@ class RunState:
         if self._outcome is None:
             who = "the front-ends of this machine"
             self.failures.common_cause(who, LOST, event.why, goes_on=goes_on)
-        if not (self._stopping or goes_on):
-            yield from self._stop()
+        if not goes_on and self.state is RunPhase.RUNNING:
+            yield from self._stop(event.why)
 
     def _lost(self, what: str, why: str) -> Iterable[Effect]:
         """End the run, since a part of the machine has gone without being asked."""
         if self.state is RunPhase.RUNNING:
             self.failures.other(what, LOST, why)
-            yield from self._stop()
+            yield from self._stop(f"{what} is lost")
         else:
             yield from self._fail(why, NEVER_STARTED)
 
@@ -522,78 +513,89 @@ class RunState:
     def _fail(self, why: str, code: int) -> Iterable[Effect]:
         self.errors.append(why)
         self._outcome = code
-        yield from self._stop()
+        yield from self._stop(why)
 
     def _halt(self, _: Halt) -> Iterable[Effect]:
-        if self._stopping:
+        if self.state is RunPhase.ENDING:
             return
-        self._halted = True
-        if self.state is RunPhase.RUNNING and self.steered and not self._jobs:
-            yield from self._end_if_all_ended()
-        else:
+        if not (self.state is RunPhase.RUNNING and self.steered and not self._jobs):
             self._outcome = self.failures.code
-            yield from self._stop()
+        self.life.advance(RunEvent.HALTED)
+        yield from self._stop()
 
     def _interrupt(self, _: Interrupt) -> Iterable[Effect]:
         """End the run in order, after a short look at what its ranks wait for; then at once."""
         self._interrupts += 1
-        if not self._stopping:
+        is_first = self._interrupts == 1
+        if self.state is not RunPhase.ENDING:
             self._outcome = INTERRUPTED
             runs = self._jobs and not self._is_only_output_left
-            can_look = self.state is RunPhase.RUNNING and runs
-            if self._interrupts == 1 and can_look and not (self._settling or self._timed_out):
+            if is_first and runs and self.life.stage is RunStage.RUNNING:
+                self.life.advance(RunEvent.CTRL_C)
                 self.deadline = self._now + self.timeouts.glance
                 yield Explain(is_brief=True)
                 return
+            self.life.advance(RunEvent.HALTED, RunEvent.CTRL_C)
             yield from self._stop()
-            if self._interrupts == 1:
+            if is_first:
                 return
-        if self._open and not self._killed:
+        if self._open and self.life.stage is not RunStage.KILLED:
             yield from self._kill()
         if self._interrupts == 2:
             yield GiveUp()
 
     def _interrupt_before(self, _: Interrupt | Halt) -> Iterable[Effect]:
-        self.state = RunPhase.FAILED
+        self.life.advance(RunEvent.ENDED_BADLY)
         yield Finish(INTERRUPTED)
 
-    def _stop(self) -> Iterable[Effect]:
-        self.state = RunPhase.ENDING
-        self._stopping = True
+    def _stop(self, why: str = "") -> Iterable[Effect]:
+        self.life.advance(RunEvent.STOPPED, why)
         self.deadline = self._now + self.timeouts.grace
         self._await_reader()
         yield Stop()
         yield from self._finish_if_closed()
 
     def _late_output(self, event: OutputFollows) -> Iterable[Effect]:
-        self._draining.add(event.cluster)
+        self.clusters[event.cluster].advance_job(JobEvent.OUTPUT_LEFT)
         self._await_reader()
         return ()
 
+    @property
+    def _open(self) -> list[ClusterLife]:
+        """The clusters whose front-ends may still be there."""
+        return [one for one in self.clusters.values() if one.is_open]
+
     def _await_reader(self) -> None:
         """Wait where nothing but unread output is left, unless the end is wanted now."""
-        is_wanted = self._interrupts or self._halted or self._killed
-        if self._open and self._open <= self._draining and not is_wanted:
+        left = self._open
+        is_patient = self.life.stage is RunStage.ENDING
+        if left and is_patient and all(one.has_output for one in left):
             self.deadline = self._now + self.timeouts.output
 
     def _output_taken(self, event: OutputPassedOn) -> Iterable[Effect]:
-        if event.cluster in self._draining and not self._killed:
+        cluster = self.clusters[event.cluster]
+        if cluster.has_output and self.life.stage is not RunStage.KILLED:
             self.deadline = self._now + self.timeouts.grace
-        self._draining.discard(event.cluster)
+        cluster.advance_job(JobEvent.OUTPUT_TAKEN)
         return ()
 
-    def _lose_output(self, clusters: Iterable[str]) -> None:
+    def _lose_output(self, clusters: Iterable[ClusterLife]) -> None:
         """Take note of front-ends that end before all of their output has been taken."""
-        for cluster in sorted(self._draining.intersection(clusters)):
-            path = self.outline.paths[f"front-end:{cluster}"]
-            why = f"the rest of the output of {path} is lost: nobody had read it by the end"
-            self.failures.other(f"output:{cluster}", OUTPUT_FAILED, why)
-            if self._outcome == 0:
-                self._outcome = OUTPUT_FAILED
+        for one in sorted(clusters, key=lambda one: one.identifier):
+            if one.has_output:
+                path = self.outline.paths[f"front-end:{one.identifier}"]
+                why = f"the rest of the output of {path} is lost: nobody had read it by the end"
+                self._spoil(f"output:{one.identifier}", why)
+
+    def _spoil(self, what: str, why: str) -> None:
+        """Take note that something the application made is lost, which spoils a good run."""
+        self.failures.other(what, OUTPUT_FAILED, why)
+        if self._outcome == 0:
+            self._outcome = OUTPUT_FAILED
 
     def _kill(self) -> Iterable[Effect]:
         self._lose_output(self._open)
-        self._killed = True
+        self.life.advance(RunEvent.KILLED)
         self.deadline = None
         yield Kill()
 
@@ -603,25 +605,17 @@ class RunState:
 
     def _closing_step_done(self, event: StepUp | StepFailed) -> Iterable[Effect]:
         """Files have come home, or not; a late word of an opening step changes nothing."""
-        if event.step not in self._fetching:
+        name = event.step.partition(":")[2]
+        cluster = self.clusters.get(name) if event.step in self.outline.closing else None
+        if cluster is None or cluster.results is not ResultsStage.MOVING:
             return
-        self._fetching.discard(event.step)
+        cluster.advance_results(ResultsEvent.SETTLED)
         if isinstance(event, StepFailed):
-            cluster = event.step.partition(":")[2]
-            if self._others_have_results_of(cluster):
-                self._lose_results(cluster)
+            if self._needed.are_elsewhere(name):
+                self._lose_results(name)
             else:
-                self.failures.other(event.step, OUTPUT_FAILED, event.why)
-                if self._outcome == 0:
-                    self._outcome = OUTPUT_FAILED
+                self._spoil(event.step, event.why)
         yield from self._finish_if_closed()
-
-    def _others_have_results_of(self, cluster: str) -> bool:
-        """Tell whether each rank has a replica elsewhere that has made the same."""
-        replicas, own = self.outline.replicas, self.outline.ranks.get(cluster, ())
-        good = {one for one in replicas if self._has_made_all(one)}
-        elsewhere = {replicas[one] for one in good.difference(own)}
-        return bool(replicas) and elsewhere == set(replicas.values())
 
     def _late_rank(self, death: RankDeath) -> Iterable[Effect]:
         """A rank ends after the run was stopped; it may be why it had to be.
@@ -629,7 +623,7 @@ class RunState:
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
         is_wanted = self.failures.knows(death.who) or not self.failures.is_explained
-        is_wanted &= not self.outline.replicas or bool(self._ranks_without_result())
+        is_wanted &= not self.outline.replicas or bool(self._needed.ranks_without())
         if self._outcome is None and not self.steered and is_wanted:
             self.failures.rank_died(death)
         yield from self._show_end(death)
@@ -647,82 +641,55 @@ class RunState:
         return ()
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:
-        self._open.discard(event.cluster)
-        if isinstance(event, PlaceLost):
-            self._gone.add(event.cluster)
+        cluster = self.clusters[event.cluster]
+        is_lost = isinstance(event, PlaceLost)
+        cluster.advance_place(PlaceEvent.LOST if is_lost else PlaceEvent.CLOSED)
         yield Show(self.outline.paths[f"front-end:{event.cluster}"], "ended")
-        if self._stopping:
-            self._lose_output({event.cluster})
-            self._draining.discard(event.cluster)
-            self._await_reader()
-            yield from self._finish_if_closed()
-        elif isinstance(event, PlaceLost):
-            self.failures.other(event.cluster, LOST, event.why)
-            yield from self._stop()
+        self._lose_output([cluster])
+        cluster.advance_job(JobEvent.OUTPUT_TAKEN)
+        self._await_reader()
+        yield from self._finish_if_closed()
 
     def _finish_if_closed(self) -> Iterable[Effect]:
         yield from self._fetch_what_can()
-        if self._open or self._fetching:
+        if self._open or self._is_fetching:
             return
         self.deadline = None
         if self._was_not_survived():
             self.failures.blame_what_was_lost()
         code = self.failures.code if self._outcome is None else self._outcome
-        self.state = RunPhase.DONE if code == 0 else RunPhase.FAILED
+        self.life.advance(
+            RunEvent.ENDED_BADLY if code else RunEvent.ENDED_WELL, f"all has ended, code {code}"
+        )
         yield Finish(code)
 
     def _was_not_survived(self) -> bool:
         """Tell whether what was lost keeps the run from being a good one."""
         if self.outline.replicas:
-            return bool(self._ranks_without_result())
+            return bool(self._needed.ranks_without())
         return self.failures.was_not_survived or all(one.code for one in self.deaths.values())
+
+    @property
+    def _is_fetching(self) -> bool:
+        return any(one.results is ResultsStage.MOVING for one in self.clusters.values())
 
     def _fetch_what_can(self) -> Iterable[Effect]:
         """Bring home what was made by clusters in which nothing runs any more, however it ended."""
-        needed = self._clusters_of_results()
+        needed = self._needed.sources()
         is_early = bool(self._open and self.outline.replicas)
         left = {
             step: cluster
             for step in (() if is_early else self.outline.closing)
-            if step not in self._fetched and (cluster := step.partition(":")[2]) not in self._open
+            if (cluster := self.clusters[step.partition(":")[2]]).results is ResultsStage.THERE
+            and not cluster.is_open
         }
-        wanted = [step for step, cluster in left.items() if cluster in needed]
+        wanted = [step for step, cluster in left.items() if cluster.identifier in needed]
         # What others have made too stays until the same has come home.
-        chosen = wanted or ([] if self._fetching else list(left))
-        self._fetched.update(chosen)
-        self._fetching.update(chosen)
-        for step in chosen:
+        for step in wanted or ([] if self._is_fetching else list(left)):
+            left[step].advance_results(ResultsEvent.CALLED)
             yield Start(step) if step in wanted else Discard(step)
         if not self._open:
             self.deadline = None
-
-    def _clusters_of_results(self) -> set[str]:
-        """Return the clusters whose results are needed: with replicas those of one of each rank.
-
-        Clusters that have lost nobody come first, those that are lost themselves last. Where a rank
-        has no replica that has made all of them, what each cluster has is needed.
-        """
-        replicas, needed, done = self.outline.replicas, set[str](), set[int]()
-        good = {
-            cluster: {replicas[one] for one in ranks if self._has_made_all(one)}
-            for cluster, ranks in self.outline.ranks.items()
-            if replicas
-        }
-        if not replicas or set[int]().union(*good.values()) != set(replicas.values()):
-            return {step.partition(":")[2] for step in self.outline.closing}
-
-        def lacks(cluster: str) -> tuple[bool, int]:
-            return cluster in self._gone, len(self.outline.ranks[cluster]) - len(good[cluster])
-
-        for cluster in sorted(good, key=lacks):
-            if good[cluster] - done:
-                needed.add(cluster)
-                done |= good[cluster]
-        return needed
-
-    def _has_made_all(self, rank: str) -> bool:
-        """Tell whether a replica has ended well that ran from the beginning."""
-        return self._has_ended_well(rank) and rank not in self._restarted
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()

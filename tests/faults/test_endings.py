@@ -12,7 +12,7 @@ import pytest
 from runtime.launchers import guard
 from runtime.processes.front_end.main import GRACE
 from runtime.processes.rank import main as rank_main
-from runtime.run.state import RunPhase
+from runtime.run.run_life import RunPhase
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench

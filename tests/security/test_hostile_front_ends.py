@@ -17,7 +17,7 @@ from runtime.deployment.checker import surroundings_of
 from runtime.errors import GridError
 from runtime.processes.launcher.launch import Machine
 from runtime.processes.route_monitor import RouteMonitor
-from runtime.run.state import RunPhase
+from runtime.run.run_life import RunPhase
 from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi

@@ -9,7 +9,7 @@ from gcm.cli.completion import completion_script
 from runtime.cli.line.options import build_parser, command_parser
 from runtime.cli.streams import write
 
-_WORDS = "new doctor login completion ps stacks waits"
+_WORDS = "new doctor login completion ps stacks waits view"
 _PROGRAM = {
     "bash": "_gcm_deploy_files",
     "zsh": "{_files; compadd -- " + _WORDS + "}",

@@ -34,7 +34,7 @@ _VERBS = {
 }
 """What to type for a word that other commands take first."""
 
-_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits")
+_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits", "view")
 MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
 """The options that say where a program runs, and precede it."""
 

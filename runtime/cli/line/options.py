@@ -21,6 +21,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy login HOST|DESCRIPTOR ...
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
+       gcm-deploy view FILE
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -46,6 +47,7 @@ more examples:
   gcm-deploy -n 4 -m package.module                    a module, as with python -m
   gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tag lines with their rank
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
+  gcm-deploy --record run.facts laptop.xml             record a run; gcm-deploy view run.facts
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
@@ -100,6 +102,7 @@ class Options:
     quiet: bool
     verbose: bool
     summary: bool
+    record: str
 
 
 def read_options(words: Sequence[str]) -> Options:
@@ -151,6 +154,7 @@ def options_of(
         quiet=found.quiet,
         verbose=found.verbose,
         summary=found.summary,
+        record=found.record,
     )
 
 
@@ -272,6 +276,10 @@ def add_watching(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--summary", action="store_true",
         help="at the end show what ran where, how long and how it ended, and what was sent",
+    )  # fmt: skip
+    group.add_argument(
+        "--record", metavar="FILE", default="",
+        help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
     )  # fmt: skip
     how_much = group.add_mutually_exclusive_group()
     how_much.add_argument(

@@ -11,7 +11,8 @@ from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.wait_reports import as_dict
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
-from runtime.run.state import RunPhase, RunTimeouts
+from runtime.run.run_life import RunPhase
+from runtime.run.state import RunTimeouts
 from runtime.views.stream import FactListener
 
 SNAPSHOT_TIMEOUT = 6.0

@@ -24,7 +24,8 @@ from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.run.failure_report import first_cause, messages
 from runtime.run.outcome import Outcome
 from runtime.run.outline import outline_of
-from runtime.run.state import IllegalEvent, RunPhase, RunState, RunTimeouts
+from runtime.run.run_life import RunPhase
+from runtime.run.state import IllegalEvent, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
 from runtime.views.facts import MACHINE, RankResult, RunEnded, RunPlanned
 from runtime.views.stream import FactListener, FactStream, ListenerRaised, Silent
@@ -164,7 +165,7 @@ class Machine:
     def _call(self, invocation: Invocation) -> Future[Any]:
         if self._executor is None:
             raise GridError(f"the machine does not run, so nothing serves {invocation}")
-        return self._executor.call(invocation)
+        return self._executor.router.call(invocation)
 
     def code(self, name: str) -> CodeComponent:
         """Return a code as a component, with the interfaces `control` and `messages`.

@@ -20,7 +20,7 @@ from runtime.deployment.checker import surroundings_of
 from runtime.processes.front_end.health_controller import HealthController
 from runtime.processes.launcher.bindings import ReportedBinding, bindings_of
 from runtime.processes.launcher.launch import Machine
-from runtime.run.state import RunPhase
+from runtime.run.run_life import RunPhase
 
 pytestmark = pytest.mark.mpi
 

@@ -21,7 +21,8 @@ from runtime.run.events import (
     Stop,
 )
 from runtime.run.outline import Outline
-from runtime.run.state import RunPhase, RunState
+from runtime.run.run_life import RunPhase
+from runtime.run.state import RunState
 
 OUTLINE = Outline(
     steps={

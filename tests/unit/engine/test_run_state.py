@@ -35,7 +35,8 @@ from runtime.run.events import (
 from runtime.run.failure_report import messages
 from runtime.run.failures import Failures
 from runtime.run.outline import Outline
-from runtime.run.state import TRANSITIONS, IllegalEvent, RunPhase, RunState, RunTimeouts
+from runtime.run.run_life import RunPhase
+from runtime.run.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
 from runtime.topology import NamedCluster, RankNames
 
 TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
@@ -1483,3 +1484,10 @@ def test_a_rank_that_failed_in_all_replicas_has_lost_its_last_one() -> None:
         "rank 1, replica 0 (a/b 1) failed first: exit code 3",
         "rank 1 has lost its last replica: replica 1 failed in the same way",
     ]
+
+
+def test_what_is_said_of_a_rank_that_does_not_exist_is_refused(started: RunState) -> None:
+    with pytest.raises(IllegalEvent, match="RankReady is about 0:0:9, which is no rank"):
+        started.handle(events.RankReady("0:0:9"), 1.0)
+    with pytest.raises(IllegalEvent, match="Suspected is about 9:9:9, which is no rank"):
+        started.handle(events.Suspected("0:0:1", "9:9:9", "no way"), 1.0)
