@@ -140,10 +140,12 @@ class Option:
             parser.add_argument(*self.also, help=argparse.SUPPRESS, **hidden)
 
 
-class Group:
+class OptionGroup:
     """Options under a `title` in the help; `excludes` those of which only one can be given."""
 
-    def __init__(self, *rows: Option | Group, excludes: bool = False, **settings: Any) -> None:
+    def __init__(
+        self, *rows: Option | OptionGroup, excludes: bool = False, **settings: Any
+    ) -> None:
         self.inside = rows
         self.excludes = excludes
         self.settings = settings
@@ -156,12 +158,12 @@ class Group:
             row.add_to(inner)
 
 
-def _each(rows: Iterable[Option | Group]) -> Iterator[Option]:
+def _each(rows: Iterable[Option | OptionGroup]) -> Iterator[Option]:
     for row in rows:
-        yield from _each(row.inside) if isinstance(row, Group) else [row]
+        yield from _each(row.inside) if isinstance(row, OptionGroup) else [row]
 
 
-class Command:
+class CommandTable:
     """A command as a table: its parser, help, completion and reference come from it.
 
     The rows are options and arguments; `commands` are those that can be its first word, whose name
@@ -172,11 +174,11 @@ class Command:
         self,
         name: str,
         description: str,
-        *rows: Option | Group,
+        *rows: Option | OptionGroup,
         epilog: str = "",
         summary: str = "",
         usage: str | None = None,
-        commands: Sequence[Command] = (),
+        commands: Sequence[CommandTable] = (),
         dest: str = "command",
         wrong_usage: int = 2,
     ) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcm.cli.common_options import SHELL, VERSION, Command, Option, setting
+from gcm.cli.common_options import SHELL, VERSION, CommandTable, Option, setting
 
 
 def _command(
     name: str, summary: str, more: str, *rows: Option, examples: str, **settings: Any
-) -> Command:
+) -> CommandTable:
     description = f"{summary[0].upper()}{summary[1:]}.\n\n{more}"
-    return Command(
+    return CommandTable(
         name, description, *rows, summary=summary, epilog=_examples(examples), **settings
     )
 
@@ -157,7 +157,7 @@ _COMPLETION = _command(
     """,
 )
 
-GCM = Command(
+GCM = CommandTable(
     "gcm",
     "Check, show, draw and run assemblies of components.",
     VERSION,

@@ -70,6 +70,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.doctor import run_doctor
 
         return run_doctor(words[1:])
+    if first == "view":
+        from runtime.cli.view import view
+
+        return view(words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 
-from gcm.cli.common_options import VERSION, Group, Option
+from gcm.cli.common_options import VERSION, Option, OptionGroup
 from gcm.documents import Attribute
 from runtime.cli.command import dispatch, guarded
 from runtime.cli.line import values
@@ -123,7 +123,7 @@ GCM_RUN = deploy_command(
         help="copy the files that FILE lists, one in a line, to the peers as well: relative to this"
         " folder, or addresses of a web server; those outside of it arrive under their last name",
     ),
-    Group(
+    OptionGroup(
         *_detector(),
         title="failure detector",
         description="how soon the loss of a peer is noticed: as <failure-detector> has it",

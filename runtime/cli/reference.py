@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
-from gcm.cli.common_options import Command, Option
+from gcm.cli.common_options import CommandTable, Option
 from gcm.cli.options import GCM
 from runtime.cli.doctor import DOCTOR
 from runtime.cli.gcm_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
 from runtime.cli.look import LOOKS
 from runtime.cli.new import NEW
+from runtime.cli.view import VIEW
 from runtime.peers.commands.advise import ADVISE
 from runtime.peers.commands.peer_options import GCM_PEER
 
-COMMANDS = (GCM, GCM_DEPLOY, DOCTOR, NEW, *LOOKS.values(), GCM_RUN, ADVISE, GCM_PEER)
+COMMANDS = (GCM, GCM_DEPLOY, DOCTOR, NEW, *LOOKS.values(), VIEW, GCM_RUN, ADVISE, GCM_PEER)
 """All commands with options; the others that `completion` has everywhere take a shell."""
 
 
@@ -24,7 +25,7 @@ def render_options() -> str:
     return "\n".join(line for command in COMMANDS for line in _rendered(command, command.name))
 
 
-def _rendered(command: Command, name: str) -> Iterator[str]:
+def _rendered(command: CommandTable, name: str) -> Iterator[str]:
     rows = [row for row in command.rows() if row.help and row.help is not argparse.SUPPRESS]
     rows = [row for row in rows if row.names != ("--version",)]
     if rows:

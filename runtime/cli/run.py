@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from runtime.cli.screens.called import COMMAND
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles
+from runtime.cli.screens.recording import Recording
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -29,8 +30,8 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged
 from runtime.views.plain_lines import MinuteLines, PlainLines
-from runtime.views.stream import Audience, FactListener
-from runtime.views.summary import Summary, as_text, headline
+from runtime.views.stream import Audience, FactListener, cleaned
+from runtime.views.summary import Summary, as_json, as_text, headline
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
@@ -47,10 +48,32 @@ def run_plan(
 ) -> int:
     """Run a plan to its end; return the exit code. Raises `OutputFailed`.
 
-    `reach` connects to clusters on other hosts. Facts pass `through` another listener.
-    `is_repeated` is asked about a run in which no rank has begun; one that will be repeated has no
-    summary.
+    It is recorded too where that is asked for. `reach` connects to clusters on other hosts. Facts
+    pass `through` another listener. `is_repeated` is asked about a run in which no rank has begun;
+    one that will be repeated has no summary.
     """
+    recording = Recording(options.record) if options.record else None
+    recorders = () if recording is None else (recording,)
+    try:
+        return _run(
+            plan, options, recorders,
+            warm=warm, reach=reach, through=through, is_repeated=is_repeated,
+        )  # fmt: skip
+    finally:
+        if recording is not None and (fault := recording.close()):
+            complain(fault)
+
+
+def _run(
+    plan: DeploymentPlan,
+    options: Options,
+    recorders: Sequence[FactListener],
+    *,
+    warm: WarmStart | None,
+    reach: Reach,
+    through: Callable[[FactListener], FactListener],
+    is_repeated: Callable[[Outcome], bool],
+) -> int:
     files = RankFiles(Path(options.output_dir)) if options.output_dir else None
     interrupts = Interrupts()
     failures: list[Exception] = []
@@ -61,10 +84,10 @@ def run_plan(
 
     begun = time.monotonic()
     printer = Printer(_screen(plan, options, files), output_failed)
-    audience = Audience(printer)
+    audience = Audience(printer, *recorders)
 
     def tell(record: Logged | CommandEnded) -> None:
-        audience.hear(Fact(time.monotonic() - begun, MACHINE, record))
+        audience.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
 
     def say(text: str) -> None:
         tell(Logged(text))
@@ -155,10 +178,7 @@ def wants_tree(options: Options) -> bool:
 
 def _tell(summary: Summary, options: Options) -> None:
     if options.format is Format.JSON:
-        import json
-
-        # on one line, to distinguish it from the output of the application
-        write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
+        write(as_json(summary))
     elif options.summary or options.verbose:
         told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
         print(told, end="", file=sys.stderr)

@@ -143,7 +143,8 @@ class CodeRun:
 
     def _blame(self, code: int, who: str, why: str) -> None:
         if code and not self.blamed:
-            self.blamed = f"{who} of {self.name} failed ({why.splitlines()[0]})"
+            who, what = f"{who} of {self.name}", why.splitlines()[0]
+            self.blamed = what if what.startswith(f"{who} ") else f"{who} failed ({what})"
 
     def first_rank(self, cluster: str) -> int:
         """Return the rank in the code of a cluster's rank 0; raises KeyError."""

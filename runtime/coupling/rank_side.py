@@ -61,7 +61,7 @@ class RankSide:
             self._answered.wait()
         if self._mailbox is None:
             what = "this rank cannot reach the other codes"
-            raise NotCoupled(what, place=link.name, cause=self._lost)
+            raise NotCoupled(what, place=link.wrapper.code, cause=self._lost)
         if self._wire is not None:
             atexit.register(self._wire.close)
         return self._mailbox

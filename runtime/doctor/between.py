@@ -1,14 +1,16 @@
-"""Checks between hosts: versions that differ, connections that cannot be made. Pure."""
+"""Checks between hosts: versions, connections; and the findings of all checks, sorted. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from gcm.documents import Severity
 from runtime.deployment import Position
-from runtime.doctor.checks import install
+from runtime.doctor.checks import CHECKS, install
+from runtime.doctor.reaching import check_reached
 from runtime.doctor.records import Dial, Finding, Record
-from runtime.routing import Leg, Rank, Route, routes
+from runtime.routing import Leg, Rank, Route, Stop, routes
 from runtime.topology import Grid, Identifier
 
 Attempted = Mapping[tuple[Position, Position, bool], Dial]
@@ -90,7 +92,7 @@ def check_connections(
         door = (dial.target, dial.to_front_end, kind, another is None)
         doors.setdefault(door, []).append((dial, another))
     for alike in doors.values():
-        yield _closed_door([dial for dial, _ in alike], alike[0][1], owners)
+        yield _closed_door([dial for dial, _ in alike], alike[0][1], owners, grid)
 
 
 def _have_ranks(grid: Grid, *clusters: Position) -> bool:
@@ -111,12 +113,16 @@ def _key(leg: Leg) -> tuple[Position, Position, bool]:
 
 
 def _closed_door(
-    dials: Sequence[Dial], another: Route | None, owners: Mapping[Position, Record]
+    dials: Sequence[Dial],
+    another: Route | None,
+    owners: Mapping[Position, Record],
+    grid: Grid,
 ) -> Finding:
     dial, target = dials[0], owners[dials[0].target].host
     sources = ", ".join(dict.fromkeys(owners[one.source].host.path for one in dials))
     door = "the front-end" if dial.to_front_end else "ranks"
     kind, _, detail = dial.outcome.partition(": ")
+    way = another and another.named(partial(_name, grid))
     is_name = kind == "unresolved"
     host = dial.address.rpartition(":")[0]
     return Finding(
@@ -125,12 +131,18 @@ def _closed_door(
         f"{door} of {target.path} cannot be connected to from {sources}:"
         f" {dial.address} {'is not a name known there' if is_name else f'is {kind} ({detail})'}",
         f"{sources} → {target.path}",
-        f"messages take another route ({another}), the first one only after this one has failed"
-        if another
+        f"messages take another route ({way}), the first one only after this one has failed"
+        if way
         else "no other route is left between their ranks",
         _mend(dial, host, is_name=is_name),
         target.location,
     )
+
+
+def _name(grid: Grid, stop: Stop) -> str:
+    site, cluster = stop.cluster
+    path = f"{grid.sites[site].name}/{grid.cluster_at(site, cluster).name}"
+    return f"ranks of {path}" if isinstance(stop, Rank) else f"front-end of {path}"
 
 
 def _mend(dial: Dial, host: str, *, is_name: bool) -> str:
@@ -151,3 +163,26 @@ def _mend(dial: Dial, host: str, *, is_name: bool) -> str:
         ' write reachability="front-end" with <front-end port="..."> if one port may be open,'
         ' reachability="outwards" if none may'
     )
+
+
+def findings_of(
+    records: Sequence[Record], grid: Grid | None = None, dials: Iterable[Dial] = ()
+) -> list[Finding]:
+    """Return all findings: errors before warnings, then in the order of the hosts.
+
+    >>> from runtime.doctor.records import ExaminedHost, HostFacts
+    >>> host = ExaminedHost("this machine", "python3", needs_mpi=True, ranks=1)
+    >>> facts = HostFacts("n", "ana", "python3", (3, 11, 2))
+    >>> [one.code for one in findings_of([Record(host, facts)])]
+    ['no-mpiexec']
+    """
+    found: list[Finding] = []
+    for record in records:
+        found += check_reached(record)
+        if record.facts is not None:
+            for check in CHECKS:
+                found += check(record.host, record.facts, record)
+    found += check_versions(records)
+    if grid is not None:
+        found += check_connections(grid, records, dials)
+    return sorted(found, key=lambda one: one.severity is not Severity.ERROR)

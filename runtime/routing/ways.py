@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import pairwise
 
@@ -48,11 +48,15 @@ class Route:
 
     def __str__(self) -> str:
         """Return the stops, and who opens each connection."""
+        return self.named(str)
+
+    def named(self, name_of: Callable[[Stop], str]) -> str:
+        """Return the same with other names of the stops."""
         if not self.legs:
-            return f"{self.stops[0]} -native- {self.stops[1]}"
-        text = str(self.stops[0])
+            return f"{name_of(self.stops[0])} -native- {name_of(self.stops[1])}"
+        text = name_of(self.stops[0])
         for (before, after), one in zip(pairwise(self.stops), self.legs, strict=True):
-            text += f" {'->' if one.dialler == before else '<-'} {after}"
+            text += f" {'->' if one.dialler == before else '<-'} {name_of(after)}"
         return text
 
 

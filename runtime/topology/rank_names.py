@@ -155,8 +155,11 @@ class RankNames:
         return f"{world} {_number(*found)}".lstrip()
 
     def names(self, names: Iterable[str]) -> str:
-        """Return how a message names several ranks, consecutive ones of a cluster as one range."""
-        return ", ".join(self._runs(names))
+        """Return how a message names several ranks, consecutive ones of a cluster as one range.
+
+        Replicas of a rank are one.
+        """
+        return ", ".join(dict.fromkeys(self._runs(names)))
 
     def _runs(self, names: Iterable[str]) -> Iterator[str]:
         ranks: list[str] = []

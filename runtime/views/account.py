@@ -88,6 +88,11 @@ class RunAccount:
         elif state in OVER:
             self._over.setdefault(name, time)
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._end is not None
+
     def seconds(self, rank: str) -> float | None:
         """Return how long a rank has run; None if it never ran or has not ended."""
         if self._running_since is None or rank not in self._over:
@@ -128,10 +133,10 @@ class RunAccount:
     def summary(self) -> Summary:
         """Return the whole run, for people and for programs."""
         outcome, startup = self.outcome(), self._started_after
-        last = self._command or self._end or _UNKNOWN
+        last = self._command or self._end
         return Summary(
             name=self._planned.deployment,
-            code=last.code,
+            code=None if last is None else last.code,
             seconds=round(outcome.seconds, 3),
             startup=None if startup is None else round(startup, 3),
             clusters=tuple(
@@ -140,7 +145,7 @@ class RunAccount:
                 if one.hosts
             ),
             traffic=outcome.traffic,
-            errors=last.errors,
+            errors=() if last is None else last.errors,
             first_cause=outcome.first_cause,
             components=outcome.components,
             connections=outcome.connections,

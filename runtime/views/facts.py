@@ -15,6 +15,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
+from runtime.machine.deaths import RankDeath
 from runtime.run.outcome import (
     ComponentReport,
     FirstCause,
@@ -205,6 +206,7 @@ Record = (
     RunPlanned
     | StateChanged
     | RankStarted
+    | RankDeath
     | RunStarted
     | OutputWritten
     | Logged

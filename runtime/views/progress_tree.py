@@ -152,6 +152,17 @@ class ProgressTree:
         copies = f" with {replicas} replicas each" if replicas > 1 else ""
         return f"{counted(processes // replicas, 'rank')}{copies}"
 
+    def _ranks(self, *states: str) -> int:
+        """Return how many ranks are in one of these states, or there are: replicas count once."""
+        return len(
+            {
+                self.names.rank(f"{cluster.identifier}:{number}")
+                for cluster in self.clusters
+                for number, state in enumerate(cluster.ranks)
+                if not states or state in states
+            }
+        )
+
     def phase(self) -> str:
         """Return what the whole machine is doing."""
         ranks = self.rank_states()
@@ -159,7 +170,7 @@ class ProgressTree:
         if states & BAD:
             return "ending after a failure"
         if ranks[STUCK]:
-            return f"{ranks[STUCK]} of {ranks.total()} ranks can never go on"
+            return f"{self._ranks(STUCK)} of {self._ranks()} ranks can never go on"
         if ranks[RUNNING]:
             return RUNNING
         if states <= {PLANNED}:

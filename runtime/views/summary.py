@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
 
@@ -60,10 +61,10 @@ class ClusterRow:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A whole run; `startup` is None when the application never ran."""
+    """A whole run; `startup` is None when the application never ran, `code` before the end."""
 
     name: str
-    code: int
+    code: int | None
     seconds: float
     startup: float | None
     clusters: tuple[ClusterRow, ...]
@@ -80,6 +81,11 @@ class Summary:
         """Return plain values, ready for JSON."""
         cause = self.first_cause
         return asdict(self) | {"first_cause": None if cause is None else cause.as_dict()}
+
+
+def as_json(summary: Summary) -> str:
+    """Return a summary for programs: one line, to tell it from the output of the application."""
+    return json.dumps(summary.as_dict(), ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,8 @@ def headline(summary: Summary) -> str:
         nodes = len({one.node for one in summary.components})
         placed = f"{counted(len(summary.components), 'component')} on {counted(nodes, 'node')}"
         what = f"{what}, {placed}" if ranks else placed
+    if summary.code is None:
+        return f"{summary.name}: {what}; nothing is known after {summary.seconds:.1f} s"
     if summary.startup is None:
         return f"{summary.name}: did not run; ended after {summary.seconds:.1f} s"
     times = f"{summary.seconds:.1f} s, of which {summary.startup:.1f} s to start"
@@ -113,7 +121,7 @@ def tables(summary: Summary) -> Iterator[Table]:
     if summary.startup is not None and summary.clusters:
         yield Table(
             ("cluster", "name", "runs on", "application", "ranks", "seconds", "exit codes"),
-            tuple(_rows(summary.clusters)),
+            tuple(_rows(summary)),
             frozenset({4, 5}),
         )
     if summary.startup is not None and summary.components:
@@ -145,7 +153,8 @@ def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 
     return "\n".join([f"{head}\n", *shown])
 
 
-def _rows(clusters: tuple[ClusterRow, ...]) -> Iterator[tuple[str, ...]]:
+def _rows(summary: Summary) -> Iterator[tuple[str, ...]]:
+    clusters, unknown = summary.clusters, "-" if summary.code is None else "stopped"
     listed = [one for number, one in enumerate(clusters) if number < MOST_CLUSTERS or one.failed]
     for one in listed:
         hosts = list(dict.fromkeys(rank.host for rank in one.ranks))
@@ -159,7 +168,7 @@ def _rows(clusters: tuple[ClusterRow, ...]) -> Iterator[tuple[str, ...]]:
             one.application,
             str(len(one.ranks)),
             "-" if longest is None else f"{longest:.1f}",
-            _codes(one.ranks),
+            _codes(one.ranks, unknown),
         )
     if left := len(clusters) - len(listed):
         yield ("", f"and {left} more, none of which failed", "", "", "", "", "")
@@ -196,11 +205,11 @@ def _bounded(traffic: tuple[RouteTraffic, ...]) -> Iterator[RouteTraffic]:
         )
 
 
-def _codes(ranks: tuple[RankRow, ...]) -> str:
+def _codes(ranks: tuple[RankRow, ...], unknown: str) -> str:
     """Return the one exit code of all, or each code other than 0 with its ranks."""
     by_code: dict[str, list[str]] = {}
     for rank in ranks:
-        code = "stopped" if rank.code is None else rank.signal or str(rank.code)
+        code = unknown if rank.code is None else rank.signal or str(rank.code)
         by_code.setdefault(code, []).append(_brief(rank))
     if len(by_code) == 1:
         return next(iter(by_code))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gcm.cli.common_options import SHELL, SHELLS, Command
+from gcm.cli.common_options import SHELL, SHELLS, CommandTable
 from gcm.cli.completion import completion_script
 from runtime.cli.line.options import FIRST_WORDS, deploy_command
 from runtime.cli.streams import write
@@ -55,7 +55,7 @@ _PLACES = {
 """How the words that are no options are completed."""
 
 
-def completion_command(command: str) -> Command:
+def completion_command(command: str) -> CommandTable:
     """Return the table of the command that completes another one."""
     return deploy_command(
         f"{command} completion",
@@ -68,7 +68,7 @@ examples:
     )
 
 
-def print_completion(words: Sequence[str], command: Command) -> int:
+def print_completion(words: Sequence[str], command: CommandTable) -> int:
     """Write the script of a command for the named shell."""
     shell = completion_command(command.name).parser().parse_args(words).shell
     parser = command.parser()

@@ -10,10 +10,10 @@ from functools import partial
 
 from gcm.cli.common_options import (
     VERSION,
-    Command,
     CommandParser,
-    Group,
+    CommandTable,
     Option,
+    OptionGroup,
     setting,
 )
 from gcm.records import dataclass
@@ -27,6 +27,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
+       gcm-deploy view FILE
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -51,6 +52,7 @@ more examples:
   gcm-deploy -n 4 -m package.module                    a module, as with python -m
   gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tag lines with their rank
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
+  gcm-deploy --record run.facts laptop.xml             record a run; gcm-deploy view run.facts
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
@@ -79,10 +81,10 @@ class ProgressMode(StrEnum):
     NEVER = "never"
 
 
-deploy_command = partial(Command, wrong_usage=WRONG_USAGE)
+deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
-FIRST_WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits")
+FIRST_WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits", "view")
 """The commands that can be the first word."""
 
 FORMAT = Option(
@@ -126,7 +128,7 @@ RECOVERY = (
 RANKS_OF_OTHERS = ("--np", "--ntasks")
 """What `mpirun` and `srun` call the number of ranks."""
 
-_MACHINE = Group(
+_MACHINE = OptionGroup(
     Option(
         "-n", "-np", dest="ranks", metavar="RANKS", read=values.ranks, also=RANKS_OF_OTHERS,
         help="one cluster on this machine, as with mpiexec",
@@ -175,8 +177,8 @@ _MACHINE = Group(
     description="all behind PROGRAM, or behind -m MODULE, are its arguments",
 )  # fmt: skip
 
-_INSTEAD = Group(
-    Group(
+_INSTEAD = OptionGroup(
+    OptionGroup(
         Option(
             "--dry-run", action="store_true",
             help="show what would be started where, with the exact commands, and start nothing;"
@@ -209,7 +211,7 @@ _INSTEAD = Group(
     title="instead of a run",
 )  # fmt: skip
 
-WATCHING = Group(
+WATCHING = OptionGroup(
     Option(
         "--tag-output", action="store_true",
         help="begin each line of the application with [site:cluster:rank]",
@@ -250,7 +252,11 @@ WATCHING = Group(
         "--summary", action="store_true",
         help="at the end show what ran where, how long and how it ended, and what was sent",
     ),
-    Group(
+    Option(
+        "--record", metavar="FILE", default="",
+        help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
+    ),
+    OptionGroup(
         Option(
             "--verbose", action="store_true",
             help="show each step as a line in place of the tree, and the summary",
@@ -302,6 +308,7 @@ class Options:
     quiet: bool
     verbose: bool
     summary: bool
+    record: str
     write: str
     run_timeout: float | None = None
     explain_waits: float | None = None

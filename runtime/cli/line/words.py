@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
-from gcm.cli.common_options import Command, CommandParser
+from gcm.cli.common_options import CommandParser, CommandTable
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _behind_dashes(words: Sequence[str]) -> Sequence[str]:
     return words[1:] if words and words[0] == "--" else words
 
 
-def attributes_of(command: Command, found: argparse.Namespace) -> Attributes:
+def attributes_of(command: CommandTable, found: argparse.Namespace) -> Attributes:
     """Return the attributes that options write into a descriptor, by element."""
     made: dict[str, dict[str, str]] = {}
     for row in command.rows():
@@ -97,7 +97,7 @@ def attributes_of(command: Command, found: argparse.Namespace) -> Attributes:
     return made
 
 
-def one_line_of(command: Command, found: argparse.Namespace, pieces: Cut) -> OneLine | None:
+def one_line_of(command: CommandTable, found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     """Return the program and machine that options mean; None where a descriptor is named.
 
     Raises:
@@ -156,7 +156,9 @@ def missing_machine(program: str) -> str:
     return "\n".join(["say where to run it:", *lines])
 
 
-def _fault(command: Command, found: argparse.Namespace, program: str, given: Sequence[str]) -> str:
+def _fault(
+    command: CommandTable, found: argparse.Namespace, program: str, given: Sequence[str]
+) -> str:
     """Return what is wrong with the combination of options, or nothing."""
     if found.descriptor and (given or program):
         return f"-n, --emulate, -H and -m stand before the program, so before {found.descriptor}"

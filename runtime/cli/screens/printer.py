@@ -82,9 +82,11 @@ class Printer:
 
     def _show_all(self) -> None:
         while (heard := self._next()) is not None:
-            self._screen.show([fact for fact, _ in heard])
-            for _, taken in heard:
-                taken()
+            try:
+                self._screen.show([fact for fact, _ in heard])
+            finally:
+                for _, taken in heard:
+                    taken()
             if self._screen.pause:
                 self._gather()
 

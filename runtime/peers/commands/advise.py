@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import log10
 from typing import TYPE_CHECKING, Any
 
-from gcm.cli.common_options import Command, Option
+from gcm.cli.common_options import CommandTable, Option
 from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     Advice,
@@ -174,7 +174,7 @@ def _from_0(written: str) -> float:
     return number
 
 
-ADVISE = Command(
+ADVISE = CommandTable(
     "gcm-run advise",
     _DESCRIPTION,
     Option(

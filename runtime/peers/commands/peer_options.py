@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from gcm.cli.common_options import SHELL, Command, Group, Option, ShowVersion
+from gcm.cli.common_options import SHELL, CommandTable, Option, OptionGroup, ShowVersion
 
 _DESCRIPTION = """\
 Lend the idle time of this machine to a lab, and look at the machines of the lab.
@@ -67,7 +67,7 @@ _STARTING = (
 )
 
 _LAB_COMMANDS = (
-    Command(
+    CommandTable(
         "create",
         "Make a lab; whoever keeps its folder decides who belongs to it.",
         _NAME,
@@ -81,11 +81,11 @@ _LAB_COMMANDS = (
         ),
         epilog="examples:\n  gcm-peer lab create ourlab --supernode lab1 --supernode lab2:7711",
     ),
-    Command(
+    CommandTable(
         "invite",
         "Write the credential of a new member, to hand out.",
         _NAME,
-        Group(
+        OptionGroup(
             *(
                 Option(
                     f"--{role}",
@@ -106,23 +106,23 @@ _LAB_COMMANDS = (
         "  gcm-peer lab invite alice --user\n"
         "  gcm-peer lab invite desk7 --peer --days 90 -o desk7.credential",
     ),
-    Command(
+    CommandTable(
         "join",
         "Put a credential where it belongs on this machine.",
         Option("file", metavar="FILE"),
         _FOLDER,
         epilog="examples:\n  gcm-peer lab join alice.credential",
     ),
-    Command("show", "Show a lab and its members.", _LAB, _JSON),
+    CommandTable("show", "Show a lab and its members.", _LAB, _JSON),
 )
 
-GCM_PEER = Command(
+GCM_PEER = CommandTable(
     "gcm-peer",
     _DESCRIPTION,
     Option("--version", action=ShowVersion, nargs=0, help="print the version"),
     epilog=_EPILOG,
     commands=(
-        Command(
+        CommandTable(
             "boot",
             "Start the daemon of a peer in the background.",
             *_STARTING,
@@ -131,7 +131,7 @@ GCM_PEER = Command(
             "  gcm-peer boot                                 later\n"
             "  gcm-peer boot --foreground                    for a service manager",
         ),
-        Command(
+        CommandTable(
             "supernode",
             "Start the daemon of a supernode in the background.",
             *_STARTING,
@@ -140,7 +140,7 @@ GCM_PEER = Command(
             "  gcm-peer halt --supernode                         end it\n\n"
             "A lab may have any number of supernodes; they keep each other informed.",
         ),
-        Command(
+        CommandTable(
             "halt",
             "End the daemon, and everything that runs here for others.",
             _FOLDER,
@@ -148,7 +148,7 @@ GCM_PEER = Command(
             _JSON,
             epilog="examples:\n  gcm-peer halt\n  gcm-peer halt --supernode",
         ),
-        Command(
+        CommandTable(
             "status",
             "Show the daemon: its share, what runs here, its supernode, what is wrong.",
             _ADDRESS,
@@ -158,7 +158,7 @@ GCM_PEER = Command(
             epilog="examples:\n  gcm-peer status\n"
             "  gcm-peer status desk7:7701   that of another peer, as a user",
         ),
-        Command(
+        CommandTable(
             "hosts",
             "Show the hosts of the lab that are known here, the nearest first.",
             _ADDRESS,
@@ -168,7 +168,7 @@ GCM_PEER = Command(
             epilog="examples:\n  gcm-peer hosts\n"
             "  gcm-peer hosts lab1   those that a supernode knows, as a user",
         ),
-        Command(
+        CommandTable(
             "top",
             "Watch the lab: peers by round trip, their sites, what runs on them.",
             _ADDRESS,
@@ -179,7 +179,7 @@ GCM_PEER = Command(
             epilog="examples:\n  gcm-peer top\n  gcm-peer top lab1   as a supernode sees it\n"
             "  gcm-peer top --once | grep desk7",
         ),
-        Command(
+        CommandTable(
             "web",
             "Watch the lab as a page in a browser of this machine.",
             _ADDRESS,
@@ -195,7 +195,7 @@ GCM_PEER = Command(
             epilog="examples:\n  gcm-peer web\n"
             "  gcm-peer web --port 8080   where a tunnel leads to it",
         ),
-        Command(
+        CommandTable(
             "config",
             "Show the settings of the peer, and check them.",
             Option("--template", action="store_true", help="write a file with every setting"),
@@ -208,13 +208,13 @@ GCM_PEER = Command(
             "  gcm-peer config --template                    every setting with its meaning\n"
             "  gcm-peer config --template > ~/.gcm/peer/peer.toml",
         ),
-        Command(
+        CommandTable(
             "lab",
             "Make a lab, invite members, accept an invitation.",
             commands=_LAB_COMMANDS,
             dest="action",
         ),
-        Command(
+        CommandTable(
             "completion",
             "Print the script with which a shell completes gcm-peer.",
             SHELL,

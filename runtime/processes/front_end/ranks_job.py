@@ -122,7 +122,7 @@ class RanksJob:
     def start_again(self, rank: int, incarnation: int, host: str) -> None:
         """Start one rank again, on a host if each host is a part; raises LaunchError."""
         if self._launcher is None or self._is_stopping:
-            raise LaunchError(f"rank {rank} cannot be started again: its cluster ends")
+            raise LaunchError("its cluster ends")
         self._start_part(self._launcher, self._job.restarted(rank, incarnation, host))
 
     def _start_part(self, launcher: LocalLauncher, part: JobPart) -> None:

@@ -178,6 +178,7 @@ class ClusterReports:
         died = RankDeath.parse(death)
         if died.who != rank:
             raise UnreadableReport(f"it tells of {rank} how {died.who} died")
+        self._facts.tell(rank, died)
         self._run.stands_still(rank, goes_on=True)
         self._waits.rank_ended(rank, died.ending)
         self._post(died)

@@ -74,11 +74,12 @@ def _write(path: Path, text: str) -> None:
 def plan() -> Callable[..., DeploymentPlan]:
     """Plan a descriptor that is given as text; without one, 2 sites x 2 clusters x 2 ranks."""
 
-    def make(text: str = "") -> DeploymentPlan:
+    def make(text: str = "", replicas: int = 1) -> DeploymentPlan:
         body = text or '<emulate sites="2" clusters="2" ranks="2"/>'
         diagnostics = Diagnostics()
         found = read_descriptor(
-            f'<deployment name="test"><application script="a.py"/>{body}</deployment>'.encode(),
+            f'<deployment name="test"><application script="a.py" replicas="{replicas}"/>{body}'
+            "</deployment>".encode(),
             name="test.xml",
             surroundings=DescriptorContext("/home/me"),
             diagnostics=diagnostics,

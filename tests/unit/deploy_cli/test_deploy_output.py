@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -17,11 +18,13 @@ from runtime.cli.screens.live import LiveScreen
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream
+from runtime.cli.screens.recording import Recording
 from runtime.cli.streams import OutputFailed
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
 from runtime.views.plain_lines import PlainLines
+from runtime.views.stream import Audience, Silent, nothing
 from tests.unit.views.told import change, fact, planned, said
 
 Plan = Callable[..., DeploymentPlan]
@@ -222,6 +225,34 @@ def test_a_reader_that_left_is_told_once_and_blocks_nobody() -> None:
     printer.close()
     assert taken == list(range(10))
     assert [type(one) for one in failures] == [BrokenPipeError]
+
+
+def test_a_record_that_breaks_off_holds_nobody_up_and_is_told_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "run.facts"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    recording = Recording(str(path))
+    os.close(reader)
+    taken = threading.Event()
+    recording.hear(said("0:0:0", OUT, "hello"), taken.set)
+    assert taken.wait(10)
+    assert recording.close() == f"{path}: the run could not be recorded to its end: Broken pipe"
+
+
+def test_output_is_taken_once_all_listeners_have_taken_it() -> None:
+    class Kept(Silent):
+        def __init__(self) -> None:
+            self.taken: list[Callable[[], None]] = []
+
+        def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+            self.taken.append(taken)
+
+    first, second, done = Kept(), Kept(), threading.Event()
+    Audience(first, second).hear(said("0:0:0", OUT, "a"), done.set)
+    first.taken[0]()
+    assert not done.is_set()
+    second.taken[0]()
+    assert done.is_set()
 
 
 def live(

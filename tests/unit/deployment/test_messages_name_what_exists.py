@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gcm.adl.definitions.grammar import GRAMMAR
-from gcm.cli.common_options import Command
+from gcm.cli.common_options import CommandTable
 from runtime.cli.reference import COMMANDS
 from runtime.deployment.language.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
@@ -53,7 +53,7 @@ for language in (LANGUAGE, GRAMMAR):
         ATTRIBUTES.setdefault(name, set()).update(one.name for one in element.attributes)
 
 
-def options_of(command: Command) -> Iterator[str]:
+def options_of(command: CommandTable) -> Iterator[str]:
     """Yield the options of a command, and those of the commands that can be its first word."""
     for row in command.rows():
         yield from (*row.names, *row.also)

@@ -10,8 +10,8 @@ import pytest
 
 from gcm.documents import Location, Severity
 from runtime.deployment import SshHop
+from runtime.doctor.between import findings_of
 from runtime.doctor.checks import install
-from runtime.doctor.diagnosis import findings_of
 from runtime.doctor.imports import imported
 from runtime.doctor.records import (
     Dial,
@@ -222,6 +222,14 @@ def grid_of(*reachability: Reachability) -> Grid:
 
 
 def told(grid: Grid, *closed: tuple[int, int, bool], outcome: str = "silent: for 4 s") -> Any:
+    """Return what the findings are about."""
+    found = findings(grid, *closed, outcome=outcome)
+    return [(one.severity, one.code, one.where, one.what) for one in found]
+
+
+def findings(
+    grid: Grid, *closed: tuple[int, int, bool], outcome: str = "silent: for 4 s"
+) -> list[Finding]:
     """Return the findings where these connections failed, and all others were made."""
     sites = range(len(grid.sites))
     records = [
@@ -235,9 +243,7 @@ def told(grid: Grid, *closed: tuple[int, int, bool], outcome: str = "silent: for
         )
         for source in sites for target in sites for door in (True, False) if source != target
     ]  # fmt: skip
-    return [
-        (one.severity, one.code, one.where, one.what) for one in findings_of(records, grid, dials)
-    ]
+    return findings_of(records, grid, dials)
 
 
 DIRECT, FRONT_END, OUTWARDS = Reachability.DIRECT, Reachability.FRONT_END, Reachability.OUTWARDS
@@ -254,6 +260,14 @@ def test_a_closed_direction_with_another_route_is_a_warning() -> None:
             "ranks of s1/c cannot be connected to from s0/c: n1:7100 is silent (for 4 s)",
         )
     ]  # fmt: skip
+
+
+def test_another_route_is_told_by_the_names_of_clusters() -> None:
+    (found,) = findings(grid_of(DIRECT, DIRECT), (0, 1, False))
+    assert found.why == (
+        "messages take another route (ranks of s0/c <- ranks of s1/c), "
+        "the first one only after this one has failed"
+    )
 
 
 def test_clusters_that_cannot_connect_in_either_direction_are_errors() -> None:

@@ -110,6 +110,15 @@ def test_a_rank_that_can_never_go_on_does_not_look_as_if_it_ran(plan: Plan) -> N
     assert tree.phase() == "ending after a failure"
 
 
+def test_replicas_of_a_rank_count_once(plan: Plan) -> None:
+    tree = tree_of(plan('<emulate sites="1" clusters="2" ranks="2"/>', replicas=2))
+    for name in ("0:0:0", "0:0:1", "0:1:0", "0:1:1"):
+        tree.take(change(name, "running"))
+    for name in ("0:0:0", "0:1:0"):
+        tree.take(change(name, "stuck"))
+    assert tree.phase() == "1 of 2 ranks can never go on"
+
+
 def test_a_lost_cluster_is_worse_than_a_failed_rank(plan: Plan) -> None:
     tree = tree_of(plan())
     tree.take(change(f"{FIRST}:0", "failed"))

@@ -1,0 +1,68 @@
+"""Records the facts of a run in a file, beside what the screen shows of them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+
+from runtime.cli.screens.printer import Printer
+from runtime.cli.streams import OutputFailed
+from runtime.views.fact_lines import heading, line_of
+from runtime.views.facts import Fact
+from runtime.views.stream import nothing
+
+
+class FactFile:
+    """A file that has the facts of one run, one in a line; only its owner may read it."""
+
+    pause = 0.2
+    refresh_interval = None
+
+    def __init__(self, path: str) -> None:
+        """Make the file, or empty it; raises `OutputFailed`."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        try:
+            number = os.open(path, flags, 0o600)
+            self._file = open(number, "wb")  # noqa: SIM115 - it is closed when the run has ended
+            if stat.S_ISREG(os.fstat(number).st_mode):
+                os.fchmod(number, 0o600)  # of one that was there
+            self._file.write(heading())
+            self._file.flush()
+        except OSError as error:
+            raise OutputFailed(
+                f"the run cannot be recorded there: {error.strerror}",
+                place=path,
+                cure="Name a file in a folder that is there and may be written to",
+            ) from error
+
+    def show(self, facts: Sequence[Fact]) -> None:
+        """Append facts."""
+        self._file.writelines(map(line_of, facts))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+class Recording:
+    """Records a run from a thread of its own. A file that cannot be written ends no run."""
+
+    def __init__(self, path: str) -> None:
+        """Make the file; raises `OutputFailed`."""
+        self._path = path
+        self._failures: list[Exception] = []
+        self._printer = Printer(FactFile(path), self._failures.append)
+
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        """Record a fact soon; after a failure only take it."""
+        self._printer.hear(fact, taken)
+
+    def close(self) -> str:
+        """Wait until all is recorded; return a message if it could not be."""
+        self._printer.close()
+        if not self._failures:
+            return ""
+        why = getattr(self._failures[0], "strerror", None) or str(self._failures[0])
+        return f"{self._path}: the run could not be recorded to its end: {why}"

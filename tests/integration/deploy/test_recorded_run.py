@@ -1,0 +1,107 @@
+"""A run that is recorded, and shown again from the file by the same folds."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.integration.deploy.conftest import Describe, Start
+
+pytestmark = pytest.mark.mpi
+
+CRASH = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+world.send(b"x" * 1000, (world.rank + 1) % world.size)
+world.recv()
+print("hello", world.rank, flush=True)
+if world.rank == 3:
+    raise ValueError("no good")
+world.Barrier()
+"""
+
+
+def answer(start: Start, *words: str | Path) -> tuple[int, str, str]:
+    process = start(*words)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_what_is_shown_of_a_recorded_crash_is_what_the_run_showed(
+    start: Start, describe: Describe, tmp_path: Path
+) -> None:
+    facts, grid = tmp_path / "run.facts", describe(CRASH, sites=2, clusters=2)
+    facts.touch(mode=0o644)
+    code, out, err = answer(start, "--record", facts, "--summary", "--tag-output", grid)
+    assert (code, sorted(out.splitlines())) == (1, [f"[{n}] hello {n}" for n in range(4)])
+    assert "rank 3 (site1/cluster1 0) on " in err
+    assert stat.S_IMODE(facts.stat().st_mode) == 0o600
+
+    code, shown, errors = answer(start, "view", facts)
+    assert (code, errors + shown) == (0, err)
+    code, tree, _ = answer(start, "view", "--show", "tree", facts)
+    assert tree.splitlines()[0].startswith("try  ending after a failure  ")
+    assert "1 failed" in tree
+    code, lines, news = answer(start, "view", "--show", "lines", facts)
+    assert (code, sorted(lines.splitlines())) == (0, sorted(out.splitlines()))
+    assert "gcm-deploy: running: 4 ranks in 4 clusters\n" in news
+    assert "[3] ValueError: no good\n" in news
+
+
+def test_the_summary_for_programs_is_the_same_from_the_file(
+    start: Start, describe: Describe, tmp_path: Path
+) -> None:
+    facts, grid = tmp_path / "run.facts", describe(CRASH, ranks=4)
+    code, out, _ = answer(start, "--record", facts, "--format", "json", grid)
+    assert code == 1
+    live = out.splitlines()[-1]
+    assert answer(start, "view", "--format", "json", facts) == (0, live + "\n", "")
+    assert json.loads(live)["first_cause"]["exception"] == "ValueError: no good"
+
+
+def test_a_record_without_an_end_is_shown_as_far_as_it_goes(
+    start: Start, describe: Describe, tmp_path: Path
+) -> None:
+    facts, grid = tmp_path / "run.facts", describe("print('hello')")
+    assert answer(start, "--record", facts, grid)[0] == 0
+    lines = facts.read_bytes().splitlines(keepends=True)
+    facts.write_bytes(b"".join(lines[:-3]) + lines[-3][:10])
+    code, out, err = answer(start, "view", facts)
+    assert code == 0
+    assert out.startswith("try: 1 rank in 1 cluster; nothing is known after ")
+    assert err == f"gcm-deploy: {facts}: the record has no end: the run was killed, or goes on\n"
+
+
+def test_a_run_is_not_begun_that_cannot_be_recorded_and_others_are_no_records(
+    start: Start, describe: Describe, tmp_path: Path
+) -> None:
+    grid, nowhere = describe("print('hello')"), tmp_path / "nowhere" / "run.facts"
+    assert answer(start, "--record", nowhere, grid) == (
+        205,
+        "",
+        f"gcm-deploy: {nowhere}: the run cannot be recorded there: No such file or directory. Name"
+        " a file in a folder that is there and may be written to\n",
+    )
+    assert answer(start, "view", grid) == (
+        202,
+        "",
+        f"gcm-deploy: {grid}: this is no record of a run. gcm-deploy --record FILE writes one\n",
+    )
+    assert answer(start, "view", nowhere) == (
+        202, "", f"gcm-deploy: '{nowhere}' cannot be read: No such file or directory\n",
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_run_is_not_begun_whose_record_has_no_space(start: Start, describe: Describe) -> None:
+    grid = describe("print('hello')")
+    code, out, err = answer(start, "--record", "/dev/full", grid)
+    assert (code, out) == (205, "")
+    assert err == (
+        "gcm-deploy: /dev/full: the run cannot be recorded there: No space left on device. Name a"
+        " file in a folder that is there and may be written to\n"
+    )

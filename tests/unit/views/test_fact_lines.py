@@ -1,0 +1,144 @@
+"""A run as lines: what is written is read again, whole or up to where the file was cut."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runtime.deployment import DeploymentPlan
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
+from runtime.run.failures import PartFailure
+from runtime.run.outcome import (
+    ComponentReport,
+    FirstCause,
+    ForwardedTraffic,
+    KeptFolder,
+    Results,
+    RouteTraffic,
+)
+from runtime.topology.rank_names import NamedCluster
+from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts
+from runtime.views.facts import (
+    CommandEnded,
+    ConnectionsCounted,
+    Fact,
+    Logged,
+    MessagesCounted,
+    OutputWritten,
+    PlannedCluster,
+    PlannedSite,
+    RankResult,
+    RankStarted,
+    Record,
+    RunEnded,
+    RunPlanned,
+    RunStarted,
+    StateChanged,
+)
+
+SEEN = Observation(Witness.PARENT, 139, 11, exception="ValueError: no", lost=(RankName(0, 1, 0),))
+DEATH = RankDeath(RankName(0, 0, 1), SEEN, host="n1")
+CEDAR = PlannedCluster(NamedCluster("s/cedar", 0, 2, "ocean"), "ocean", ("n1", "n2"))
+FACTS = [
+    Fact(0.0, "", RunPlanned("ring", (PlannedSite("s", (CEDAR,)),), {"ocean": 2}, goes_on=True)),
+    Fact(0.25, "0:0", StateChanged("up", "front-end")),
+    Fact(0.5, "0:0:1", RankStarted("n1", 77, "MPICH")),
+    Fact(1.0, "", RunStarted()),
+    Fact(1.5, "0:0:1", OutputWritten("stdout", b"\xff\x00 half\r\n\xc3")),
+    Fact(2.0, "", Logged("gcm-deploy: odd")),
+    Fact(2.0, "0:0:1", DEATH),
+    Fact(2.0, "0:0:1", MessagesCounted("0:0", ("0:1", "1:0"), 2, 3, 40)),
+    Fact(2.0, "0:0:1", MessagesCounted("0:0", None, 2, 3, 40)),
+    Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
+    Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
+    Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),
+    Fact(2.5, "/app/a", ComponentReport("/app/a", "n1", "host", 7)),
+    Fact(2.5, "s/cedar", Results("s/cedar", 2, 9, ("out",), kept=KeptFolder("s", "w", "ssh"))),
+    Fact(3.0, "0:0:1", RankResult(139, 11)),
+    Fact(
+        3.0, "", RunEnded(139, ("it failed",), FirstCause(DEATH, "killed", "n1", 77, 1, "rank 1"))
+    ),
+    Fact(3.0, "", RunEnded(9, (), FirstCause(PartFailure("0:0", 9, "mpiexec"), "mpiexec"))),
+    Fact(3.5, "", CommandEnded(139)),
+]
+
+
+def written(facts: Sequence[Fact]) -> bytes:
+    return heading() + b"".join(map(line_of, facts))
+
+
+def read(data: bytes) -> list[Fact]:
+    return list(read_facts(io.BytesIO(data), "run.facts"))
+
+
+def test_every_fact_is_read_as_it_was_written() -> None:
+    assert read(written(FACTS)) == FACTS
+    assert {type(one.record) for one in FACTS} == set(get_args(Record))
+
+
+def test_the_machine_of_a_plan_is_read_as_it_was_written(
+    plan: Callable[..., DeploymentPlan],
+) -> None:
+    planned = Fact(0.0, "", RunPlanned.of(plan()))
+    assert read(written([planned])) == [planned]
+
+
+@given(st.integers(len(heading()), len(written(FACTS))))
+def test_a_record_that_was_cut_anywhere_has_all_facts_before_that(at: int) -> None:
+    facts = read(written(FACTS)[:at])
+    assert facts == FACTS[: len(facts)]
+    assert len(written(FACTS[: len(facts) + 1])) > at or facts == FACTS
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "run.facts: this is no record of a run. gcm-deploy --record FILE writes one"),
+        (
+            heading()[:-1],
+            "run.facts: this is no record of a run. gcm-deploy --record FILE writes one",
+        ),
+        (
+            b"<deployment/>\n",
+            "run.facts: this is no record of a run. gcm-deploy --record FILE writes one",
+        ),
+        (
+            b'{"facts of a run": 2}\n',
+            "run.facts: this record is of version 2, and this gcm-deploy reads version 1. Read it"
+            " with the gcm-deploy that wrote it",
+        ),
+        (
+            heading() + b"half a li\n",
+            "run.facts: line 2 is not a fact of a run: Expecting value: line 1 column 1 (char 0)."
+            " Only gcm-deploy --record writes such files",
+        ),
+        (
+            heading() + b'{"time":0,"name":"","fact":"RankResult","record":{"code":"\\u001b"}}\n',
+            "run.facts: line 2 is not a fact of a run: '\\x1b' is no int. Only gcm-deploy --record"
+            " writes such files",
+        ),
+    ],
+)
+def test_what_is_no_record_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(UnreadableFacts) as raised:
+        read(data)
+    assert str(raised.value) == message
+
+
+def test_what_a_later_writer_adds_is_passed_over() -> None:
+    later = json.loads(line_of(FACTS[2]))
+    later["record"]["cores"] = 4
+    lines = [json.dumps(later), '{"time":1,"name":"","fact":"Novelty","record":{}}']
+    assert read(heading() + "\n".join(lines).encode() + b"\n") == [FACTS[2]]
+
+
+def test_the_words_of_others_cannot_steer_the_terminal() -> None:
+    evil = Fact(1.0, "a\x1bb", RankStarted("n1\x1b[2J", 7, "MPI\x07"))
+    assert read(written([evil])) == [Fact(1.0, "a\\x1bb", RankStarted("n1\\x1b[2J", 7, "MPI\\x07"))]
