@@ -65,27 +65,27 @@ if TYPE_CHECKING:  # the same names for type checkers; a test compares the two l
     from gcm.invocation import Invocation as Invocation
     from gcm.membranes.attribute import AttributeController as AttributeController
     from gcm.membranes.binding import BindingController as BindingController
-    from gcm.membranes.component import ComponentController as ComponentController
+    from gcm.membranes.collective import GathercastController as GathercastController
+    from gcm.membranes.collective import MulticastController as MulticastController
     from gcm.membranes.content import ContentController as ContentController
     from gcm.membranes.descriptions import ACTIVE as ACTIVE
     from gcm.membranes.descriptions import COMPOSITE as COMPOSITE
     from gcm.membranes.descriptions import PARAMETRIC_COMPOSITE as PARAMETRIC_COMPOSITE
     from gcm.membranes.descriptions import PRIMITIVE as PRIMITIVE
     from gcm.membranes.factory import FactoryController as FactoryController
-    from gcm.membranes.gathercast import GathercastController as GathercastController
     from gcm.membranes.interceptor import Interceptor as Interceptor
     from gcm.membranes.interceptor import InterceptorController as InterceptorController
+    from gcm.membranes.introspection import ComponentController as ComponentController
+    from gcm.membranes.introspection import NameController as NameController
+    from gcm.membranes.introspection import SuperController as SuperController
     from gcm.membranes.lifecycle import LifeCycleController as LifeCycleController
     from gcm.membranes.membrane_controller import MembraneController as MembraneController
     from gcm.membranes.migration import MigrationController as MigrationController
     from gcm.membranes.monitor import MonitorController as MonitorController
-    from gcm.membranes.multicast import MulticastController as MulticastController
-    from gcm.membranes.name import NameController as NameController
-    from gcm.membranes.requests.priority import PriorityController as PriorityController
+    from gcm.membranes.requests.request import PriorityController as PriorityController
     from gcm.membranes.requests.request_queue import (
         RequestQueueController as RequestQueueController,
     )
-    from gcm.membranes.super import SuperController as SuperController
 
 _HOMES = {
     "gcm.components.clustering": ("ClusteringContent", "clustering_type"),
@@ -132,21 +132,18 @@ _HOMES = {
     "gcm.membranes.binding": ("BindingController",),
     "gcm.membranes.content": ("ContentController",),
     "gcm.components.controller": ("Controller",),
-    "gcm.membranes.component": ("ComponentController",),
+    "gcm.membranes.introspection": ("ComponentController", "NameController", "SuperController"),
     "gcm.membranes.descriptions": ("ACTIVE", "COMPOSITE", "PARAMETRIC_COMPOSITE", "PRIMITIVE"),
     "gcm.membranes.factory": ("FactoryController",),
-    "gcm.membranes.gathercast": ("GathercastController",),
+    "gcm.membranes.collective": ("GathercastController", "MulticastController"),
     "gcm.membranes.interceptor": ("Interceptor", "InterceptorController"),
     "gcm.membranes.lifecycle": ("LifeCycleController",),
     "gcm.components.membrane": ("MembraneDescription",),
     "gcm.membranes.membrane_controller": ("MembraneController",),
     "gcm.membranes.migration": ("MigrationController",),
     "gcm.membranes.monitor": ("MonitorController",),
-    "gcm.membranes.multicast": ("MulticastController",),
-    "gcm.membranes.name": ("NameController",),
-    "gcm.membranes.requests.priority": ("PriorityController",),
+    "gcm.membranes.requests.request": ("PriorityController",),
     "gcm.membranes.requests.request_queue": ("RequestQueueController",),
-    "gcm.membranes.super": ("SuperController",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcm.components.composite import Composite
-from gcm.components.declarations import declared_type
-from gcm.components.making import GIVE_DEFAULTS, needed_arguments
+from gcm.components.declarations import GIVE_DEFAULTS, declared_type, needed_arguments
 from gcm.components.membrane import MembraneDescription, control_name
 from gcm.components.model import NAME_RULE, Component, is_component_name
 from gcm.components.primitive import Primitive

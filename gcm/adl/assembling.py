@@ -18,8 +18,14 @@ from gcm.adl.plan import (
 )
 from gcm.components.composite import Composite
 from gcm.components.membrane import MembraneDescription
-from gcm.components.model import Component
-from gcm.components.notes import NO_NOTES, CommentNote, ExportedNodeNote, Notes, VirtualNodeNote
+from gcm.components.model import (
+    NO_NOTES,
+    CommentNote,
+    Component,
+    ExportedNodeNote,
+    Notes,
+    VirtualNodeNote,
+)
 from gcm.errors import AdlError, GcmError, InstantiationError
 from gcm.factory import new_component, new_template
 from gcm.interfaces.interface import Referenced, ServerEnd, ServerInterface

@@ -2,11 +2,12 @@
 
 from gcm.components.controller import Controller
 from gcm.components.declarations import (
+    GIVE_DEFAULTS,
     declared_attributes,
     declared_interfaces,
     declared_type,
+    needed_arguments,
 )
-from gcm.components.making import GIVE_DEFAULTS, needed_arguments
 from gcm.components.membrane import MembraneDescription, control_name, controller_name
 
 __all__ = [

@@ -12,6 +12,7 @@ class Client:
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -175,3 +176,23 @@ def _without_none(signature: Any) -> Any:
     """Return the type in an optional annotation."""
     others = [one for one in get_args(signature) if one is not type(None)]
     return others[0] if len(others) == 1 and len(get_args(signature)) == 2 else signature
+
+
+GIVE_DEFAULTS = (
+    "give its parameters defaults, or declare attributes: size: Annotated[int, attribute()] = 1"
+)
+
+_OPEN = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def needed_arguments(content: Callable[..., Any]) -> list[str]:
+    """Return the parameters without which `content` cannot be called.
+
+    >>> needed_arguments(Server)    # doctest: +SKIP
+    ['port']
+    """
+    try:
+        parameters = inspect.signature(content).parameters.values()
+    except (TypeError, ValueError):  # some built-in classes have no signature
+        return []
+    return [one.name for one in parameters if one.default is one.empty and one.kind not in _OPEN]

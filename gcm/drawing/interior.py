@@ -9,14 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from gcm.drawing import metrics
-from gcm.drawing.across import Across, spread
 from gcm.drawing.geometry import DrawnWire, PlacedBox, PlacedPort
 from gcm.drawing.layered.columns import Size, grid
-from gcm.drawing.metrics import shortened, text_width
-from gcm.drawing.plan import CompositeLayout, plan
+from gcm.drawing.metrics import CHANNEL_MARGIN, TRACK, shortened, text_width
+from gcm.drawing.plan import CompositeLayout, along_border, is_shortcut, plan
 from gcm.drawing.routing import Point, corners, simplified, tracks_of
 from gcm.drawing.scene import THIS, Box, ScenePort
-from gcm.drawing.shortcuts import along_border, is_shortcut
 from gcm.drawing.style import WIRE_COLOURS
 from gcm.records import dataclass
 
@@ -158,3 +156,41 @@ def _colours_of(tracks: Sequence[Mapping[int, int]]) -> dict[int, int]:
         )
         colours[net] = min(choice, key=lambda colour: (met[colour], colour))
     return colours
+
+
+@dataclass(frozen=True, slots=True)
+class Across:
+    """Where the middle of each inner column and each track of each channel is."""
+
+    columns: tuple[int, ...]
+    tracks: tuple[tuple[int, ...], ...]
+    width: int
+
+
+def spread(
+    column_widths: Sequence[int],
+    track_counts: Sequence[int],
+    *,
+    left_zone: int,
+    right_zone: int,
+    least_width: int,
+) -> Across:
+    """Place channel, column, channel and so on; there is one channel more than columns.
+
+    The zones are kept free of tracks for the names of the ports on the two borders. A width that
+    is missing to `least_width` goes to the first and the last channel.
+    """
+    channels = [2 * CHANNEL_MARGIN + TRACK * max(0, count - 1) for count in track_counts]
+    natural = left_zone + sum(channels) + sum(column_widths) + right_zone
+    surplus = max(0, least_width - natural)
+    x = left_zone + surplus // 2
+    middles: list[int] = []
+    tracks: list[tuple[int, ...]] = []
+    for number, count in enumerate(track_counts):
+        first = x + CHANNEL_MARGIN
+        tracks.append(tuple(first + TRACK * track for track in range(count)))
+        x += channels[number]
+        if number < len(column_widths):
+            middles.append(x + column_widths[number] // 2)
+            x += column_widths[number]
+    return Across(tuple(middles), tuple(tracks), natural + surplus)

@@ -5,21 +5,18 @@ from __future__ import annotations
 from gcm.components.membrane import MembraneDescription
 from gcm.membranes.attribute import AttributeController
 from gcm.membranes.binding import BindingController
-from gcm.membranes.component import ComponentController
+from gcm.membranes.collective import GathercastController, MulticastController
 from gcm.membranes.content import ContentController
 from gcm.membranes.content_hooks import ContentHooksController
 from gcm.membranes.factory import FactoryController
-from gcm.membranes.gathercast import GathercastController
 from gcm.membranes.interceptor import InterceptorController
+from gcm.membranes.introspection import ComponentController, NameController, SuperController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.membrane_controller import MembraneController
 from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController
-from gcm.membranes.multicast import MulticastController
-from gcm.membranes.name import NameController
-from gcm.membranes.requests.priority import PriorityController
+from gcm.membranes.requests.request import PriorityController
 from gcm.membranes.requests.request_queue import RequestQueueController
-from gcm.membranes.super import SuperController
 
 _COMMON = (
     LifeCycleController,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from gcm.drawing.elements import document, rectangle, text
 from gcm.drawing.metrics import text_width
+from gcm.drawing.svg import document, rectangle, text
 from gcm.records import dataclass
 from runtime.deployment import DeployedCluster, DeployedSite, Deployment
 from runtime.routing.reach import clusters_by_reachability, ways

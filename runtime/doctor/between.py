@@ -1,4 +1,4 @@
-"""Checks between hosts: versions that differ, connections that cannot be made. Pure."""
+"""Checks between hosts: versions, connections; and the findings of all checks, sorted. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from functools import partial
 
 from gcm.documents import Severity
 from runtime.deployment import Position
-from runtime.doctor.checks import install
+from runtime.doctor.checks import CHECKS, install
+from runtime.doctor.reaching import check_reached
 from runtime.doctor.records import Dial, Finding, Record
 from runtime.routing import Leg, Rank, Route, Stop, routes
 from runtime.topology import Grid, Identifier
@@ -162,3 +163,26 @@ def _mend(dial: Dial, host: str, *, is_name: bool) -> str:
         ' write reachability="front-end" with <front-end port="..."> if one port may be open,'
         ' reachability="outwards" if none may'
     )
+
+
+def findings_of(
+    records: Sequence[Record], grid: Grid | None = None, dials: Iterable[Dial] = ()
+) -> list[Finding]:
+    """Return all findings: errors before warnings, then in the order of the hosts.
+
+    >>> from runtime.doctor.records import ExaminedHost, HostFacts
+    >>> host = ExaminedHost("this machine", "python3", needs_mpi=True, ranks=1)
+    >>> facts = HostFacts("n", "ana", "python3", (3, 11, 2))
+    >>> [one.code for one in findings_of([Record(host, facts)])]
+    ['no-mpiexec']
+    """
+    found: list[Finding] = []
+    for record in records:
+        found += check_reached(record)
+        if record.facts is not None:
+            for check in CHECKS:
+                found += check(record.host, record.facts, record)
+    found += check_versions(records)
+    if grid is not None:
+        found += check_connections(grid, records, dials)
+    return sorted(found, key=lambda one: one.severity is not Severity.ERROR)

@@ -16,7 +16,7 @@ from gcm.documents import Severity
 from gcm.records import dataclass
 from runtime.deployment import Deployment, DeploymentPlan, Position, make_plan
 from runtime.doctor.asking import Conversation
-from runtime.doctor.diagnosis import findings_of
+from runtime.doctor.between import findings_of
 from runtime.doctor.hosts import hosts_of, the_launcher, this_machine
 from runtime.doctor.records import Dial, ExaminedHost, Fault, Finding, Record, facts_of
 from runtime.errors import GridError

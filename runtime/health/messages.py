@@ -106,6 +106,8 @@ def _check(message: Any, members: int) -> None:
     if isinstance(message, PingReply):
         numbers.append(message.count)
     if isinstance(message, Beat):
+        if not (isinstance(message.incarnations, dict) and isinstance(message.dead, dict)):
+            raise TypeError("incarnations belong to names")
         if len(message.counts) != members:
             raise ValueError(f"it has {len(message.counts)} heartbeats, not {members}")
         numbers += [

@@ -12,8 +12,7 @@ from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
-from runtime.hosting.node_process import NodeProcess
-from runtime.hosting.other_node import NODE
+from runtime.hosting.other_node import NODE, NodeProcess
 from runtime.hosting.remote import INNER, RemoteInterface
 from runtime.transport.errors import ChannelClosed, Unreachable
 

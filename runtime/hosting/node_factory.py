@@ -19,8 +19,7 @@ from runtime.hosting.host import Host
 from runtime.hosting.mirror import Mirror, MirroredComposite, PassedComposite
 from runtime.hosting.mirrored_content import MirroredContent
 from runtime.hosting.node import name_of_class
-from runtime.hosting.node_process import NodeProcess
-from runtime.hosting.other_node import NODE
+from runtime.hosting.other_node import NODE, NodeProcess
 from runtime.hosting.routes import only
 
 NodeOf = Callable[[ComponentPlan], NodeProcess | None]

@@ -1,4 +1,4 @@
-"""A node process as the destination of a component that lives in this one."""
+"""Node processes: as values, and as destinations of components that live in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from gcm.components.model import Component
 from gcm.errors import IllegalContentError
 from gcm.interfaces.interface import Referenced
 from gcm.invocation import Caller, Invocation
+from gcm.records import dataclass
 from runtime.hosting.host import Host
+from runtime.transport.channel import Channel
 
 NODE = "node"
 """The name of the agent's interface; the agent is the component at the home of its process."""
@@ -66,3 +68,16 @@ class OtherNode:
 
     def _ask(self, operation: str, *args: Any) -> None:
         self._host.call(Invocation(self._home, NODE, operation, args)).result()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProcess:
+    """A node process as the launcher knows it.
+
+    `home` is the path of its agent, `address` where it listens for other processes of the run, or
+    empty if nobody can connect to it.
+    """
+
+    home: str
+    channel: Channel
+    address: str = ""

@@ -1,8 +1,12 @@
-"""The clustering component of a cluster, a site or the grid: who has come, and who is where."""
+"""The clustering component of a cluster, a site or the grid: who has come, and who is where.
+
+The reports of one kind are collected in rounds, which are pure.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Generic, TypeVar
 
 from gcm.interfaces.types import Cardinality, ComponentType, Contingency, InterfaceType, Role
 from runtime.machine.contracts import (
@@ -17,7 +21,6 @@ from runtime.machine.contracts import (
     Views,
 )
 from runtime.machine.delivery import DELIVERY, PEERS, at_site
-from runtime.machine.rounds import Round
 from runtime.machine.table import encoded
 
 MEMBERSHIP, VIEWS = CONTRACTS[Membership], CONTRACTS[Views]
@@ -148,3 +151,52 @@ class Clustering:
             self.membership_up.ready(self._identifier, self._round.epoch, reports)
         else:
             self.view(self._round.epoch, encoded(reports))
+
+
+Told = TypeVar("Told")
+
+
+class Round(Generic[Told]):
+    """Knows whom it waits for, not only who has come.
+
+    Members may tell before it is known who is expected. What belongs to an older epoch is refused.
+
+    >>> round = Round[str]()
+    >>> round.tell("0:0:1", 1, "b")
+    >>> round.expect(1, ["0:0:0", "0:0:1"])
+    >>> round.missing
+    ['0:0:0']
+    >>> round.tell("0:0:0", 1, "a"); round.take()
+    ['a', 'b']
+    >>> round.take() is None
+    True
+    """
+
+    def __init__(self) -> None:
+        self.epoch = 0
+        self._expected: tuple[str, ...] | None = None
+        self._told: dict[tuple[int, str], Told] = {}
+
+    def expect(self, epoch: int, members: Iterable[str]) -> None:
+        """Begin a round; what was told for older ones is forgotten."""
+        self.epoch = epoch
+        self._expected = tuple(members)
+        self._told = {key: told for key, told in self._told.items() if key[0] >= epoch}
+
+    def tell(self, member: str, epoch: int, told: Told) -> None:
+        """Take what a member tells; nothing happens if it is about an older epoch."""
+        if epoch >= self.epoch:
+            self._told[epoch, member] = told
+
+    @property
+    def missing(self) -> list[str]:
+        """The members that are expected and have not told."""
+        return [one for one in self._expected or () if (self.epoch, one) not in self._told]
+
+    def take(self) -> list[Told] | None:
+        """Return what everybody told, in the order of `expect`, once; None before that."""
+        if self._expected is None or self.missing:
+            return None
+        told = [self._told.pop((self.epoch, member)) for member in self._expected]
+        self._expected = None
+        return told

@@ -1,10 +1,18 @@
 """Sites, clusters, nodes and ranks as pure values: identifiers, rank tables, neighbourhood."""
 
 from runtime.topology.communicators import Block, Communicator, RankTable, rank_table, translate
-from runtime.topology.distance import Neighbourhood, neighbourhood
 from runtime.topology.identifiers import Identifier
 from runtime.topology.rank_names import NO_NAMES, NamedCluster, RankNames, member_in_words
-from runtime.topology.tree import Cluster, Grid, Node, Reachability, Site, Wan
+from runtime.topology.tree import (
+    Cluster,
+    Grid,
+    Neighbourhood,
+    Node,
+    Reachability,
+    Site,
+    Wan,
+    neighbourhood,
+)
 
 __all__ = [
     "NO_NAMES",

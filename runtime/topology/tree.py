@@ -1,9 +1,12 @@
-"""The machine as values: a grid of sites, of clusters, of nodes, each node with its ranks."""
+"""The machine as values: a grid of sites, of clusters, of nodes, each node with its ranks.
+
+Two processes are the nearer the smaller the part is that holds both.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
 from gcm.records import dataclass
 from runtime.errors import GridError
@@ -133,3 +136,25 @@ class Grid:
         for site, cluster, found in self.clusters():
             for rank in range(found.size):
                 yield Identifier(site, cluster, rank)
+
+
+class Neighbourhood(IntEnum):
+    """The smallest part of the machine that holds both processes; a smaller value is nearer."""
+
+    SAME_PROCESS = 0
+    SAME_NODE = 1
+    SAME_CLUSTER = 2
+    SAME_SITE = 3
+    SAME_GRID = 4
+
+
+def neighbourhood(grid: Grid, first: Identifier, second: Identifier) -> Neighbourhood:
+    """Return what the two processes share; raises `GridError` when one does not exist."""
+    cluster = grid.cluster_of(first)
+    grid.cluster_of(second)
+    if first == second:
+        return Neighbourhood.SAME_PROCESS
+    if first.same_cluster(second):
+        shared = cluster.node_of(first.rank) == cluster.node_of(second.rank)
+        return Neighbourhood.SAME_NODE if shared else Neighbourhood.SAME_CLUSTER
+    return Neighbourhood.SAME_SITE if first.same_site(second) else Neighbourhood.SAME_GRID

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Protocol
 import pytest
 
 from gcm import PRIMITIVE, Controller, InterfaceType, primitive, provides, requires
-from gcm.components.making import needed_arguments
+from gcm.components.declarations import needed_arguments
 from gcm.errors import IllegalBindingError, IllegalTypeError, InstantiationError
 
 

@@ -29,8 +29,7 @@ from gcm.adl.writing.wording import Words
 from gcm.components.composite import Composite
 from gcm.components.controller import Controller
 from gcm.components.membrane import control_name
-from gcm.components.model import Component
-from gcm.components.notes import Notes
+from gcm.components.model import Component, Notes
 from gcm.errors import AdlError
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType

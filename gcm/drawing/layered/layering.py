@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from gcm.drawing.layered.shuffled import shuffled
+from gcm.drawing.layered.ordering import shuffled
 
 ATTEMPTS = 8
 """How many walks choose the edges that lead back in a graph with cycles."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
+from typing import TypeVar
 
 from gcm.drawing.layered.board import Board, Pin, Strand
 from gcm.drawing.layered.crossings import crossings
-from gcm.drawing.layered.shuffled import shuffled
 
 SWEEPS = 4
 SHUFFLES = 5
@@ -209,3 +209,23 @@ def _reorder(board: Board, number: int, *, rightward: bool) -> None:
         keys[item] = (it.band, sum(tops) / len(tops) + it.height / 2)
     column.sort(key=keys.__getitem__)
     stack(board, column)
+
+
+T = TypeVar("T")
+
+PRIME = 65_537
+"""A Fermat prime: all odd powers permute the numbers below it."""
+
+
+def shuffled(values: Sequence[T], seed: int) -> list[T]:
+    """Return the values in an order that looks random, another one for each `seed`.
+
+    >>> ["".join(shuffled("abcdef", seed)) for seed in (0, 1, 2)]
+    ['dbefac', 'ecafdb', 'cfeadb']
+    """
+    places = range(len(values))
+    return [values[place] for place in sorted(places, key=lambda place: _mixed(place, seed))]
+
+
+def _mixed(place: int, seed: int) -> int:
+    return pow(3 * place + 1000, 2 * seed + 3, PRIME)

@@ -1,4 +1,4 @@
-"""Requests: calls in the queue of an active object, and the ports that make requests of calls."""
+"""Requests: calls in the queue of an active object, the ports that make them, and priorities."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from gcm.errors import CircularCallError, GcmError
+from gcm.components.controller import Controller
+from gcm.components.model import Component
+from gcm.errors import CircularCallError, GcmError, NoSuchInterfaceError
 from gcm.interfaces.call_chain import Link, LinkElsewhere, current, new_number, waiting_for
 from gcm.interfaces.future import Future
 from gcm.interfaces.going_on import outside
 from gcm.interfaces.value import by_value, no_copy
+from gcm.suggestion import did_you_mean
 
 if TYPE_CHECKING:
     from gcm.membranes.requests.request_queue import RequestQueueController
@@ -239,10 +242,54 @@ class ControlPort(QueuePort):
     __slots__ = ()
 
     def _priority(self) -> Priority:
-        priorities = self._queue.component.membrane["priority"]
-        chosen: Priority = priorities.get(self._interface, self._operation)  # type: ignore[attr-defined]  # the priority controller imports this module
-        return chosen
+        priorities = self._queue.component.membrane.get(PriorityController)
+        return priorities.get(self._interface, self._operation)
 
     def _is_for_oneself(self) -> bool:
         """Serve control calls in every state."""
         return False
+
+
+_DEFAULTS = {"lifecycle": Priority.NF2, "monitor": Priority.NF3, "component": Priority.NF3}
+
+
+class PriorityController(Controller):
+    """Gives every operation of every control interface its priority.
+
+    Functional operations are always `FUNCTIONAL`. Unless set otherwise, the life-cycle has NF2,
+    introspection and monitoring NF3, and everything else NF1.
+    """
+
+    __slots__ = ("_chosen",)
+    name = "priority"
+
+    def __init__(self, component: Component) -> None:
+        super().__init__(component)
+        self._chosen: dict[tuple[str, str], Priority] = {}
+
+    def get(self, controller: str, operation: str) -> Priority:
+        """Return the priority of an operation of a controller."""
+        return self._chosen.get((controller, operation), _DEFAULTS.get(controller, Priority.NF1))
+
+    def set(self, controller: str, operation: str, priority: Priority) -> None:
+        """Give an operation of a controller another priority.
+
+        Raises:
+            NoSuchControllerError: there is no such controller.
+            NoSuchInterfaceError: the controller has no such operation, or the priority is
+                `FUNCTIONAL`, which no control call can have.
+        """
+        known = self.component.membrane[controller].operations()
+        if operation not in known:
+            raise NoSuchInterfaceError(
+                f"the controller '{controller}' has no operation '{operation}'",
+                component=self.component.path,
+                cure=did_you_mean(operation, known) or f"It has: {', '.join(known)}",
+            )
+        if priority is Priority.FUNCTIONAL:
+            raise NoSuchInterfaceError(
+                f"'{controller}.{operation}' is not functional",
+                component=self.component.path,
+                cure="Choose NF1, which waits its turn like a functional request",
+            )
+        self._chosen[controller, operation] = priority

@@ -33,7 +33,7 @@ from runtime.mpi.collectives.reductions import Average, Averaging, ElementReduct
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.errors import report
 from runtime.mpi.progress.collective_mailbox import LITTLE
-from runtime.mpi.values.checks import check_kind
+from runtime.mpi.values.faults import check_kind
 from runtime.mpi.values.numbers import counts as read_counts
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import Spec

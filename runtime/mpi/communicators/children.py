@@ -11,7 +11,7 @@ from runtime.mpi.communicators.attributes import remember
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.group_algebra import Members
 from runtime.mpi.errors import report
-from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.membership import (
     CommunicatorMembers,
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Operation
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
+    from typing import TypeVar
+
+    from runtime.mpi.progress.membership import CommunicatorMembers
+
+    _T = TypeVar("_T")
 
 
 _MEETING_TAG = 65_536
@@ -248,3 +253,21 @@ def near_or_null(native: _Comm, parent: MPI.Comm | None = None) -> _Comm:
     found: Any = near(native) if native else null()
     ours: _Comm = found
     return ours if parent is None else hand_down(parent, ours)
+
+
+def all_of(comm: MPI.Comm, mine: _T) -> list[_T]:
+    """Return the values of all members of a communicator of one group, by rank."""
+    said: list[_T] = comm.allgather(mine)
+    return said
+
+
+def both_of(comm: MPI.Comm, members: CommunicatorMembers, mine: _T) -> tuple[list[_T], list[_T]]:
+    """Return the values of both groups of an intercommunicator: the own one, and the other."""
+    theirs: list[_T] = comm.allgather(mine)
+    ours: list[_T] = []
+    for mine_first in (True, False):
+        if (members.group < members.peers) is mine_first:
+            comm.bcast(theirs, MPI.ROOT if members.rank == 0 else MPI.PROC_NULL)
+        else:
+            ours = comm.bcast(None, 0)
+    return ours, theirs

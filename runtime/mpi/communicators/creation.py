@@ -19,12 +19,12 @@ from runtime.mpi.communicators.members import engine_of, everybody_in, groups_of
 from runtime.mpi.communicators.release import release
 from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SITE, Splitting
 from runtime.mpi.errors import refuse
-from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.membership import CommunicatorMembers, keep_to_itself
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
-from runtime.mpi.values.checks import check_kind
+from runtime.mpi.values.faults import check_kind
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:

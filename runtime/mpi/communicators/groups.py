@@ -11,7 +11,7 @@ from runtime.mpi.communicators import group_algebra as algebra
 from runtime.mpi.communicators.group_algebra import Likeness, Members
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine, world_is_grid
-from runtime.mpi.values.checks import as_mpi
+from runtime.mpi.values.faults import as_mpi
 from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import entries, integer
 from runtime.mpi.values.substitute_type import SubstituteType

@@ -5,9 +5,8 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.communicators.children import child, meet, near_or_null, over, over_two
-from runtime.mpi.communicators.contexts import CallCounts
 from runtime.mpi.communicators.groups import Group, group_of, members_of, spans_clusters
-from runtime.mpi.communicators.leaders import agreed, told
+from runtime.mpi.communicators.leaders import CallCounts, agreed, told
 from runtime.mpi.communicators.members import (
     checked_group,
     checked_native,
@@ -15,10 +14,10 @@ from runtime.mpi.communicators.members import (
     members_behind,
 )
 from runtime.mpi.errors import GridMPIError, refuse
-from runtime.mpi.process.error_handlers import hand_down, handle_as_asked
+from runtime.mpi.process.options import hand_down, handle_as_asked
 from runtime.mpi.progress.membership import derived_context
 from runtime.mpi.progress.predefined import predefined
-from runtime.mpi.values.checks import check_kind
+from runtime.mpi.values.faults import check_kind
 from runtime.mpi.values.numbers import integer
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Hashable
+from itertools import count
 
 from mpi4py import MPI
 
-from runtime.mpi.communicators.contexts import CallCounts
 from runtime.mpi.errors import refuse
 from runtime.mpi.progress.membership import CONTEXT_BYTES, CommunicatorMembers, derived_context
 
@@ -15,10 +16,32 @@ if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.engine import Engine
 
+
 _LEADERS_TAG = 65_537
 """A tag on inner communicators, where collectives use tags up to 32767."""
 
 _WORD = "q"
+
+
+class CallCounts:
+    """Counts calls with equal values, so that each can be distinguished from the one before.
+
+    All members of a group count the same calls, since MPI has them make these in the same order.
+    Thread-safe.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[Hashable, ...], count[int]] = {}
+
+    def next(self, *what: Hashable) -> int:
+        """Return the number of the call with these values, counted from 1.
+
+        >>> turns = CallCounts()
+        >>> turns.next("a"), turns.next("b"), turns.next("a")
+        (1, 1, 2)
+        """
+        return next(self._counts.setdefault(what, count(1)))
+
 
 _led = CallCounts()
 """Counts the agreements that this process has led, to distinguish them."""

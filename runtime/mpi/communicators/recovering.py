@@ -28,7 +28,7 @@ from runtime.mpi.communicators.classes import wrap
 from runtime.mpi.communicators.groups import group_of, members_of
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.errors import NotOnTheGrid, ProcessGone, report
-from runtime.mpi.process.error_handlers import hand_down
+from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.progress.newcomers import Invitation

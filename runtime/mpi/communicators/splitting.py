@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from mpi4py import MPI
 
 from runtime.later import Later
-from runtime.mpi.communicators.children import child, child_of_two, near_or_null
+from runtime.mpi.communicators.children import all_of, both_of, child, child_of_two, near_or_null
 from runtime.mpi.communicators.classes import null
-from runtime.mpi.communicators.exchange import all_of, both_of
 from runtime.mpi.communicators.members import checked_group, checked_native, members_behind
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine
-from runtime.mpi.values.checks import as_mpi, check_kind
-from runtime.mpi.values.faults import Wrong, WrongArgument
+from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import integer
 from runtime.topology import Identifier
 

@@ -8,7 +8,7 @@ from mpi4py import MPI
 
 from runtime.mpi.communicators.children import child, near_or_null
 from runtime.mpi.communicators.shapes import Adjacency, Cartesian, Graph, Topology, rank_of
-from runtime.mpi.values.checks import as_mpi
+from runtime.mpi.values.faults import as_mpi
 from runtime.mpi.values.numbers import entries, integer
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from mpi4py import MPI
 
-from runtime.mpi.communicators.children import child, near_or_null
-from runtime.mpi.communicators.exchange import all_of
+from runtime.mpi.communicators.children import all_of, child, near_or_null
 from runtime.mpi.communicators.reordering import Home, rearranged
 from runtime.mpi.communicators.shapes import (
     Adjacency,
@@ -19,8 +18,7 @@ from runtime.mpi.communicators.shapes import (
     checked_graph,
 )
 from runtime.mpi.process.place import here
-from runtime.mpi.values.checks import as_mpi, check_kind
-from runtime.mpi.values.faults import Wrong, WrongArgument
+from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import entries
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

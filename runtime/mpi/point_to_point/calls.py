@@ -25,7 +25,7 @@ from runtime.mpi.point_to_point.sends import (
 from runtime.mpi.progress.operations import Both, NativeOperation, Operation
 from runtime.mpi.progress.polling import settle
 from runtime.mpi.requests.requests import native_request, new_request
-from runtime.mpi.values.checks import check_status
+from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 

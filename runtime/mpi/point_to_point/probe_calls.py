@@ -8,7 +8,7 @@ from runtime.mpi.errors import report
 from runtime.mpi.point_to_point.probing import AvailableMessage, BlockingProbe, match, probe_once
 from runtime.mpi.point_to_point.sends import checked_source, source_or_refusal
 from runtime.mpi.progress.mailboxes import pattern_of
-from runtime.mpi.values.checks import check_status
+from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.statuses import write
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
-from runtime.mpi.process.error_handlers import hand_down, handle_as_asked
+from runtime.mpi.process.options import hand_down, handle_as_asked
 from runtime.mpi.process.place import here
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.substitute_type import SubstituteType

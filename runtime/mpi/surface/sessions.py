@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.mpi.process.error_handlers import handle_as_asked
+from runtime.mpi.process.options import handle_as_asked
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.values.substitute_type import SubstituteType
 

@@ -10,7 +10,7 @@ from runtime.membership.everybody import everybody
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.communicators.members import members_behind
-from runtime.mpi.process.error_handlers import handle_errors_as_asked
+from runtime.mpi.process.options import handle_errors_as_asked
 from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, settle
 from runtime.mpi.progress import predefined
 from runtime.mpi.progress.engine import Engine

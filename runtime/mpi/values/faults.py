@@ -1,8 +1,14 @@
-"""Errors in arguments of calls on communicators, groups or topologies."""
+"""Wrong arguments of calls on communicators, groups or topologies, as mpi4py raises them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
+
+from mpi4py import MPI
+
+from runtime.mpi.errors import report
 
 
 class Wrong(StrEnum):
@@ -28,3 +34,33 @@ def checked_rank(rank: int, size: int, what: str = "rank") -> int:
     if 0 <= rank < size:
         return rank
     raise WrongArgument(Wrong.RANK, f"{what} {rank} is not between 0 and {size - 1}")
+
+
+def check_kind(given: object, kind: type, name: str) -> None:
+    """Raise mpi4py's TypeError for an argument that is not the required MPI object."""
+    if not isinstance(given, kind):
+        words = f"expected mpi4py.MPI.{kind.__name__}, got {type(given).__name__}"
+        raise TypeError(f"Argument {name!r} has incorrect type ({words})")
+
+
+def check_status(status: object) -> None:
+    """Raise mpi4py's TypeError for an argument that is not a status."""
+    if status is not None:
+        check_kind(status, MPI.Status, "status")
+
+
+@contextmanager
+def as_mpi(comm: MPI.Comm | None = None) -> Iterator[None]:
+    """Turn an `WrongArgument` into the `MPI.Exception` of its class, with its text as a note.
+
+    The error handler of a communicator is called first.
+    """
+    try:
+        yield
+    except WrongArgument as fault:
+        error = MPI.Exception(getattr(MPI, fault.wrong))
+        error.add_note(str(fault))
+        error.__suppress_context__ = True  # it says the same
+        if comm is None:
+            raise error from None
+        report(comm, error)

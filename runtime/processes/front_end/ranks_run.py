@@ -38,11 +38,12 @@ from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
+from runtime.processes.front_end.job_output import Said, no_pipes
 from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_hosts import RankHosts
 from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
-from runtime.processes.front_end.ranks_job import RanksJob, Said, no_pipes
+from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay
 from runtime.transport.reactor import Reactor
@@ -125,14 +126,9 @@ class RanksRun:
         self._job = RanksJob(
             told.job,
             told.folder,
-            self._said,
-            self._job_ended,
+            self,
             reactor,
             room=room,
-            saw=self._saw,
-            lost=self._helper_ended,
-            host_lost=self._lose_host,
-            output_follows=self._output_follows,
             guard=guard,
         )
         # otherwise no rank is lost with its host alone, and all are restarted beside this process
@@ -208,7 +204,7 @@ class RanksRun:
 
     def show_prompts(self) -> None:
         """Pass on what rank 0 writes also without a newline, since somebody types what it reads."""
-        self._job.show_prompts()
+        self._job.output.show_prompts()
 
     def start(self, before: Sequence[RanksRun] = ()) -> None:
         """Start the ranks, unless they are killed; what is left of the runs `before` goes first."""
@@ -341,7 +337,7 @@ class RanksRun:
         if self.has_begun and self._job.has_started and not self.is_over:
             self._job.stop()
         else:
-            self._job_ended(Exit(code=1), "")
+            self.job_ended(Exit(code=1), "")
 
     def shut(self) -> None:
         """Let no rank in any more, and hear nothing more of those that came."""
@@ -394,7 +390,7 @@ class RanksRun:
         fault = GridError(
             "a rank died before the application started; not heard from: "
             + (self._told.names.names(self._unheard()) or "none; so it died while MPI started"),
-            cause=self._job.last_lines,
+            cause=self._job.output.last_lines,
             cure="The last lines of the ranks' stderr are below",
         )
         self._fail("ranks", fault)
@@ -414,18 +410,21 @@ class RanksRun:
         fault.place = here if fault.place in ("", "local") else f"{here} ({fault.place})"
         return str(fault)
 
-    def _said(self, batch: list[Said]) -> None:
+    def job_said(self, lines: list[Said]) -> None:
+        """Pass on lines of ranks, once the launcher takes them."""
         # A large block goes on its way as it is, not copied into the message.
-        blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in batch]
-        size = sum(len(block) for _, _, block in batch)
+        blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
+        size = sum(len(block) for _, _, block in lines)
         reports, name = self._launcher.reports, self._launcher.name
         self._room.say(size, lambda: reports.lines(name, blocks), len(blocks))
 
-    def _output_follows(self) -> None:
+    def output_follows(self) -> None:
+        """Pass on that only output is left of the job."""
         self._awaits_output = True
         self._launcher.reports.output_follows(self._launcher.name)
 
-    def _job_ended(self, ended: Exit, why: str) -> None:
+    def job_ended(self, ended: Exit, why: str) -> None:
+        """Take note that the native MPI has ended, and why it could not run."""
         self._reactor.soon(lambda: self._hear_them_out(ended, why))
 
     def _hear_them_out(self, ended: Exit, why: str) -> None:
@@ -447,7 +446,8 @@ class RanksRun:
         ended, why = self._last
         names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
         come = [name for name in names if name in self._ready]
-        found, fault = self._ends.job_over(ended, self._job.own_words, come, self._job.signal_told)
+        said = self._job.output
+        found, fault = self._ends.job_over(ended, said.own_words, come, said.signal_told)
         code = self._ends.first_code or (0 if self._has_ended_as_one else ended.shell_code)
         if self.is_released:
             for end in found:
@@ -465,7 +465,7 @@ class RanksRun:
             return
         if self._ranks.goes_on and self.is_released:
             self._end_with_the_last()
-        self._job.has_failed = self._job.has_failed or bool(death.code)
+        self._job.output.has_failed = self._job.output.has_failed or bool(death.code)
         seen = death.observed
         if seen.signal == signal.SIGKILL and not (seen.why or death.after):
             arrival = self._ready.get(death.who)
@@ -478,7 +478,7 @@ class RanksRun:
             fault = GridError(
                 f"{self._told.names.name(death.who)} died before the application started:"
                 f" {seen.why or seen.exception or death.ending}",
-                cause=seen.traceback or self._job.last_lines,
+                cause=seen.traceback or self._job.output.last_lines,
                 cure="The last lines of the ranks' stderr are below",
             )
             self._fail("ranks", fault)
@@ -502,7 +502,7 @@ class RanksRun:
         self._ends.stopping(time.monotonic())
         self._job.stop()
 
-    def _saw(self, rank: int, status: int, at: float, incarnation: int) -> None:
+    def rank_died(self, rank: int, status: int, at: float, incarnation: int) -> None:
         """Take what the parent of a rank has seen of its end.
 
         That of a process in whose place another one was started may come late.
@@ -518,7 +518,7 @@ class RanksRun:
             pause = REMOTE_PAUSE if self._ranks.is_elsewhere else LOCAL_PAUSE
             self._give_up_once_quiet(name, self._again.get(name), pause)
 
-    def _helper_ended(self, name: str, at: float) -> None:
+    def helper_lost(self, name: str, at: float) -> None:
         """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
 
         At the end of a run, or when a rank has failed, `mpiexec` ends by itself within that time.
@@ -526,7 +526,7 @@ class RanksRun:
         self._ends.helper_ended(name, at)
         self._reactor.later(END_TIMEOUT, self._end_broken_job)
 
-    def _lose_host(self, part: JobPart, why: str) -> None:
+    def host_lost(self, part: JobPart, why: str) -> None:
         """Record that ranks were lost with their host, or at least what `mpiexec` ran there."""
         assert self._hosts is not None
         self._hosts.lose(part.host)
@@ -560,7 +560,7 @@ class RanksRun:
         return self._at_home(
             GridError(
                 f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
-                cause=self._job.last_lines,
+                cause=self._job.output.last_lines,
                 cure="The last lines of their stderr are below",
             )
         )

@@ -18,7 +18,7 @@ from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
-from runtime.hosting.node_process import NodeProcess
+from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.telling import words_of

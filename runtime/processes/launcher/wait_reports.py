@@ -47,7 +47,7 @@ MOST_FINDINGS = 12
 
 _log = logging.getLogger(__name__)
 
-Later = Callable[[float, Callable[[], None]], None]
+Later = Callable[[float, Callable[[], None]], object]
 
 
 @dataclass(frozen=True)

@@ -113,14 +113,18 @@ def link(front_end: FrontEnd, tmp_path: Path) -> Iterator[RankLink]:
 
 @pytest.mark.parametrize(
     ("last_word", "left"),
-    [(("ended", 0, ""), []), (("suspects", "0:0:0#1", "no way"), ["0:0:1"]), ((), ["0:0:1"])],
+    [
+        (("health", "ended", 0, ""), []),
+        (("appeals", "suspects", "0:0:0#1", "no way"), ["0:0:1"]),
+        ((), ["0:0:1"]),
+    ],
 )
 def test_a_rank_has_left_without_a_word_unless_it_has_said_how_it_ends(
     front_end: FrontEnd, link: RankLink, last_word: tuple[Any, ...], left: list[str]
 ) -> None:
     if last_word:
-        operation, *args = last_word
-        getattr(link.wrapper.health, operation)(link.name, *args)
+        contract, operation, *args = last_word
+        getattr(getattr(link.wrapper, contract), operation)(link.name, *args)
     link._channel.close()
     assert front_end.all_have_left.wait(PATIENCE)
     assert front_end.left == left

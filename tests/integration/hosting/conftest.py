@@ -20,8 +20,7 @@ from gcm.components.declarations import declared_type
 from gcm.documents import Location
 from gcm.invocation import Invocation
 from runtime.hosting.host import Host
-from runtime.hosting.node_process import NodeProcess
-from runtime.hosting.other_node import NODE
+from runtime.hosting.other_node import NODE, NodeProcess
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.reactor import Reactor

@@ -33,8 +33,8 @@ from gcm.errors import (
     GathercastTimeoutError,
     IllegalContentError,
 )
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.descriptions import PRIMITIVE
-from gcm.membranes.gathercast import GathercastController
 from gcm.membranes.migration import MigrationController
 from gcm.membranes.monitor import MonitorController
 from runtime.hosting.node_factory import NodeFactory

@@ -25,8 +25,7 @@ from gcm import (
     wrapper,
 )
 from gcm.components.declarations import declared_attributes
-from gcm.components.model import is_component_name
-from gcm.components.notes import Notes, VirtualNodeNote
+from gcm.components.model import Notes, VirtualNodeNote, is_component_name
 from gcm.errors import (
     IllegalBindingError,
     IllegalTypeError,
@@ -34,8 +33,8 @@ from gcm.errors import (
     NoSuchInterfaceError,
 )
 from gcm.membranes.content import ContentController
+from gcm.membranes.introspection import NameController
 from gcm.membranes.membrane_controller import MembraneController
-from gcm.membranes.name import NameController
 
 
 class Echo(Protocol):

@@ -10,8 +10,8 @@ import pytest
 
 from gcm.documents import Location, Severity
 from runtime.deployment import SshHop
+from runtime.doctor.between import findings_of
 from runtime.doctor.checks import install
-from runtime.doctor.diagnosis import findings_of
 from runtime.doctor.imports import imported
 from runtime.doctor.records import (
     Dial,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcm.drawing.across import spread
+from gcm.drawing.interior import spread
 from gcm.drawing.layered.columns import Cell, Size, arrange, grid
 from gcm.drawing.metrics import BOX_MARGIN, CHANNEL_MARGIN, COLUMN_HEIGHT, STEM, TRACK
 

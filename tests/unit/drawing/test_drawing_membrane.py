@@ -7,8 +7,8 @@ import pytest
 from gcm.drawing import Box, Scene, SceneError, SceneLink, ScenePort, draw
 from gcm.drawing.geometry import PlacedBox
 from gcm.drawing.placing import place
+from gcm.drawing.plan import along_border
 from gcm.drawing.routing import Point
-from gcm.drawing.shortcuts import along_border
 
 METER = Box("meter", (ScenePort("stats", "server"), ScenePort("alarm", "client")))
 GUARD = Box("guard", (ScenePort("alarm", "server"), ScenePort("target", "client")))

@@ -4,11 +4,10 @@ import pytest
 from lxml import etree
 
 from gcm.drawing import Box, Scene, SceneLink, ScenePort, draw
-from gcm.drawing.elements import escape
 from gcm.drawing.metrics import MAX_TEXT, shortened, text_width
 from gcm.drawing.routing import Point
 from gcm.drawing.shapes import inner_face, outer_face
-from gcm.drawing.svg import rounded
+from gcm.drawing.svg import escape, rounded
 
 SVG = "{http://www.w3.org/2000/svg}"
 LIFECYCLE = ScenePort("lifecycle-controller", "server")

@@ -25,8 +25,8 @@ from gcm import (
     submit,
 )
 from gcm.errors import CopyError, GathercastTimeoutError, GcmError, IllegalLifeCycleError
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.content import ContentController
-from gcm.membranes.gathercast import GathercastController
 from gcm.membranes.lifecycle import LifeCycleController
 
 WAIT = 10

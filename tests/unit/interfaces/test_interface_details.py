@@ -29,7 +29,7 @@ from gcm.interfaces.going_on import is_under_way
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.interfaces.signature import SignatureError, signature_of
 from gcm.interfaces.stub import stub_class
-from gcm.membranes.gathercast import GathercastController
+from gcm.membranes.collective import GathercastController
 from gcm.membranes.lifecycle import LifeCycleController
 
 InThread = Callable[..., threading.Thread]

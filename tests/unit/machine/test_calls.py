@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from runtime.machine.calls import NotServed, Served, operations, stub
+from runtime.machine.clustering import Round
 from runtime.machine.contracts import CONTRACTS, Control, Routes
-from runtime.machine.rounds import Round
 from runtime.machine.table import decoded, encoded
 from runtime.machine.wrapper import RankWrapper
 

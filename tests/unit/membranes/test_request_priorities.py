@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gcm import Component, active, provides, submit
 from gcm.errors import NoSuchControllerError, NoSuchInterfaceError
-from gcm.membranes.requests.priority import PriorityController
+from gcm.membranes.requests.request import PriorityController
 from gcm.membranes.requests.request_queue import Priority, Request, RequestQueueController, insert
 
 F, NF1, NF2, NF3 = Priority.FUNCTIONAL, Priority.NF1, Priority.NF2, Priority.NF3
@@ -199,7 +199,7 @@ def test_a_stopped_component_serves_control_requests_only(
 def test_a_control_call_of_an_active_object_is_served_by_its_thread(worker: Component) -> None:
     names: list[str] = []
 
-    from gcm.membranes.name import NameController
+    from gcm.membranes.introspection import NameController
 
     class Spying(NameController):
         def get(self) -> str:

@@ -33,12 +33,9 @@ from gcm.errors import (
 )
 from gcm.interfaces.policies.spreading import random
 from gcm.membranes.attribute import AttributeController
-from gcm.membranes.component import ComponentController
+from gcm.membranes.collective import GathercastController, MulticastController
 from gcm.membranes.content import ContentController
-from gcm.membranes.gathercast import GathercastController
-from gcm.membranes.multicast import MulticastController
-from gcm.membranes.name import NameController
-from gcm.membranes.super import SuperController
+from gcm.membranes.introspection import ComponentController, NameController, SuperController
 
 
 class Echo(Protocol):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import GridError
-from runtime.topology.distance import Neighbourhood, neighbourhood
 from runtime.topology.identifiers import Identifier
-from runtime.topology.tree import Cluster, Grid, Node, Site
+from runtime.topology.tree import Cluster, Grid, Neighbourhood, Node, Site, neighbourhood
 
 PAIR = (Node("a", ranks=2), Node("b", ranks=1))
 GRID = Grid((Site("s", (Cluster("c", PAIR), Cluster("d", PAIR))), Site("t", (Cluster("e", PAIR),))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.mpi.communicators.contexts import CallCounts
+from runtime.mpi.communicators.leaders import CallCounts
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2))))
