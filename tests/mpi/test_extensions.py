@@ -248,7 +248,8 @@ def _build(folder: Path, home: Path, maker: str, text: str) -> None:
     """Compile the module `made` for the MPI of an environment."""
     if shutil.which("g++") is None or not (home / "include" / "mpi.h").exists():
         pytest.skip("g++ and the wheel of the MPI, which has headers, are needed")
-    target, includes, sources = folder / "made.so", [], [folder / "made.cpp"]
+    target, sources = folder / "made.so", [folder / "made.cpp"]
+    includes: list[Path] = []
     if maker == "c":
         text = ASKING + MODULE.replace("NAME", "made")
         sources = [folder / "made.c"]
@@ -257,16 +258,14 @@ def _build(folder: Path, home: Path, maker: str, text: str) -> None:
         command = [sys.executable, "-m", "cython", "-3", "made.pyx", "-o", "made.c"]
         subprocess.run(command, check=True, timeout=60, cwd=folder)
         text, sources = (folder / "made.c").read_text(), [folder / "made.c"]
-    elif maker == "nanobind":
-        import nanobind
-
-        root = Path(nanobind.include_dir()).parent
-        includes = [root / "include", root / "ext" / "robin_map" / "include"]
-        sources.append(root / "src" / "nb_combined.cpp")
     else:
-        import pybind11
-
-        includes = [Path(pybind11.get_include())]
+        found = importlib.util.find_spec(maker)
+        assert found is not None and found.origin is not None, "that was looked for"
+        root = Path(found.origin).parent
+        includes = [root / "include"]
+        if maker == "nanobind":
+            includes.append(root / "ext" / "robin_map" / "include")
+            sources.append(root / "src" / "nb_combined.cpp")
     sources[0].write_text(text)
     folders = (sysconfig.get_path("include"), home / "include", mpi4py.get_include(), *includes)
     flags = ["-shared", "-fPIC", "-O0", "-fvisibility=hidden", *(f"-I{one}" for one in folders)]
