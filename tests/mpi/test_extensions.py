@@ -259,9 +259,7 @@ def _build(folder: Path, home: Path, maker: str, text: str) -> None:
         subprocess.run(command, check=True, timeout=60, cwd=folder)
         text, sources = (folder / "made.c").read_text(), [folder / "made.c"]
     else:
-        found = importlib.util.find_spec(maker)
-        assert found is not None and found.origin is not None, "that was looked for"
-        root = Path(found.origin).parent
+        root = Path(getattr(importlib.util.find_spec(maker), "origin", "")).parent
         includes = [root / "include"]
         if maker == "nanobind":
             includes.append(root / "ext" / "robin_map" / "include")

@@ -19,36 +19,34 @@ def write(root: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def tree(root: Path, cgroup: str, folder: str, limit: str, *, events: str, maximum: str) -> None:
-    files = {
-        "proc/self/cgroup": cgroup,
-        f"{folder}/{events}": "low 0\noom 1\noom_kill 1\n",
-        f"{folder}/{maximum}": limit,
-        "proc/vmstat": "nr_free 7\noom_kill 4\n",
-    }
-    write(root, files)
-
-
 @pytest.mark.parametrize(
-    ("cgroup", "folder", "limit", "names", "place"),
+    ("cgroup", "events", "limit", "place"),
     [
-        (V2, V2_FOLDER, "536870912\n", ("memory.events", "memory.max"), "its cgroup may use 512 MiB"),
-        (V2, V2_FOLDER, "max\n", ("memory.events", "memory.max"),
-         "its cgroup may use what its parent may"),
-        (V1, V1_FOLDER, "1073741824\n", ("memory.oom_control", "memory.limit_in_bytes"),
-         "its cgroup may use 1024 MiB"),
+        (V2, f"{V2_FOLDER}/memory.events", "536870912\n", "512 MiB"),
+        (V2, f"{V2_FOLDER}/memory.events", "max\n", "what its parent may"),
+        (V1, f"{V1_FOLDER}/memory.oom_control", "1073741824\n", "1024 MiB"),
     ],
-)  # fmt: skip
+)
 def test_the_counter_of_the_cgroup_says_who_ran_out_of_memory(
-    tmp_path: Path, cgroup: str, folder: str, limit: str, names: tuple[str, str], place: str
+    tmp_path: Path, cgroup: str, events: str, limit: str, place: str
 ) -> None:
-    events, maximum = names
-    tree(tmp_path, cgroup, folder, limit, events=events, maximum=maximum)
+    folder = events.rpartition("/")[0]
+    maximum = "memory.max" if cgroup == V2 else "memory.limit_in_bytes"
+    write(
+        tmp_path,
+        {
+            "proc/self/cgroup": cgroup,
+            events: "low 0\noom 1\noom_kill 1\n",
+            f"{folder}/{maximum}": limit,
+            "proc/vmstat": "nr_free 7\noom_kill 4\n",
+        },
+    )
     kills = MemoryKills(tmp_path)
     assert kills.words() == ""
-    write(tmp_path, {f"{folder}/{events}": "oom_kill 3\n", "proc/vmstat": "oom_kill 6\n"})
-    assert (
-        kills.words() == f"the kernel has killed 2 processes for lack of memory meanwhile ({place})"
+    write(tmp_path, {events: "oom_kill 3\n", "proc/vmstat": "oom_kill 6\n"})
+    assert kills.words() == (
+        "the kernel has killed 2 processes for lack of memory meanwhile "
+        f"(its cgroup may use {place})"
     )
 
 
