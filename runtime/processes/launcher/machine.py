@@ -165,7 +165,7 @@ class Machine:
     def _call(self, invocation: Invocation) -> Future[Any]:
         if self._executor is None:
             raise GridError(f"the machine does not run, so nothing serves {invocation}")
-        return self._executor.call(invocation)
+        return self._executor.router.call(invocation)
 
     def code(self, name: str) -> CodeComponent:
         """Return a code as a component, with the interfaces `control` and `messages`.
