@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
-from gcm.cli.common_options import CommandParser, setting
+from gcm.cli.common_options import Option, OptionGroup
 from runtime.cli.errors import UsageError
-from runtime.cli.line.options import command_parser, read_options
+from runtime.cli.line.options import SETTINGS, deploy_command, read_options
 from runtime.cli.streams import write
 from runtime.deployment.machine_argument import parse_hosts
 from runtime.deployment.model import Deployment, SshHop
@@ -41,6 +41,22 @@ exit codes:
   0 all are open; 1 with --check, one is not; 203 one could not be opened; 201 the descriptor has
   faults; 202 the command line is wrong"""
 
+LOGIN = deploy_command(
+    "gcm-deploy login",
+    _DESCRIPTION,
+    Option(
+        "places", nargs="+", metavar="PLACE",
+        help="[USER@]HOST,... as for -H, or a descriptor for all its hosts",
+    ),
+    SETTINGS,
+    OptionGroup(
+        Option("--check", action="store_true", help="only say which are open"),
+        Option("--end", action="store_true", help="end them, also while runs are using them"),
+        excludes=True,
+    ),
+    epilog=_EPILOG,
+)  # fmt: skip
+
 Way = tuple[SshHop, ...]
 
 
@@ -50,7 +66,7 @@ def log_in(words: Sequence[str]) -> int:
     Raises:
         UsageError: a word is neither a descriptor nor a host, or there is nothing to log in to.
     """
-    found = _parser().parse_args(words)
+    found = LOGIN.parser().parse_args(words)
     ways: dict[Way, None] = {}
     for word in found.places:
         more = _ways_of(word, found.settings)
@@ -126,21 +142,3 @@ def _ways(deployment: Deployment) -> Iterator[Way]:
     for cluster in deployment.clusters():
         for length in range(1, len(cluster.hops) + 1):
             yield cluster.hops[:length]
-
-
-def _parser() -> CommandParser:
-    parser = command_parser("gcm-deploy login", _DESCRIPTION, _EPILOG)
-    parser.add_argument(
-        "places", nargs="+", metavar="HOST|DESCRIPTOR",
-        help="[USER@]HOST,... as for -H, or a descriptor for all its hosts",
-    )  # fmt: skip
-    parser.add_argument(
-        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
-        help="the value of a variable of the descriptors; may be repeated",
-    )  # fmt: skip
-    instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--check", action="store_true", help="only say which are open")
-    instead.add_argument(
-        "--end", action="store_true", help="end them, also while runs are using them"
-    )
-    return parser
