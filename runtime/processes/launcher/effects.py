@@ -16,7 +16,7 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.words import DRIVER, cluster_of, rank_path
-from runtime.deployment.model import ASSEMBLY
+from runtime.deployment.model import ASSEMBLY, DeployedCluster
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
@@ -49,7 +49,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, Ears, QueuedPlace, RemotePlace
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
@@ -164,9 +164,7 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places = {
-            cluster.identifier: (
-                ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
-            )(
+            cluster.identifier: _place_of(cluster, reach)(
                 cluster,
                 local,
                 partial(self._onward, cluster.identifier),
@@ -175,7 +173,7 @@ class Executor:
             for cluster in plan.deployment.clusters()
         }
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
-        self._ears = Ears(reactor, self._hear, self._verdicts.ended)
+        self._ears = Ears(reactor, self._hear, self._verdicts.ended, post)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -701,6 +699,12 @@ class Executor:
         if self._stopping:
             place.orders.stop()
         self._shake_hands()
+
+
+def _place_of(cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
+    if cluster.batch is not None:
+        return QueuedPlace
+    return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
 
 def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
