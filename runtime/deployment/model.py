@@ -214,8 +214,12 @@ class DeployedCluster:
     @property
     def way(self) -> str:
         """Return how the launcher gets there, in words."""
+        job = "" if self.batch is None else f"in a job of {self.batch.system}"
         if self.hops:
-            return f"over ssh {' -> '.join(hop.destination for hop in self.hops)}"
+            over_ssh = f"over ssh {' -> '.join(hop.destination for hop in self.hops)}"
+            return f"{over_ssh}, {job}" if job else over_ssh
+        if job:
+            return job
         if self.launcher is not None:
             return " ".join(["through", self.launcher.name, *self.launcher.arguments])
         return f"on the peer {self.peer}" if self.peer else "on this machine"
