@@ -6,10 +6,11 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 
+from gcm.cli.common_options import Option
 from gcm.cli.output import columns_of
 from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, running_deployments, unanswered
-from runtime.cli.line.options import Format, command_parser
+from runtime.cli.line.options import FORMAT, Format, deploy_command
 from runtime.cli.streams import write
 from runtime.shown_text import shown_lines
 from runtime.views.inspection import RunInspection
@@ -19,17 +20,27 @@ NOTHING_RUNS = 1
 
 _AT_ONCE = 16
 
-COMMANDS = {
-    "ps": "Show your runs on this machine, and what each rank is doing.",
-    "waits": "Show which ranks wait for which others, and which can never continue.",
-    "stacks": "Show the Python stacks of all ranks.",
-}
-
 _EPILOG = """\
 examples:
   gcm-deploy {command}                   all your runs on this machine
   gcm-deploy {command} 4711              the run whose gcm-deploy is process 4711
   gcm-deploy {command} --format json     for programs"""
+
+_PROCESSES = Option(
+    "processes", metavar="PID", type=int, nargs="*",
+    help="process numbers of gcm-deploy; by default all",
+)  # fmt: skip
+LOOKS = {
+    name: deploy_command(
+        f"gcm-deploy {name}", text, _PROCESSES, FORMAT, epilog=_EPILOG.format(command=name)
+    )
+    for name, text in (
+        ("ps", "Show your runs on this machine, and what each rank is doing."),
+        ("waits", "Show which ranks wait for which others, and which can never continue."),
+        ("stacks", "Show the Python stacks of all ranks."),
+    )
+}
+"""The commands that look at runs."""
 
 
 def look(command: str, words: Sequence[str]) -> int:
@@ -38,20 +49,7 @@ def look(command: str, words: Sequence[str]) -> int:
     Raises:
         UsageError: a given process is not a run.
     """
-    epilog = _EPILOG.format(command=command)
-    parser = command_parser(f"gcm-deploy {command}", COMMANDS[command], epilog)
-    parser.add_argument(
-        "processes",
-        metavar="PID",
-        type=int,
-        nargs="*",
-        help="process numbers of gcm-deploy; by default all",
-    )
-    parser.add_argument(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="for people or for programs",
-    )  # fmt: skip
-    found = parser.parse_args(words)
+    found = LOOKS[command].parser().parse_args(words)
     runs = _asked(command, found.processes)
     if found.format == Format.JSON:
         import json
