@@ -34,6 +34,9 @@ from runtime.views.summary import Summary, as_json, as_text, headline
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
 
+SAMPLES = 2.0
+"""How many seconds lie between two counts of messages in a recorded run."""
+
 
 def run_plan(
     plan: DeploymentPlan,
@@ -106,6 +109,7 @@ def _run(
                 warm=warm,
                 stdin=0,
                 reach=reach,
+                samples=SAMPLES if recorders else 0.0,
             )
     finally:
         printer.close()
