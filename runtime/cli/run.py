@@ -34,6 +34,9 @@ from runtime.views.summary import Summary, as_json, as_text, headline
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
 
+SAMPLES = 2.0
+"""How many seconds lie between two counts of messages in a recorded run."""
+
 
 def run_plan(
     plan: DeploymentPlan,
@@ -94,7 +97,7 @@ def _run(
         tell(Logged(text))
 
     ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
-    log = LogLines(say)
+    log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, plan, interrupts, begun)
         with ending.awaited(), log.attached(), open_to_inspection(seen):
@@ -106,6 +109,7 @@ def _run(
                 warm=warm,
                 stdin=0,
                 reach=reach,
+                samples=SAMPLES if recorders else 0.0,
             )
     finally:
         printer.close()

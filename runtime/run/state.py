@@ -134,7 +134,7 @@ class RunState:
         self.clusters = {
             cluster: ClusterLife(
                 cluster,
-                outline.paths.get(step, cluster),
+                outline.paths.get(step, cluster).removeprefix("/grid/"),
                 tuple(self.ranks[one] for one in outline.ranks.get(cluster, ())),
                 goes_on=cluster in outline.survivors,
             )

@@ -229,8 +229,10 @@ class WaitExplained:
 class MessagesCounted:
     """What a rank has sent over the wire to ranks of one cluster, told when it ends.
 
-    `between` are the clusters whose front-ends forwarded, None if this end does not know;
-    `peers` is the number of receivers.
+    Told of a cluster it is a sample: what all its ranks together had sent some seconds ago, in the
+    place of an earlier sample. There are some only where a listener wants them. `between` are the
+    clusters whose front-ends forwarded, None if this end does not know; `peers` is the number of
+    receivers.
     """
 
     to: str

@@ -317,6 +317,11 @@ class RanksRun:
         if self.is_released:
             self._components.control.tell_state(number, with_stacks)
 
+    def count_messages(self) -> None:
+        """Tell what the ranks have sent, and ask them again: the launcher will, too."""
+        if self.is_released:
+            self._launcher.reports.counted(self._launcher.name, self._routes.sample())
+
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
         self._stopping = True
