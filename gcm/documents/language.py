@@ -8,6 +8,7 @@ from the rows, so that an attribute is added in one place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import EnumType
 from typing import Any
 
 from gcm.documents.location import Location
@@ -56,7 +57,8 @@ class Attribute:
     """One attribute of an element: a row of the table.
 
     `to` turns the value of its kind into that of the `field` of the record, which by default is
-    called like the attribute; "" means that the row alone fills none. `find` does so
+    called like the attribute; "" means that the row alone fills none. An enumeration as `to` has
+    the `choices`. `find` does so
     with the help of the context that `CheckedElement.record` gets: it is called with the value, the
     element and the context. `blank` says whether the text may be blank, if not as its kind has it.
     """
@@ -75,9 +77,11 @@ class Attribute:
     blank: bool | None = None
 
     def __post_init__(self) -> None:
-        """Name the field."""
+        """Name the field and the choices that follow from other columns."""
         if self.field == SAME:
             object.__setattr__(self, "field", self.name.replace("-", "_"))
+        if not self.choices and isinstance(self.to, EnumType):
+            object.__setattr__(self, "choices", tuple(map(str, self.to)))
 
     @property
     def needs_text(self) -> bool:

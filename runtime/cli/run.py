@@ -97,7 +97,7 @@ def _run(
         tell(Logged(text))
 
     ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
-    log = LogLines(say)
+    log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, plan, interrupts, begun)
         with ending.awaited(), log.attached(), open_to_inspection(seen):
