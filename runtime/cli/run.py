@@ -28,7 +28,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
-from runtime.views.stream import Audience, FactListener, cleaned
+from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
 
 BYTES_PER_SECOND = 1_000_000
@@ -88,10 +88,10 @@ def _run(
 
     begun = time.monotonic()
     printer = Printer(_screen(plan, options, files), output_failed)
-    audience = Audience(printer, *recorders)
+    listeners = FactListeners(printer, *recorders)
 
     def tell(record: Logged | CommandEnded) -> None:
-        audience.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
+        listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
 
     def say(text: str) -> None:
         tell(Logged(text))
@@ -103,7 +103,7 @@ def _run(
         with ending.awaited(), log.attached(), open_to_inspection(seen):
             outcome = deploy(
                 plan,
-                through(audience),
+                through(listeners),
                 interrupts=interrupts,
                 timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
                 warm=warm,
@@ -125,7 +125,7 @@ def _run(
         complain(message)
     code = _code(outcome, ending, failures)
     tell(CommandEnded(code, errors))
-    _tell(audience.account.summary(), options)
+    _tell(listeners.account.summary(), options)
     return code
 
 
