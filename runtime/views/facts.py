@@ -64,6 +64,11 @@ class RunPlanned:
     replicas: Mapping[str, int] = field(default_factory=dict)
     goes_on: bool = False
 
+    def __post_init__(self) -> None:
+        """Check what folds divide by; raises ValueError."""
+        if min(self.replicas.values(), default=1) < 1:
+            raise ValueError("a rank has at least one process")
+
     @classmethod
     def of(cls, plan: DeploymentPlan) -> RunPlanned:
         """Return the machine of a plan."""
