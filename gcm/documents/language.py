@@ -32,13 +32,15 @@ class ValueKind:
     `word` names the kind in a reference. `fault` returns what is wrong with a text that is not
     blank, or None. `value` gets only texts without fault, and an empty one where nothing is
     written and the row has no default. `needs_text`: a blank text is an error; elsewhere it means
-    the same as no attribute.
+    the same as no attribute. `pattern` is what all its texts match, as a regular expression that
+    Python and XML Schema both understand.
     """
 
     word: str
     value: Callable[[str], Any] = str
     fault: Callable[[Attribute, str, ElementType], ValueFault | None] = lambda *_: None
     needs_text: bool = False
+    pattern: str = ""
 
 
 TEXT = ValueKind("text")
