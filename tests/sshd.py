@@ -80,8 +80,10 @@ def running_sshd(
         if f"port {port}" in line:
             break
     with process:
-        yield Sshd(folder, port, address)
-        process.terminate()
+        try:
+            yield Sshd(folder, port, address)
+        finally:
+            process.terminate()
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.inspection import open_to_inspection
@@ -18,7 +17,6 @@ from runtime.cli.screens.called import COMMAND
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles
-from runtime.cli.screens.recording import Recording
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -28,13 +26,16 @@ from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, 
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
-from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged
+from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
-from runtime.views.stream import Audience, FactListener, cleaned
+from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
+
+SAMPLES = 2.0
+"""How many seconds lie between two counts of messages in a recorded run."""
 
 
 def run_plan(
@@ -52,15 +53,18 @@ def run_plan(
     pass `through` another listener. `is_repeated` is asked about a run in which no rank has begun;
     one that will be repeated has no summary.
     """
-    recording = Recording(options.record) if options.record else None
-    recorders = () if recording is None else (recording,)
+    run = partial(
+        _run, plan, options, warm=warm, reach=reach, through=through, is_repeated=is_repeated
+    )
+    if not options.record:
+        return run(())
+    from runtime.cli.screens.recording import Recording
+
+    recording = Recording(options.record)
     try:
-        return _run(
-            plan, options, recorders,
-            warm=warm, reach=reach, through=through, is_repeated=is_repeated,
-        )  # fmt: skip
+        return run((recording,))
     finally:
-        if recording is not None and (fault := recording.close()):
+        if fault := recording.close():
             complain(fault)
 
 
@@ -84,26 +88,28 @@ def _run(
 
     begun = time.monotonic()
     printer = Printer(_screen(plan, options, files), output_failed)
-    audience = Audience(printer, *recorders)
+    listeners = FactListeners(printer, *recorders)
 
     def tell(record: Logged | CommandEnded) -> None:
-        audience.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
+        listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
 
     def say(text: str) -> None:
         tell(Logged(text))
 
     ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
-    log = LogLines(say)
+    log = LogLines(say, options.log_level)
     try:
-        with ending.awaited(), log.attached(), open_to_inspection(partial(_seen, plan, interrupts)):
+        seen = partial(_seen, plan, interrupts, begun)
+        with ending.awaited(), log.attached(), open_to_inspection(seen):
             outcome = deploy(
                 plan,
-                through(audience),
+                through(listeners),
                 interrupts=interrupts,
                 timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
                 warm=warm,
                 stdin=0,
                 reach=reach,
+                samples=SAMPLES if recorders else 0.0,
             )
     finally:
         printer.close()
@@ -119,14 +125,17 @@ def _run(
         complain(message)
     code = _code(outcome, ending, failures)
     tell(CommandEnded(code, errors))
-    _tell(audience.account.summary(), options)
+    _tell(listeners.account.summary(), options)
     return code
 
 
-def _seen(plan: DeploymentPlan, interrupts: Interrupts, with_stacks: bool) -> dict[str, Any]:
-    """Return what the run shows to other terminals."""
-    told = interrupts.snapshot(with_stacks=with_stacks)
-    return {"deployment": plan.deployment.name, "process": os.getpid(), **told}
+def _seen(
+    plan: DeploymentPlan, interrupts: Interrupts, begun: float, with_stacks: bool
+) -> Iterator[Fact]:
+    """Yield what the run shows to other terminals."""
+    yield Fact(0.0, MACHINE, RunPlanned.of(plan))
+    for name, record in interrupts.snapshot(with_stacks=with_stacks):
+        yield Fact(time.monotonic() - begun, name, record)
 
 
 def copying_time(plan: DeploymentPlan) -> float:

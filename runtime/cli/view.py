@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from enum import StrEnum
 
+from gcm.cli.common_options import Option
 from gcm.cli.output import Paint, columns_of
 from runtime.cli.errors import UsageError
-from runtime.cli.line.options import Format, command_parser
+from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.streams import write
@@ -32,6 +33,10 @@ examples:
   gcm-deploy view --format json run.facts       the summary for programs"""
 
 
+_HIGHEST = 10_000
+"""As many lines of a tree are shown as a machine may need."""
+
+
 class Shown(StrEnum):
     """What is shown of a recorded run."""
 
@@ -40,36 +45,48 @@ class Shown(StrEnum):
     LINES = "lines"
 
 
+VIEW = deploy_command(
+    "gcm-deploy view",
+    _DESCRIPTION,
+    Option("file", metavar="FILE", help="what gcm-deploy --record FILE has written"),
+    Option(
+        "--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
+        help="the summary, with the errors of the run; the tree as it was last; or all lines",
+    ),
+    Option(
+        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+        help="the summary for people or for programs",
+    ),
+    epilog=_EPILOG,
+)  # fmt: skip
+
+
 def view(words: Sequence[str]) -> int:
     """Show a recorded run; return the exit code.
 
     Raises:
         UsageError: the file is no record of a run.
     """
-    parser = command_parser("gcm-deploy view", _DESCRIPTION, _EPILOG)
-    parser.add_argument("file", metavar="FILE", help="what gcm-deploy --record FILE has written")
-    parser.add_argument(
-        "--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
-        help="the summary, with the errors of the run; the tree as it was last; or all lines",
-    )  # fmt: skip
-    parser.add_argument(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="the summary for people or for programs",
-    )  # fmt: skip
-    found = parser.parse_args(words)
-    facts = _recorded(found.file)
-    account = RunAccount()
-    for fact in facts:
-        account.take(fact)
+    found = VIEW.parser().parse_args(words)
+    account, tree, last = RunAccount(), ProgressTree(), 0.0
+    with ExitStack() as stack:
+        screen = None
+        for fact in stack.enter_context(_recorded(found.file)):
+            account.take(fact)
+            tree.take(fact)
+            last = fact.time
+            if found.show == Shown.LINES and isinstance(fact.record, RunPlanned):
+                screen = stack.enter_context(closing(_screen(fact.record)))
+            if screen is not None:
+                screen.show([fact])
     if not account.has_ended:
         complain(f"{found.file}: the record has no end: the run was killed, or goes on")
     if found.format == Format.JSON:
         write(as_json(account.summary()))
-    elif found.show == Shown.LINES:
-        _show_lines(facts)
     elif found.show == Shown.TREE:
-        write(_tree(facts))
-    else:
+        lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=_HIGHEST)
+        write("".join(f"{plain(line)}\n" for line in lines))
+    elif found.show == Shown.SUMMARY:
         summary = account.summary()
         for message in summary.errors:
             complain(message)
@@ -77,28 +94,23 @@ def view(words: Sequence[str]) -> int:
     return 0
 
 
-def _recorded(file: str) -> list[Fact]:
+@contextmanager
+def _recorded(file: str) -> Iterator[Iterator[Fact]]:
+    """Yield the facts of a record, one by one: it may be larger than the memory."""
     try:
         with open(file, "rb") as stream:
-            return list(read_facts(stream, file))
-    except OSError as error:
-        raise UsageError(f"'{file}' cannot be read: {error.strerror}") from error
+            yield read_facts(stream, file)
     except UnreadableFacts as error:
         raise UsageError(error.what, place=file, cure=error.cure) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"'{file}' cannot be read: {error.strerror}") from error
 
 
-def _show_lines(facts: Sequence[Fact]) -> None:
-    names = next((one.record.names() for one in facts if isinstance(one.record, RunPlanned)), None)
-    out, err = sys.stdout.buffer, sys.stderr.buffer
-    screen = PlainScreen(out, err, news=PlainLines(), tags=True, names=names, ends_lines=True)
-    with closing(screen):
-        screen.show(facts)
-
-
-def _tree(facts: Sequence[Fact]) -> str:
-    tree = ProgressTree()
-    for fact in facts:
-        tree.take(fact)
-    last = facts[-1].time if facts else 0.0
-    width = columns_of(sys.stdout) or 100
-    return "".join(f"{plain(line)}\n" for line in picture(tree, last, width=width, height=10_000))
+def _screen(planned: RunPlanned) -> PlainScreen:
+    """Return what prints all lines, as the run did with --verbose and --tag-output."""
+    return PlainScreen(
+        sys.stdout.buffer, sys.stderr.buffer,
+        news=PlainLines(), tags=True, names=planned.names(), ends_lines=True,
+    )  # fmt: skip

@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from runtime.collectives.choice import PLANS, USUAL, kind_of
+from runtime.collectives.operations import ROWS
 from runtime.mpi.errors import OutOfStep, ProcessGone
 from runtime.mpi.progress.collective_mailbox import BRIEF, SIZED, TAGS
 from runtime.topology import member_in_words
@@ -28,12 +29,8 @@ if TYPE_CHECKING:
 
 KINDS = (
     "a collective",
-    *("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv"),
-    *("Alltoall", "Alltoallv", "Alltoallw", "Reduce", "Allreduce", "Reduce_scatter_block"),
-    *("Reduce_scatter", "Scan", "Exscan", "Neighbor_allgather", "Neighbor_allgatherv"),
-    *("Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw", "bcast", "gather"),
-    *("scatter", "allgather", "alltoall", "reduce", "allreduce", "scan", "exscan"),
-    *("neighbor_allgather", "neighbor_alltoall", "Dup"),
+    *ROWS,
+    "Dup",
     *(kind_of(name, plan) for name, plans in PLANS.items() for plan in plans if plan not in USUAL),
 )
 """The names of all kinds of collectives; other names count as the first kind. A call with an

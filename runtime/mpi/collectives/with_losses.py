@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.collectives.operations import ROWS
 from runtime.collectives.recovery_modes import STRICT_KEY
 from runtime.mpi.errors import FailureError, NotOnTheGrid, ProcessGone, refuse, report
 
@@ -14,20 +15,6 @@ if TYPE_CHECKING:
 
     from runtime.mpi.progress.membership import CommunicatorMembers
 
-_ROOTED = frozenset({"Bcast", "Reduce", "bcast", "reduce", "gather", "scatter"})
-"""Their last argument is the rank of a member."""
-
-_ALIKE = frozenset(
-    {"Barrier", "barrier", "Bcast", "Reduce", "Allreduce", "Scan", "Exscan", "bcast", "reduce",
-     "allreduce", "scan", "exscan"}
-)  # fmt: skip
-"""They have no data per rank, so it does not matter which ranks exist."""
-
-_GATHERING, _SPREADING = (
-    frozenset({"gather", "allgather", "alltoall"}),
-    frozenset({"scatter", "alltoall"}),
-)
-
 
 def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...]) -> Any:
     """Carry out a collective among the existing members; `name` is that of its blocking call.
@@ -37,7 +24,8 @@ def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...
     Raises:
         NotOnTheGrid: it has memory for each rank, and gaps would leave some unset.
     """
-    if name not in _ALIKE | _GATHERING | _SPREADING:
+    row = ROWS[name]
+    if not row.works_over_gaps:
         raise NotOnTheGrid(
             f"{call} on a communicator with gaps",
             cause=f"it has memory for all {m.size} ranks, {len(m.gaps)} of which are empty",
@@ -45,14 +33,14 @@ def over_gaps(m: CommunicatorMembers, name: str, call: str, args: tuple[Any, ...
         )
     present = [rank for rank, one in enumerate(m.group) if one not in m.gaps]
     given = list(args)
-    if name in _ROOTED:
+    if row.rooted:
         if given[-1] not in present:
             refuse(m.native, MPI.ERR_RANK)
         given[-1] = present.index(given[-1])
-    if name in _SPREADING and given[0] is not None:
+    if row.spreads and given[0] is not None:
         given[0] = [given[0][rank] for rank in present]
     found = getattr(m.dense, call)(*given)
-    if name not in _GATHERING or found is None:
+    if not row.gathers or found is None:
         return found
     spread = [None] * m.size
     for rank, one in zip(present, found, strict=True):

@@ -6,6 +6,7 @@ from itertools import groupby, islice
 
 from mpi4py import MPI
 
+from runtime.collectives.operations import ROWS
 from runtime.matching import ANY
 from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
@@ -49,14 +50,6 @@ MOST_MESSAGES = 100
 
 MOST_RECOVERIES = 20
 """So many communicators with modes of recovery are told of."""
-
-EQUAL_SIZES = {
-    "Bcast": "buf",
-    "Scatter": "recvbuf",
-    **dict.fromkeys(("Gather", "Allgather", "Alltoall", "Reduce", "Allreduce"), "sendbuf"),
-    **dict.fromkeys(("Scan", "Exscan", "Reduce_scatter_block"), "sendbuf"),
-}
-"""Collectives to which all members contribute equal sizes, and the argument with the data."""
 
 _UNKNOWN: Part = ["unknown", "", None, False]
 """A request of native MPI may be for anything."""
@@ -216,13 +209,14 @@ def _told(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[s
         peers.facts = [m.context.hex(), _name_of(None, m.native), _runs(_names_of(_all_of(m)))]
     is_collective = any(one[0] == "collective" for one in known)
     root = values.get("root")
+    row = ROWS.get(call.name)
     return told_of(call) | {
         "parts": known or [list(_UNKNOWN)],
         "comm": peers.facts,
         "needs_all": needs_all,
         "turn": m.collecting.mismatches.count if is_collective and m and m.collecting else None,
         "root": peers.name(root) if is_collective else "",
-        "size": _size(values.get(EQUAL_SIZES[call.name])) if call.name in EQUAL_SIZES else None,
+        "size": _size(values.get(row.sized)) if row is not None and row.sized else None,
     }
 
 

@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from runtime.collectives.operations import ROWS
 from runtime.home import HOME, OWN_FRAMES
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
@@ -39,14 +40,7 @@ SENDS = {"Send", "Ssend", "Rsend", "Bsend", "send", "ssend", "bsend"}
 RECEIVES = {"Recv", "recv", "Probe", "probe", "Mprobe", "mprobe"}
 EXCHANGES = {"Sendrecv", "Sendrecv_replace", "sendrecv"}
 WAITS = {"Wait", "wait", "Waitall", "waitall", "Waitany", "waitany", "Waitsome", "waitsome"}
-COLLECTIVES = {
-    *("Barrier", "barrier", "Bcast", "bcast", "Gather", "Gatherv", "gather", "Scatter"),
-    *("Scatterv", "scatter", "Allgather", "Allgatherv", "allgather", "Alltoall", "Alltoallv"),
-    *("Alltoallw", "alltoall", "Reduce", "reduce", "Allreduce", "allreduce", "Reduce_scatter"),
-    *("Reduce_scatter_block", "Scan", "scan", "Exscan", "exscan", "Dup", "Split", "Create"),
-    *("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv"),
-    *("Neighbor_alltoallw", "neighbor_allgather", "neighbor_alltoall"),
-}
+COLLECTIVES = {*ROWS, "barrier", "Dup", "Split", "Create"}
 NONBLOCKING = {
     f"I{name[0].lower()}{name[1:]}"
     for name in SENDS | RECEIVES | EXCHANGES | COLLECTIVES

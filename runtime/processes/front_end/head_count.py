@@ -3,42 +3,78 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
+from functools import partial
 
 from runtime.launchers.family import descendants, processes
+from runtime.native_mpi import room_words
+from runtime.transport.reactor import READ, Reactor
 
 
-def living_ranks(mpiexec: int, words: str) -> int | None:
-    """Return how many ranks run below an `mpiexec` on this host; None where nobody can tell.
+class HeadCount:
+    """Looks at the processes below the only `mpiexec` of a run, on this host.
 
-    A rank is a process whose command line has `words` in it, below one whose has not.
+    A rank is a process whose command line names the `room` of the run, below one whose does not.
+    `helper_lost` is told, on the reactor's thread, which process between `mpiexec` and its ranks
+    has ended, and when.
     """
-    table = processes()
-    if mpiexec not in table:
-        return None
-    ranks = {pid for pid in descendants({mpiexec}, table) if words in _command_of(pid)}
-    return sum(1 for pid in ranks if table[pid][0] not in ranks)
+
+    def __init__(
+        self, reactor: Reactor, room: str, helper_lost: Callable[[str, float], None]
+    ) -> None:
+        self._reactor = reactor
+        self._words = " ".join(room_words(room))
+        self._helper_lost = helper_lost
+        self._helpers: set[int] = set()
+
+    def living_ranks(self, mpiexec: int) -> int | None:
+        """Return how many ranks run; None where nobody can tell."""
+        table = processes()
+        if mpiexec not in table:
+            return None
+        ranks = self._ranks(descendants({mpiexec}, table))
+        return sum(1 for pid in ranks if table[pid][0] not in ranks)
+
+    def watch_helpers(self, mpiexec: int) -> None:
+        """Look after the processes between `mpiexec` and its ranks, where the system can."""
+        if not hasattr(os, "pidfd_open"):
+            return
+        table = processes()
+        below = descendants({mpiexec}, table)
+        ranks = self._ranks(below)
+        for helper in {table[pid][0] for pid in ranks} & below - ranks:
+            name = f"{os.path.basename(_words_of(helper)[0])} (process {helper})"
+            try:
+                descriptor = os.pidfd_open(helper)
+            except OSError:
+                continue  # it has just ended
+            self._helpers.add(descriptor)
+            self._reactor.watch(descriptor, READ, partial(self._ended, descriptor, name))
+
+    def close(self) -> None:
+        """Look after no process any more; on the reactor's thread."""
+        for descriptor in tuple(self._helpers):
+            self._forget(descriptor)
+
+    def _ranks(self, pids: set[int]) -> set[int]:
+        return {pid for pid in pids if self._words in " ".join(_words_of(pid))}
+
+    def _ended(self, descriptor: int, name: str, _events: int) -> None:
+        at = time.monotonic()
+        self._forget(descriptor)
+        self._helper_lost(name, at)
+
+    def _forget(self, descriptor: int) -> None:
+        if descriptor in self._helpers:
+            self._helpers.discard(descriptor)
+            self._reactor.watch(descriptor, 0, lambda _: None)
+            os.close(descriptor)
 
 
-def helpers_between(mpiexec: int, words: str) -> dict[int, str]:
-    """Return number and name of each process between an `mpiexec` on this host and its ranks."""
-    table = processes()
-    below = descendants({mpiexec}, table)
-    ranks = {pid for pid in below if words in _command_of(pid)}
-    parents = {table[pid][0] for pid in ranks}
-    return {pid: _name_of(pid) for pid in parents & below - ranks}
-
-
-def _name_of(pid: int) -> str:
+def _words_of(pid: int) -> list[str]:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return os.path.basename(os.fsdecode(file.read().split(b"\0")[0]))
+            return os.fsdecode(file.read()).split("\0")
     except OSError:
-        return ""
-
-
-def _command_of(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            return file.read().replace(b"\0", b" ").decode(errors="replace")
-    except OSError:
-        return ""
+        return [""]

@@ -15,6 +15,7 @@ from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.output import OutputSpreader as Lines
 from runtime.processes.launcher.output import Room
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.run.events import (
     Aborted,
@@ -28,7 +29,6 @@ from runtime.run.events import (
     StepUp,
 )
 from runtime.run.exchanged import Figures, Row
-from runtime.topology import RankNames
 from runtime.transport.keys import parsed
 from runtime.views.facts import TRACEBACK, ConnectionsCounted, MessagesCounted, RankStarted
 from runtime.views.stream import FactStream
@@ -41,35 +41,10 @@ _log = logging.getLogger(__name__)
 
 
 class Run(Protocol):
-    """What of a run is told of front-ends and of who wants to read."""
-
-    @property
-    def names(self) -> RankNames:
-        """How messages name ranks."""
-        ...
+    """Who is told that a front-end is there, and that a rank wants to read."""
 
     def front_end_up(self, place: ClusterPlace) -> None:
         """Record that a front-end is there."""
-        ...
-
-    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
-        """Take in what a rank says of itself."""
-        ...
-
-    def replace_ranks(self, cluster: str, lost: list[str]) -> None:
-        """Record that others are wanted in place of lost ranks."""
-        ...
-
-    def suspected(self, by: str, rank: str, why: str) -> None:
-        """Record that a rank cannot reach another one."""
-        ...
-
-    def trusted(self, by: str, rank: str) -> None:
-        """Record that it reaches it again."""
-        ...
-
-    def stands_still(self, rank: str, *, goes_on: bool) -> None:
-        """Record that a rank is stopped, or is not any more."""
         ...
 
     def read_input(self, place: ClusterPlace, size: int) -> None:
@@ -96,7 +71,7 @@ class ClusterReports:
         output: Lines,
         room: Room,
         facts: FactStream,
-        arrivals: dict[str, RankArrival],
+        ranks: RankProcesses,
         waits: WaitReports,
         parts: Collection[str],
     ) -> None:
@@ -112,7 +87,7 @@ class ClusterReports:
         self._output = output
         self._room = room
         self._facts = facts
-        self._arrivals = arrivals
+        self._ranks = ranks
         self._waits = waits
 
     def served(self) -> Served:
@@ -144,10 +119,9 @@ class ClusterReports:
         arrival = RankArrival.parse(facts)
         self._post(RankReady(rank))
         self._codes.rank_ready(rank, arrival)
-        self._arrivals[rank] = arrival
         self._facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self._waits.rank_ready(rank)
-        self._run.rank_ready(rank, arrival)
+        self._ranks.arrived(rank, arrival)
 
     def ranks_up(self, member: str) -> None:
         """Record that all ranks of the cluster are ready."""
@@ -179,13 +153,13 @@ class ClusterReports:
         if died.who != rank:
             raise UnreadableReport(f"it tells of {rank} how {died.who} died")
         self._facts.tell(rank, died)
-        self._run.stands_still(rank, goes_on=True)
+        self._ranks.stands_still(rank, goes_on=True)
         self._waits.rank_ended(rank, died.ending)
         self._post(died)
         for text in died.observed.traceback.splitlines():
             self._output.say(rank, TRACEBACK, text)
         exception = died.observed.exception
-        name = self._run.names.name(rank)
+        name = self._ranks.names.name(rank)
         self._codes.rank_ended(member, died, exception and f"{name} ended with {exception}")
 
     def rank_aborted(self, member: str, rank: str) -> None:  # noqa: ARG002 - the rank says it all
@@ -194,12 +168,12 @@ class ClusterReports:
 
     def rank_frozen(self, member: str, rank: str, seconds: float) -> None:  # noqa: ARG002
         """Tell the user that a rank stands still, or goes on."""
-        self._run.stands_still(rank, goes_on=not seconds)
+        self._ranks.stands_still(rank, goes_on=not seconds)
         if seconds:
             text = "%s has been stopped for %.3g s, by a signal or a debugger"
-            _log.warning(text, self._run.names.name(rank), seconds)
+            _log.warning(text, self._ranks.names.name(rank), seconds)
         else:
-            _log.warning("%s continues", self._run.names.name(rank))
+            _log.warning("%s continues", self._ranks.names.name(rank))
 
     def output_follows(self, member: str) -> None:
         """Record that nothing but output of the cluster is awaited."""
@@ -224,15 +198,15 @@ class ClusterReports:
 
     def replace(self, member: str, lost: list[str]) -> None:  # noqa: ARG002 - any rank may ask
         """Start processes in place of lost ranks."""
-        self._run.replace_ranks(self._place.identifier, lost)
+        self._ranks.replace_lost(self._place.identifier, lost)
 
     def suspects(self, member: str, rank: str, why: str) -> None:
         """Let the run decide which of two ranks is lost that cannot reach each other."""
-        self._run.suspected(member, rank, why)
+        self._ranks.suspected(member, rank, why)
 
     def trusts(self, member: str, rank: str) -> None:
         """Record that the two ranks reach each other again."""
-        self._run.trusted(member, rank)
+        self._ranks.trusted(member, rank)
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Take in the calls of a rank."""
@@ -248,10 +222,14 @@ class ClusterReports:
         figures: Figures,
     ) -> None:
         """Tell what a rank has sent to others, and how it found them."""
-        for to, between, peers, messages, size in rows:
-            counted = MessagesCounted(to, between, peers, messages, size)
-            self._facts.tell(rank, counted)
+        for row in rows:
+            self._facts.tell(rank, _messages(row))
         self._facts.tell(rank, ConnectionsCounted(figures))
+
+    def counted(self, member: str, rows: list[Row]) -> None:  # noqa: ARG002 - that of the place
+        """Tell what the ranks of the cluster have sent to others until now."""
+        for row in rows:
+            self._facts.tell(self._place.identifier, _messages(row))
 
     def carried(self, member: str, messages: int, sent: int, received: int) -> None:  # noqa: ARG002
         """Take in what went between the front-end and its ranks."""
@@ -277,3 +255,13 @@ class ClusterReports:
     def input_wanted(self, member: str, size: int) -> None:  # noqa: ARG002 - it is that of the place
         """Read for the first rank of all."""
         self._run.read_input(self._place, size)
+
+
+def _messages(row: Row) -> MessagesCounted:
+    """Return what another process has counted as a fact; raises UnreadableReport if it is none."""
+    to, between, *counts = row
+    way = None if between is None else tuple(between)
+    are_names = all(isinstance(one, str) for one in (to, *(way or ())))
+    if not are_names or len(counts) != 3 or not all(type(one) is int for one in counts):
+        raise UnreadableReport("it is no count of messages")
+    return MessagesCounted(to, way, *counts)

@@ -189,7 +189,7 @@ def munge() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def slurm(tmp_path_factory: pytest.TempPathFactory, munge: None) -> Iterator[Slurm]:  # noqa: ARG001
+def slurm(tmp_path_factory: pytest.TempPathFactory, munge: None) -> Iterator[Slurm]:
     """A Slurm of three nodes."""
     made = Slurm(tmp_path_factory.mktemp("slurm"))
     yield made

@@ -46,7 +46,7 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
         place = executor._places["0:0"]
         assert place.channel is not None
         frame = call_frame(NOTE, 0, Target(LAUNCHER, "reports", operation), (args, {}))
-        executor._hear(place, IncomingCall(frame, place.channel, PLAIN))
+        executor.calls.hear(place, IncomingCall(frame, place.channel, PLAIN))
 
     told("rank_ended", "0:0#1", "0:0:0", death("0:0:0", "it was taken for dead"))
     told("failed", "0:0#1", "ranks:0:0", "it was taken for dead")
@@ -148,9 +148,9 @@ def test_a_front_end_reaches_nothing_of_other_clusters_but_what_it_is_bound_to(
         ("/ranks/0:0:0", "coupling-news", LAUNCHER),
     ):
         with pytest.raises(TransportError, match="0:1 (may not call|calls)"):
-            executor._onward("0:1", Target(path, interface, "any", client))
+            executor.router.onward("0:1", Target(path, interface, "any", client))
     mail = Target("/ranks/0:0:0", "mail", "deliver", "0:1:0")
-    assert executor._onward("0:1", mail) is executor._places["0:0"].channel
+    assert executor.router.onward("0:1", mail) is executor._places["0:0"].channel
     for code in ("air", "sea"):
         machine.code(code).messages.send("go on")
         assert machine.code(code).control.wait(60) == {0: 0}

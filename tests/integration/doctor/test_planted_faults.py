@@ -9,13 +9,15 @@ import shutil
 import socket
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
-from tests.sshd import Sshd
+from tests.sshd import Sshd, running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
@@ -83,6 +85,52 @@ def test_what_the_program_imports_is_looked_for_on_every_host(tmp_path: Path) ->
         f"{bare}/bin/python -m venv --system-site-packages ~/gcm-python && ~/gcm-python/bin/pip"
         ' install no_such_package numpy, then <front-end python="~/gcm-python/bin/python"/>'
     )
+
+
+def wheel(folder: Path, name: str) -> None:
+    """Write a wheel with one empty module."""
+    about = f"{name}-1.0.dist-info"
+    with ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as packed:
+        packed.writestr(f"{name}.py", "")
+        packed.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        packed.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        packed.writestr(f"{about}/RECORD", f"{name}.py,,\n")
+
+
+def test_a_cure_typed_as_it_is_printed_lets_the_program_run(tmp_path: Path) -> None:
+    for name in ("sshd", "home", "wheels", "installed"):
+        (tmp_path / name).mkdir()
+    for package in Path(sysconfig.get_path("purelib")).glob("mpi4py*"):
+        (tmp_path / "installed" / package.name).symlink_to(package)
+    wheel(tmp_path / "wheels", "no_such_package")
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
+    (tmp_path / "program.py").write_text("import no_such_package, sys\nprint(sys.prefix)\n")
+    with running_sshd(
+        tmp_path / "sshd",
+        HOME=tmp_path / "home",
+        PYTHONPATH=tmp_path / "installed",
+        LD_LIBRARY_PATH=Path(sys.prefix, "lib"),  # of mpi4py
+        PIP_NO_INDEX="1",
+        PIP_FIND_LINKS=tmp_path / "wheels",
+    ) as server:
+
+        def doctor(front_end: str) -> list[dict[str, str]]:
+            (tmp_path / "grid.xml").write_text(
+                '<deployment><application script="program.py"/><grid><site name="s"><cluster '
+                f'name="c">{server.hop}{front_end}<mpi ranks="1"/></cluster></site></grid>'
+                "</deployment>"
+            )
+            findings: list[dict[str, str]] = examined("grid.xml", folder=tmp_path)[1]["findings"]
+            return findings
+
+        (found,) = doctor(f'<front-end python="{bare}/bin/python"/>')
+        assert found["what"] == f"{bare}/bin/python has no no_such_package"
+        command, _, front_end = found["fix"].partition(", then ")
+        key, known = tmp_path / "sshd" / "key", tmp_path / "sshd" / "known"
+        ssh = ["ssh", "-i", str(key), "-p", str(server.port), "-o", f"UserKnownHostsFile={known}"]
+        subprocess.run([*ssh, server.address, command], check=True, stdout=subprocess.DEVNULL)
+        assert doctor(front_end) == []
 
 
 class Plan:

@@ -1,0 +1,216 @@
+"""The processes of the ranks of a run: where they are, which have died, which are started again.
+
+Each place in the machine is taken by one process after the other. What happens to them is told
+here, and the places are told what to do about it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+
+from runtime.coupling.deployed_codes import Codes
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.machine.deaths import RankDeath
+from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.openings import Post
+from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.wait_reports import ProcessOfRank
+from runtime.rank_name import RankName
+from runtime.run.events import Suspected
+from runtime.run.outline import outline_of
+from runtime.run.replacements import (
+    FIRST,
+    EndRank,
+    ReplacementEffect,
+    Replacements,
+    StartAgain,
+    TellMoved,
+)
+from runtime.run.suspicions import Suspicion, Suspicions
+from runtime.transport.keys import parsed
+from runtime.transport.reactor import Reactor
+
+_HOMELESS = (
+    "could not be started again: its front-end is lost. The front-end of a cluster survives the "
+    "hosts of its ranks where it runs on another one: name these in <nodes>"
+)
+
+_log = logging.getLogger(__name__)
+
+
+class RankProcesses:
+    """Decides nothing that the state of the run decides; for the engine's thread.
+
+    Which of two ranks is lost that cannot reach each other is decided `patience` seconds after it
+    was told, when all else is known that could explain it.
+    """
+
+    def __init__(
+        self,
+        plan: DeploymentPlan,
+        places: Mapping[str, ClusterPlace],
+        codes: Codes,
+        reactor: Reactor,
+        post: Post,
+        *,
+        patience: float,
+    ) -> None:
+        self.names = plan.deployment.rank_names()
+        """How messages name ranks."""
+        self._places = places
+        self._codes = codes
+        self._reactor = reactor
+        self._post = post
+        self._patience = patience
+        self._arrivals: dict[str, RankArrival] = {}
+        self._announced: dict[str, RankDeath] = {}
+        self._replacements = Replacements(sum(one.ranks for one in plan.deployment.clusters()))
+        self._replaceable = _ranks_that_go_on(plan)
+        self._suspicions = Suspicions(self._replacements.incarnation)
+        self._lost_places: set[str] = set()
+        self._is_over = False
+
+    @property
+    def go_on(self) -> bool:
+        """Whether some ranks go on without lost ones."""
+        return bool(self._replaceable)
+
+    def present(self) -> dict[str, ProcessOfRank]:
+        """Return the processes of ranks that go on without lost ones."""
+        known, ranks = self._replacements, set[str]().union(*self._replaceable.values())
+        return {one: ProcessOfRank(known.state(one), known.incarnation(one)) for one in ranks}
+
+    def segments_of(self, cluster: str) -> set[str]:
+        """Return the files of shared memory that the MPI of a cluster has made."""
+        arrivals = (one for rank, one in self._arrivals.items() if _cluster(rank) == cluster)
+        return {path for one in arrivals for path in one.segments}
+
+    def end(self) -> None:
+        """Start none again from now on: everything is about to end."""
+        self._is_over = True
+
+    # --- their ends -------------------------------------------------------------------------------
+
+    def announce(self, death: RankDeath, *, is_new: bool) -> None:
+        """Tell all other ranks how one has died, or tell them again."""
+        if not is_new:
+            self._send(self._announced[death.who])
+            return
+        rank = death.who
+        arrival = self._arrivals.get(rank)
+        self._announced[rank] = dated = replace(
+            death.brief,
+            rank=replace(death.rank, incarnation=self._replacements.incarnation(rank)),
+            host="" if arrival is None else arrival.host,
+            when=time.strftime("%H:%M:%S"),
+        )
+        effects = self._replacements.ended(rank)
+        self._do(one for one in effects if isinstance(one, TellMoved))  # else nobody knows it
+        self._send(dated)
+        self._do(one for one in effects if not isinstance(one, TellMoved))
+
+    def condemn(self, rank: str, why: str) -> None:
+        """End a rank although it lives: others of its cluster cannot reach it."""
+        text = "%s is ended: others cannot reach it, and not all can go on: %s"
+        _log.warning(text, self.names.name(rank), why)
+        self._places[_cluster(rank)].orders.end_rank(rank)
+
+    def lose_to(self, by: str, rank: str, why: str) -> None:
+        """Tell one rank that another one is lost to it, which lives."""
+        name = replace(RankName.parse(rank), incarnation=FIRST)
+        death = replace(RankDeath.lost(str(name), why), when=time.strftime("%H:%M:%S"))
+        self._places[_cluster(by)].orders.lost([death.plain | {"lost_to": by}])
+
+    def place_lost(self, cluster: str) -> None:
+        """Start no rank of a cluster again, since its front-end is lost."""
+        self._lost_places.add(cluster)
+        for rank in self._replacements.joining(cluster):
+            self._post(RankDeath.lost(rank, _HOMELESS))
+
+    def _send(self, death: RankDeath) -> None:
+        for place in self._places.values():
+            if not place.was_lost:
+                place.orders.lost([death.plain])
+
+    # --- others in their place --------------------------------------------------------------------
+
+    def arrived(self, rank: str, arrival: RankArrival) -> None:
+        """Take in what a rank tells of itself, and let all know where one is in another's place."""
+        self._arrivals[rank] = arrival
+        self._suspicions.begins(rank)
+        self._do(self._replacements.ready(rank, arrival))
+
+    def replace_lost(self, cluster: str, lost: list[str]) -> None:
+        """Start ranks again in place of lost ones, unless the run ends.
+
+        A cluster may ask for ranks of its own application, if that survives losses.
+        """
+        if not self._is_over:
+            known = self._replaceable.get(self._places[cluster].cluster.application, ())
+            self._do(self._replacements.wanted(one for one in lost if parsed(one)[0] in known))
+
+    def _do(self, effects: Iterable[ReplacementEffect]) -> None:
+        for effect in effects:
+            match effect:
+                case StartAgain(rank, incarnation):
+                    self._start_again(rank, incarnation)
+                case EndRank(rank):
+                    self._places[_cluster(rank)].orders.end_rank(rank)
+                case TellMoved(report):
+                    for place in self._places.values():
+                        place.orders.moved([report])
+
+    def _start_again(self, rank: str, incarnation: int) -> None:
+        cluster = _cluster(rank)
+        if self._codes.incarnation(cluster) > 1:
+            text = "could not be started again alone: its code was itself started again"
+            self._post(RankDeath.lost(rank, text))
+        elif cluster in self._lost_places:
+            self._post(RankDeath.lost(rank, _HOMELESS))
+        else:
+            self._places[cluster].orders.start_again(rank, incarnation)
+
+    # --- those that cannot reach each other -------------------------------------------------------
+
+    def suspected(self, by: str, rank: str, why: str) -> None:
+        """Record that a rank cannot reach another one."""
+        self._decide_later(self._suspicions.add(by, rank, why))
+
+    def trusted(self, by: str, rank: str) -> None:
+        """Record that a rank is reached again."""
+        self._suspicions.withdraw(by, rank)
+
+    def stands_still(self, rank: str, *, goes_on: bool) -> None:
+        """Decide nothing about a rank that is stopped, until a while after that."""
+        if not goes_on:
+            self._suspicions.stopped(rank)
+            return
+        for one in self._suspicions.goes_on(rank):
+            self._decide_later(one)
+
+    def _decide_later(self, suspicion: Suspicion) -> None:
+        decide = partial(self._decide, suspicion)
+        self._reactor.later(self._patience, lambda: self._post(decide))
+
+    def _decide(self, one: Suspicion) -> None:
+        if self._suspicions.is_due(one):
+            by, rank = parsed(one.by)[0], parsed(one.rank)[0]
+            self._post(Suspected(by, rank, one.why, self._suspicions.blamed(one)))
+
+
+def _cluster(rank: str) -> str:
+    return RankName.parse(rank).cluster
+
+
+def _ranks_that_go_on(plan: DeploymentPlan) -> dict[str, set[str]]:
+    """Return the ranks of each application that survives losses."""
+    outline = outline_of(plan)
+    found: dict[str, set[str]] = {}
+    for cluster in plan.deployment.clusters():
+        if cluster.identifier in outline.survivors:
+            found.setdefault(cluster.application, set()).update(outline.ranks[cluster.identifier])
+    return found
