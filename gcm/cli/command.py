@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Sequence
 
-from gcm.cli.options import COMMANDS, build_parser
+from gcm.cli.options import GCM
 from gcm.cli.output import written
 
 WRONG_USAGE = 2
@@ -23,8 +23,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # unless the program has set its own
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else arguments
-    parser = build_parser()
-    if words and words[0] not in COMMANDS:
+    parser = GCM.parser()
+    if words and words[0] not in [one.name for one in GCM.commands]:
         from gcm.cli.other_command import missing_command
 
         if meant := missing_command(words):

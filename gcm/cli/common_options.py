@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NoReturn
 
@@ -88,6 +88,133 @@ class CommandParser(argparse.ArgumentParser):
             raise
 
 
+def _told(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Make argparse report the error of a value in the words of its reader."""
+
+    def parsed(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return parsed
+
+
+class Option:
+    """One option or argument of a command: a row of its table.
+
+    `read` returns the value of a text, or raises ValueError with what is wrong with it. `also` are
+    the words of other commands, such as `mpiexec`, that mean the same: they are understood, and
+    neither help nor completion shows them. `sets` names the attribute of a descriptor that the
+    option writes, as `"application failures"`. The other `settings` are those of `argparse`; what
+    completes a value follows from its `metavar`.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        help: str = "",
+        read: Callable[[str], Any] | None = None,
+        also: Sequence[str] = (),
+        sets: str = "",
+        **settings: Any,
+    ) -> None:
+        self.names = names
+        self.help = help
+        self.also = also
+        self.sets = sets
+        self.settings = settings if read is None else {**settings, "type": _told(read)}
+
+    @property
+    def dest(self) -> str:
+        """Where a parser keeps its value."""
+        long = [one for one in self.names if one.startswith("--")]
+        name = [*long, *self.names][0].lstrip("-").replace("-", "_")
+        return str(self.settings.get("dest", name))
+
+    def add_to(self, parser: argparse._ActionsContainer) -> None:
+        """Add it to a parser, or to a group of one."""
+        parser.add_argument(*self.names, help=self.help or None, **self.settings)
+        if self.also:
+            hidden = {**self.settings, "dest": self.dest}
+            parser.add_argument(*self.also, help=argparse.SUPPRESS, **hidden)
+
+
+class OptionGroup:
+    """Options under a `title` in the help; `excludes` those of which only one can be given."""
+
+    def __init__(
+        self, *rows: Option | OptionGroup, excludes: bool = False, **settings: Any
+    ) -> None:
+        self.inside = rows
+        self.excludes = excludes
+        self.settings = settings
+
+    def add_to(self, parser: argparse._ActionsContainer) -> None:
+        """Add all of them to a parser, or to a group of one."""
+        make = parser.add_mutually_exclusive_group if self.excludes else parser.add_argument_group
+        inner = make(**self.settings)
+        for row in self.inside:
+            row.add_to(inner)
+
+
+def _each(rows: Iterable[Option | OptionGroup]) -> Iterator[Option]:
+    for row in rows:
+        yield from _each(row.inside) if isinstance(row, OptionGroup) else [row]
+
+
+class CommandTable:
+    """A command as a table: its parser, help, completion and reference come from it.
+
+    The rows are options and arguments; `commands` are those that can be its first word, whose name
+    is then kept as `dest`. `summary` stands for it in the list of a command that it belongs to.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        *rows: Option | OptionGroup,
+        epilog: str = "",
+        summary: str = "",
+        usage: str | None = None,
+        commands: Sequence[CommandTable] = (),
+        dest: str = "command",
+        wrong_usage: int = 2,
+    ) -> None:
+        self.name = name
+        self.summary = summary or description.splitlines()[0]
+        self.commands = commands
+        self._rows = rows
+        self._dest = dest
+        self._wrong_usage = wrong_usage
+        self._settings: Mapping[str, Any] = {
+            "description": description,
+            "epilog": epilog or None,
+            "usage": usage,
+            "formatter_class": argparse.RawDescriptionHelpFormatter,
+            "allow_abbrev": False,
+        }
+
+    def rows(self) -> Iterator[Option]:
+        """Yield its own options and arguments, in order."""
+        return _each(self._rows)
+
+    def parser(self) -> CommandParser:
+        """Return the parser of its command line."""
+        return self._filled(CommandParser(prog=self.name, **self._settings))
+
+    def _filled(self, made: CommandParser) -> CommandParser:
+        made.wrong_usage = self._wrong_usage
+        for row in self._rows:
+            row.add_to(made)
+        if self.commands:
+            inner = made.add_subparsers(dest=self._dest, metavar=self._dest.upper(), required=True)
+            for one in self.commands:
+                one._filled(inner.add_parser(one.name, help=one.summary, **one._settings))
+        return made
+
+
 class ShowVersion(argparse.Action):
     """Looks the version up only when asked, because that takes longer than all the rest."""
 
@@ -107,18 +234,18 @@ SHELLS = ("bash", "zsh", "fish")
 """The shells that can complete the commands."""
 
 
-def add_shell(parser: argparse.ArgumentParser) -> None:
-    """Add the one argument of a command that prints the script for a shell."""
-    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+VERSION = Option("--version", action=ShowVersion, nargs=0, help="show the version")
+SHELL = Option("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+"""The one argument of a command that prints the script for a shell."""
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Return the name and the value of `NAME=VALUE`; the type of an argument of a parser.
+    """Return the name and the value of `NAME=VALUE`; raises ValueError for anything else.
 
     >>> setting("workers=4")
     ('workers', '4')
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+        raise ValueError(f"'{text}' is not NAME=VALUE")
     return name.strip(), value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gcm.cli.output import written
 from runtime.cli.errors import UsageError
-from runtime.cli.line.options import Options, read_options
+from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
 from runtime.cli.streams import OutputFailed, fill_gaps
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
@@ -65,7 +65,7 @@ def _command(words: Sequence[str]) -> int:
     if first == "completion":
         from runtime.cli.line.completion import print_completion
 
-        return print_completion(words[1:])
+        return print_completion(words[1:], GCM_DEPLOY)
     if first == "doctor":
         from runtime.cli.doctor import run_doctor
 
@@ -104,7 +104,7 @@ def _dispatch(options: Options) -> int:
     if options.draw:
         from runtime.cli.show import draw_machine
 
-        return draw_machine(deployment, options.draw, options.colours)
+        return draw_machine(deployment, options.draw, options.colours or "auto")
     if options.show_variables:
         from runtime.cli.show import show_variables
 

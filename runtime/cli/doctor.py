@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gcm.cli.common_options import CommandParser, setting
+from gcm.cli.common_options import Option
 from gcm.cli.output import write_json
 from gcm.documents import Severity
-from runtime.cli.line.options import Format, command_parser, read_options, seconds
+from runtime.cli.line.options import FORMAT, SETTINGS, Format, deploy_command, read_options
+from runtime.cli.line.values import seconds
 from runtime.exit_codes import FAULTS, UNHEALTHY
 from runtime.shown_text import shown_lines
 
@@ -36,10 +37,27 @@ exit codes:
 
 DEFAULT_TIMEOUT = 30.0
 
+DOCTOR = deploy_command(
+    "gcm-deploy doctor",
+    _DESCRIPTION,
+    Option(
+        "descriptor", nargs="?", metavar="DESCRIPTOR",
+        help="what would be deployed; without one this machine is examined",
+    ),
+    SETTINGS,
+    FORMAT,
+    Option(
+        "--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
+        help="how long to wait for each answer (default: %(default)g)",
+    ),
+    Option("--quiet", action="store_true", help="do not tell what is being waited for"),
+    epilog=_EPILOG,
+)  # fmt: skip
+
 
 def run_doctor(words: Sequence[str]) -> int:
     """Examine, write what was found, and return the exit code."""
-    found = _parser().parse_args(words)
+    found = DOCTOR.parser().parse_args(words)
     style = Format(found.format)
     deployment = None
     if found.descriptor:
@@ -97,25 +115,3 @@ def _with_lab(
         (*found.findings, *examined.findings), key=lambda one: one.severity is not Severity.ERROR
     )
     return replace(examined, findings=tuple(findings), lab=found.headline)
-
-
-def _parser() -> CommandParser:
-    parser = command_parser("gcm-deploy doctor", _DESCRIPTION, _EPILOG)
-    parser.add_argument(
-        "descriptor", nargs="?", metavar="DESCRIPTOR",
-        help="what would be deployed; without one this machine is examined",
-    )  # fmt: skip
-    parser.add_argument(
-        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
-        help="the value of a variable of the descriptor; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="for people or for programs",
-    )  # fmt: skip
-    parser.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
-        help="how long to wait for each answer (default: %(default)g)",
-    )  # fmt: skip
-    parser.add_argument("--quiet", action="store_true", help="do not tell what is being waited for")
-    return parser

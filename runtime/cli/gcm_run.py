@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
-import os
-import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from gcm.cli.common_options import CommandParser
+from gcm.cli.common_options import VERSION, Option, OptionGroup
+from gcm.documents import Attribute
 from runtime.cli.command import dispatch, guarded
+from runtime.cli.line import values
 from runtime.cli.line.options import (
+    MODULE,
+    RANKS_OF_OTHERS,
+    RECOVERY,
+    VARIABLES,
+    WATCHING,
     Options,
-    add_variables,
-    add_watching,
-    command_parser,
+    deploy_command,
     options_of,
 )
-from runtime.cli.line.words import OneLine, add_ranks_of_others, add_recovery, cut, options_end
+from runtime.cli.line.words import OneLine, attributes_of, cut, options_end
 from runtime.deployment.language.kinds import DURATION
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
-from runtime.web_address import is_web_address
-
-_WAIT = re.compile(r"\s*[0-9]+(\.[0-9]+)?\s*(s|min|h)?\s*")
 
 _DETECTOR = LANGUAGE.elements["failure-detector"].attributes
 _DETECTOR_OPTIONS = {
@@ -65,25 +64,101 @@ _EPILOG = """\
 exit codes: those of gcm-deploy; 203 also if too few places were found"""
 
 
+def _peers(name: str) -> Attribute:
+    """Return the attribute of `<peers>` that an option writes."""
+    row = LANGUAGE.elements["peers"].attribute(name)
+    assert row is not None, "the language has it"
+    return row
+
+
+def _detector() -> Iterator[Option]:
+    """Yield an option for each attribute of `<failure-detector>`."""
+    for one in _DETECTOR:
+        is_time = one.kind is DURATION
+        yield Option(
+            _DETECTOR_OPTIONS[one.name], dest=f"detector_{one.name}",
+            metavar="SECONDS" if is_time else None, read=values.wait if is_time else None,
+            choices=one.choices or None, help=_HELP[one.name], sets=f"failure-detector {one.name}",
+        )  # fmt: skip
+
+
+GCM_RUN = deploy_command(
+    "gcm-run",
+    _DESCRIPTION,
+    Option(
+        "-n", "-np", dest="ranks", metavar="RANKS", read=values.count, also=RANKS_OF_OTHERS,
+        help="how many ranks there are",
+    ),
+    Option(
+        "-r", dest="replicas", metavar="R", read=values.count, sets="application replicas",
+        help="each rank is R processes on different peers, and survives while one of them lives",
+    ),
+    Option(
+        "--restart", action="store_true", sets="application restart",
+        help="start replicas again that have died while their peer has not: they join the others"
+        " when the program calls MPI.Checkpoint",
+    ),
+    *RECOVERY,
+    Option(
+        "-a", dest="strategy", metavar="STRATEGY", default="", sets="peers strategy",
+        help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
+        f"(default: {_peers('strategy').default})",
+    ),
+    Option(
+        "-w", dest="wait", metavar="SECONDS", read=values.wait, sets="peers wait",
+        help=f"how long to look for free places (default: {_peers('wait').default})",
+    ),
+    Option(
+        "--staging", choices=_peers("staging").choices, default="", sets="peers staging",
+        help="how the program gets to the peers: each passes it to two others, or to the next one, "
+        f"or it is sent from here to each; auto: by size (default: {_peers('staging').default})",
+    ),
+    Option(
+        "--credential", metavar="FILE", default="", sets="peers credential",
+        help="who you are in the lab (default: that in GCM_CREDENTIAL, or ~/.gcm/credential)",
+    ),
+    MODULE,
+    Option(
+        "-l", dest="inputs", metavar="FILE", read=values.listed, default=(),
+        help="copy the files that FILE lists, one in a line, to the peers as well: relative to this"
+        " folder, or addresses of a web server; those outside of it arrive under their last name",
+    ),
+    OptionGroup(
+        *_detector(),
+        title="failure detector",
+        description="how soon the loss of a peer is noticed: as <failure-detector> has it",
+    ),
+    Option("--dry-run", action="store_true", help="show which peers would be asked, and ask none"),
+    Option(
+        "--write", metavar="FILE", default="",
+        help="write this command line as a descriptor; '-': show it",
+    ),
+    WATCHING,
+    VARIABLES,
+    VERSION,
+    epilog=_EPILOG,
+    usage=_USAGE,
+)  # fmt: skip
+"""The options before the program."""
+
+
 def run_program(arguments: Sequence[str] | None = None) -> int:
     """Do what `runtime.cli.run_main` describes; raises KeyboardInterrupt."""
     words = sys.argv[1:] if arguments is None else arguments
     if words[:1] == ["advise"]:
         from runtime.peers.commands import advise
 
-        parser = command_parser("gcm-run advise", advise.DESCRIPTION, advise.EXAMPLES)
-        advise.add_arguments(parser)
-        return guarded("gcm-run", lambda: advise.run_advise(parser.parse_args(words[1:])))
+        return guarded("gcm-run", lambda: advise.run_advise(words[1:]))
     if words[:1] == ["completion"]:
-        from runtime.cli.line.completion import print_completion_of_run
+        from runtime.cli.line.completion import print_completion
 
-        return guarded("gcm-run", lambda: print_completion_of_run(words[1:], build_parser()))
+        return guarded("gcm-run", lambda: print_completion(words[1:], GCM_RUN))
     return dispatch("gcm-run", lambda: read_line(words))
 
 
 def read_line(words: Sequence[str]) -> Options:
     """Parse a command line; raises `SystemExit` for a wrong one."""
-    parser = build_parser()
+    parser = GCM_RUN.parser()
     pieces = cut(words, parser)
     at, seen = options_end(words, parser)
     if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
@@ -99,133 +174,12 @@ def read_line(words: Sequence[str]) -> Options:
         parser.error("say how many ranks: gcm-run -n 4 program.py")
     if not program:
         parser.error("name a program after the options, or a module with -m")
-    machine = PeersArgument(
-        found.ranks, found.strategy, found.wait or "", found.credential, found.staging
-    )
     one_line = OneLine(
         program,
         bool(found.module),
-        machine,
+        PeersArgument(found.ranks),
         options=pieces.options,
-        replicas=found.replicas,
-        restart=found.restart,
-        failures=found.failures,
-        recovery=found.recovery,
-        recovery_messages=found.recovery_messages,
         inputs=found.inputs,
-        detector=_detector(found),
+        attributes=attributes_of(GCM_RUN, found),
     )
     return options_of(found, one_line, pieces.arguments)
-
-
-def build_parser() -> CommandParser:
-    """Return the parser of the options before the program."""
-    parser = command_parser("gcm-run", _DESCRIPTION, _EPILOG, usage=_USAGE)
-    peers = LANGUAGE.elements["peers"]
-    strategy, wait = peers.attribute("strategy"), peers.attribute("wait")
-    staging = peers.attribute("staging")
-    assert strategy is not None
-    assert wait is not None
-    assert staging is not None
-    parser.add_argument(
-        "-n", "-np", dest="ranks", metavar="RANKS", type=_count, help="how many ranks there are"
-    )
-    add_ranks_of_others(parser, _count)
-    parser.add_argument(
-        "-r", dest="replicas", metavar="R", type=_count, default=1,
-        help="each rank is R processes on different peers, and survives while one of them lives",
-    )  # fmt: skip
-    parser.add_argument(
-        "--restart", action="store_true",
-        help="start replicas again that have died while their peer has not: they join the others"
-        " when the program calls MPI.Checkpoint",
-    )  # fmt: skip
-    add_recovery(parser)
-    parser.add_argument(
-        "-a", dest="strategy", metavar="STRATEGY", default="",
-        help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
-        f"(default: {strategy.default})",
-    )  # fmt: skip
-    parser.add_argument(
-        "-w", dest="wait", metavar="SECONDS", type=_wait,
-        help=f"how long to look for free places (default: {wait.default})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--staging", choices=staging.choices, default="",
-        help="how the program gets to the peers: each passes it to two others, or to the next "
-        f"one, or it is sent from here to each; auto: by size (default: {staging.default})",
-    )  # fmt: skip
-    parser.add_argument(
-        "--credential", metavar="FILE", default="",
-        help="who you are in the lab (default: that in GCM_CREDENTIAL, or ~/.gcm/credential)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
-    )
-    parser.add_argument(
-        "-l", dest="inputs", metavar="FILE", type=_listed, default=(),
-        help="copy the files that FILE lists, one in a line, to the peers as well: relative to this"
-        " folder, or addresses of a web server; those outside of it arrive under their last name",
-    )  # fmt: skip
-    _add_detector(parser)
-    parser.add_argument(
-        "--dry-run", action="store_true", help="show which peers would be asked, and ask none"
-    )
-    parser.add_argument(
-        "--write", metavar="FILE", default="",
-        help="write this command line as a descriptor; '-': show it",
-    )  # fmt: skip
-    add_watching(parser)
-    add_variables(parser)
-    return parser
-
-
-def _add_detector(parser: CommandParser) -> None:
-    """Add an option for each attribute of `<failure-detector>`."""
-    group = parser.add_argument_group(
-        "failure detector", "how soon the loss of a peer is noticed: as <failure-detector> has it"
-    )
-    for one in _DETECTOR:
-        group.add_argument(
-            _DETECTOR_OPTIONS[one.name], dest=f"detector_{one.name}",
-            metavar="SECONDS" if one.kind is DURATION else None,
-            type=_wait if one.kind is DURATION else str,
-            choices=one.choices or None, help=_HELP[one.name],
-        )  # fmt: skip
-
-
-def _detector(found: argparse.Namespace) -> Sequence[tuple[str, str]]:
-    """Return the attributes of `<failure-detector>` that are given."""
-    given = [(one.name, getattr(found, f"detector_{one.name}")) for one in _DETECTOR]
-    return [(name, value) for name, value in given if value]
-
-
-def _listed(file: str) -> tuple[str, ...]:
-    """Return the files that a file lists; blank lines and those with # in front are left out."""
-    try:
-        with open(file, encoding="utf-8") as stream:
-            lines = [line.strip() for line in stream]
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise argparse.ArgumentTypeError(
-            f"the list of files '{file}' cannot be read: {why}"
-        ) from error
-    found = tuple(one for one in lines if one and not one.startswith("#"))
-    for one in found:
-        if not is_web_address(one) and not os.path.exists(one):
-            raise argparse.ArgumentTypeError(f"'{file}' lists '{one}', which does not exist")
-    return found
-
-
-def _wait(text: str) -> str:
-    if not _WAIT.fullmatch(text):
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a time: a number of seconds, or such as 90s, 5min or 1h"
-        )
-    return text
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1_000_000:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
-    return int(text)

@@ -1,22 +1,23 @@
 """How other terminals inspect a run: a socket that answers only to the same user.
 
 It is an abstract socket without a file, so nothing stays behind however the run ends. A question is
-one line of JSON, the answer a JSON document. Only Linux has such sockets.
+one line of JSON, the answer facts of the run as lines. Only Linux has such sockets.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from runtime.cli.errors import UsageError
+from runtime.views.facts import Fact
 
 _PREFIX = "gcm-deploy/"
 _SOCKETS = "/proc/net/unix"
@@ -25,8 +26,8 @@ _MOST_ASKED = 4096
 _MOST_ANSWERED = 64 << 20
 QUESTION_TIMEOUT, ANSWER_TIMEOUT = 5.0, 10.0
 
-Answer = Callable[[bool], dict[str, Any]]
-"""Returns the state of the run, with the stacks of all threads if asked to; it may block."""
+Answer = Callable[[bool], Iterable[Fact]]
+"""Returns what the run is doing, with the stacks of all threads if asked to; it may block."""
 
 
 @contextmanager
@@ -60,7 +61,10 @@ def _serve(listener: socket.socket, answer: Answer) -> None:
             connection.settimeout(QUESTION_TIMEOUT)
             if _user_of(connection) in (os.getuid(), 0):
                 asked = json.loads(connection.recv(_MOST_ASKED))
-                connection.sendall(json.dumps(answer(bool(asked["stacks"]))).encode())
+                from runtime.views.fact_lines import heading, line_of  # not for every run
+
+                told = map(line_of, answer(bool(asked["stacks"])))
+                connection.sendall(b"".join([heading(), *told]))
 
 
 def _user_of(connection: socket.socket) -> int:
@@ -81,12 +85,14 @@ def running_deployments() -> list[int]:
     return sorted(int(one) for one in found if one.isdecimal())
 
 
-def inspected(process: int, *, stacks: bool) -> dict[str, Any]:
-    """Return what a run reports of itself.
+def inspected(process: int, *, stacks: bool) -> list[Fact]:
+    """Return what a run reports of itself; its texts are cleaned, since any process may pretend.
 
     Raises:
         UsageError: it has ended, does not answer, or belongs to another user.
     """
+    from runtime.views.fact_lines import UnreadableFacts, read_facts
+
     user = os.getuid()
     with suppress(OSError):
         user = os.stat(f"/proc/{process}").st_uid
@@ -97,12 +103,12 @@ def inspected(process: int, *, stacks: bool) -> dict[str, Any]:
             if _user_of(connection) not in (user, os.getuid()):
                 raise UsageError(f"process {process} is not one of your runs")
             connection.sendall(json.dumps({"stacks": stacks}).encode())
-            found = json.loads(_answer(connection))
-        except (OSError, ValueError, RecursionError) as fault:
+            answer = _answer(connection)
+            return list(read_facts(io.BytesIO(answer), f"the answer of process {process}"))
+        except UnreadableFacts as fault:
+            raise unanswered(process, fault.what) from fault
+        except (OSError, ValueError) as fault:
             raise unanswered(process, str(fault)) from fault
-    if not isinstance(found, dict):
-        raise unanswered(process, "its answer is no object of JSON")
-    return found
 
 
 def unanswered(process: int, why: str) -> UsageError:

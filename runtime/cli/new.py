@@ -8,10 +8,10 @@ import sys
 from collections.abc import Sequence
 from typing import TextIO
 
-from gcm.cli.common_options import CommandParser
+from gcm.cli.common_options import Option
 from runtime.cli.errors import UsageError
 from runtime.cli.line.document import document_of
-from runtime.cli.line.options import command_parser
+from runtime.cli.line.options import deploy_command
 from runtime.cli.line.questions import QUESTIONS, Answers, Question
 from runtime.cli.load import read_document
 from runtime.cli.write import check_folder, save
@@ -28,6 +28,17 @@ examples:
   printf 'ring.py\\nhere\\n2x4\\nall\\n' | gcm-deploy new
   gcm-deploy new --program 'ring.py 20' --where lyon,porto --ranks 4 --results 'out/*.npy'"""
 
+NEW = deploy_command(
+    "gcm-deploy new",
+    _DESCRIPTION,
+    Option(
+        "file", nargs="?", metavar="FILE", help="what to write; called like the program by default"
+    ),
+    *(Option(f"--{one.option}", metavar="ANSWER", help=one.meaning) for one in QUESTIONS),
+    Option("--overwrite", action="store_true", help="replace the file if it exists"),
+    epilog=_EPILOG,
+)
+
 
 def write_new(words: Sequence[str]) -> int:
     """Ask, write the descriptor, and say how to run it; return the exit code.
@@ -36,7 +47,7 @@ def write_new(words: Sequence[str]) -> int:
         UsageError: an answer is missing or wrong, and there is no terminal to ask again.
         OutputFailed: the file cannot be written.
     """
-    found = _parser().parse_args(words)
+    found = NEW.parser().parse_args(words)
     check_folder(found.file or "")  # fails before any question is asked
     dialogue = Dialogue(sys.stdin, sys.stderr)
     first, *others = QUESTIONS
@@ -129,14 +140,3 @@ class Dialogue:
         elif not line:
             self._out.write("\n")
         return line.strip() if line else None
-
-
-def _parser() -> CommandParser:
-    parser = command_parser("gcm-deploy new", _DESCRIPTION, _EPILOG)
-    parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="what to write; called like the program by default"
-    )
-    for question in QUESTIONS:
-        parser.add_argument(f"--{question.option}", metavar="ANSWER", help=question.meaning)
-    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
-    return parser

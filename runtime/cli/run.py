@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.inspection import open_to_inspection
@@ -18,7 +17,6 @@ from runtime.cli.screens.called import COMMAND
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles
-from runtime.cli.screens.recording import Recording
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -28,7 +26,7 @@ from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, 
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
-from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged
+from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.stream import Audience, FactListener, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
@@ -52,15 +50,18 @@ def run_plan(
     pass `through` another listener. `is_repeated` is asked about a run in which no rank has begun;
     one that will be repeated has no summary.
     """
-    recording = Recording(options.record) if options.record else None
-    recorders = () if recording is None else (recording,)
+    run = partial(
+        _run, plan, options, warm=warm, reach=reach, through=through, is_repeated=is_repeated
+    )
+    if not options.record:
+        return run(())
+    from runtime.cli.screens.recording import Recording
+
+    recording = Recording(options.record)
     try:
-        return _run(
-            plan, options, recorders,
-            warm=warm, reach=reach, through=through, is_repeated=is_repeated,
-        )  # fmt: skip
+        return run((recording,))
     finally:
-        if recording is not None and (fault := recording.close()):
+        if fault := recording.close():
             complain(fault)
 
 
@@ -95,7 +96,8 @@ def _run(
     ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
     log = LogLines(say)
     try:
-        with ending.awaited(), log.attached(), open_to_inspection(partial(_seen, plan, interrupts)):
+        seen = partial(_seen, plan, interrupts, begun)
+        with ending.awaited(), log.attached(), open_to_inspection(seen):
             outcome = deploy(
                 plan,
                 through(audience),
@@ -123,10 +125,13 @@ def _run(
     return code
 
 
-def _seen(plan: DeploymentPlan, interrupts: Interrupts, with_stacks: bool) -> dict[str, Any]:
-    """Return what the run shows to other terminals."""
-    told = interrupts.snapshot(with_stacks=with_stacks)
-    return {"deployment": plan.deployment.name, "process": os.getpid(), **told}
+def _seen(
+    plan: DeploymentPlan, interrupts: Interrupts, begun: float, with_stacks: bool
+) -> Iterator[Fact]:
+    """Yield what the run shows to other terminals."""
+    yield Fact(0.0, MACHINE, RunPlanned.of(plan))
+    for name, record in interrupts.snapshot(with_stacks=with_stacks):
+        yield Fact(time.monotonic() - begun, name, record)
 
 
 def copying_time(plan: DeploymentPlan) -> float:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from enum import StrEnum
 
+from gcm.cli.common_options import Option
 from gcm.cli.output import Paint, columns_of
 from runtime.cli.errors import UsageError
-from runtime.cli.line.options import Format, command_parser
+from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.streams import write
@@ -40,23 +41,29 @@ class Shown(StrEnum):
     LINES = "lines"
 
 
+VIEW = deploy_command(
+    "gcm-deploy view",
+    _DESCRIPTION,
+    Option("file", metavar="FILE", help="what gcm-deploy --record FILE has written"),
+    Option(
+        "--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
+        help="the summary, with the errors of the run; the tree as it was last; or all lines",
+    ),
+    Option(
+        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+        help="the summary for people or for programs",
+    ),
+    epilog=_EPILOG,
+)  # fmt: skip
+
+
 def view(words: Sequence[str]) -> int:
     """Show a recorded run; return the exit code.
 
     Raises:
         UsageError: the file is no record of a run.
     """
-    parser = command_parser("gcm-deploy view", _DESCRIPTION, _EPILOG)
-    parser.add_argument("file", metavar="FILE", help="what gcm-deploy --record FILE has written")
-    parser.add_argument(
-        "--show", choices=[str(one) for one in Shown], default=Shown.SUMMARY,
-        help="the summary, with the errors of the run; the tree as it was last; or all lines",
-    )  # fmt: skip
-    parser.add_argument(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="the summary for people or for programs",
-    )  # fmt: skip
-    found = parser.parse_args(words)
+    found = VIEW.parser().parse_args(words)
     facts = _recorded(found.file)
     account = RunAccount()
     for fact in facts:

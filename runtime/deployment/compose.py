@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.deployment.language.kinds import NAME_PATTERN
@@ -53,10 +54,9 @@ class OneLineRequest:
     `program` is a path as the descriptor's folder sees it, the name of a module, or that of an
     executable on the search path. `folder` is the folder of the application, empty for the default
     one. `python` starts front-ends on other machines. `variables` are those of the environment,
-    each `NAME` or `NAME=VALUE`, `results` the sources of files to bring home. `failures` and
-    `recovery...`, if given, say what the loss of a rank means, `replicas` how many processes each
-    rank has, and `restart` whether lost ones are started again. `inputs` are pairs of a file and
-    its path in the working directory, `detector` the attributes of `<failure-detector>`.
+    each `NAME` or `NAME=VALUE`, `results` the sources of files to bring home. `inputs` are pairs of
+    a file and its path in the working directory, `attributes` further ones of `<application>`,
+    `<peers>` and `<failure-detector>`, by the name of the element.
     """
 
     name: str
@@ -68,13 +68,12 @@ class OneLineRequest:
     python: str = ""
     variables: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
-    failures: str = ""
-    recovery: str = ""
-    recovery_messages: str = ""
-    replicas: int = 1
-    restart: bool = False
     inputs: tuple[tuple[str, str], ...] = ()
-    detector: tuple[tuple[str, str], ...] = ()
+    attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def more(self, element: str) -> Iterable[tuple[str, str]]:
+        """Return the further attributes of an element."""
+        return self.attributes.get(element, {}).items()
 
 
 def compose(request: OneLineRequest) -> str:
@@ -97,8 +96,8 @@ def compose(request: OneLineRequest) -> str:
             for one, to in request.inputs
         ]
         lines += ["", *_indented(_comment(_INPUTS), transfers)]
-    if request.detector:
-        detector = f"<failure-detector {_pairs(*request.detector)}/>"
+    if "failure-detector" in request.attributes:
+        detector = f"<failure-detector {_pairs(*request.more('failure-detector'))}/>"
         lines += ["", *_indented(_comment(_DETECTOR), [detector])]
     lines += ["", *_indented(_machine(request)), "</deployment>"]
     return _HEAD + "\n".join(lines) + "\n"
@@ -106,14 +105,7 @@ def compose(request: OneLineRequest) -> str:
 
 def _application(request: OneLineRequest) -> Iterator[str]:
     said = (request.kind, request.program), ("folder", request.folder)
-    losses = (
-        ("failures", request.failures),
-        ("recovery", request.recovery),
-        ("recovery-messages", request.recovery_messages),
-        ("replicas", str(request.replicas) if request.replicas > 1 else ""),
-        ("restart", "yes" if request.restart else ""),
-    )
-    head = f"<application {_pairs(*said, *losses)}"
+    head = f"<application {_pairs(*said, *request.more('application'))}"
     inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
     for variable in request.variables:
         name, equals, value = variable.partition("=")
@@ -137,10 +129,7 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
         return
     if isinstance(machine, PeersArgument):
         yield from _comment(_PEERS)
-        said = ("strategy", machine.strategy), ("wait", machine.wait)
-        files = (("credential", machine.credential), ("staging", machine.staging))
-        words = _pairs(("ranks", str(machine.ranks)), *said, *files)
-        yield f"<peers {words}/>"
+        yield f"<peers {_pairs(('ranks', str(machine.ranks)), *request.more('peers'))}/>"
         return
     yield from _comment(_GRID)
     led = [_first_elsewhere(hosts) for hosts in machine]

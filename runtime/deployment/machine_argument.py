@@ -52,13 +52,9 @@ class HostArgument:
 
 @dataclass(frozen=True, slots=True)
 class PeersArgument:
-    """Places to be booked at peers; empty fields use the defaults of the descriptor."""
+    """Places to be booked at peers, for so many ranks."""
 
     ranks: int
-    strategy: str = ""
-    wait: str = ""
-    credential: str = ""
-    staging: str = ""
 
 
 Machine = Emulation | PeersArgument | tuple[tuple[HostArgument, ...], ...]

@@ -150,6 +150,82 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
+class RunSeen:
+    """The phase of a run when somebody asked what it was doing; what the ranks did follows."""
+
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedPart:
+    """One thing that a call waits for: a message from a rank or to it, "" for any; None any tag."""
+
+    kind: str
+    rank: str
+    tag: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallSeen:
+    """A call in which a rank waits: in words, for how long, where in the program, and for what."""
+
+    call: str
+    text: str
+    seconds: float
+    where: str
+    communicator: str
+    waits_for: tuple[AwaitedPart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommunicatorSeen:
+    """Where a communicator is between a loss and its recovery, as one of its members knows it."""
+
+    name: str
+    state: str
+    modes: str
+
+
+@dataclass(frozen=True, slots=True)
+class StackSeen:
+    """The stack of a thread of a rank, as Python prints it."""
+
+    thread: str
+    stack: str
+
+
+@dataclass(frozen=True, slots=True)
+class RankSeen:
+    """What a rank was doing when it was asked, in words and with its calls.
+
+    `process_state` is that of the process in FT-MPI's terms, None where losses are not survived;
+    `incarnation` says which process it is in its place. One that has not answered has no host.
+    """
+
+    doing: str
+    process_state: str | None = None
+    incarnation: int = 1
+    communicators: tuple[CommunicatorSeen, ...] = ()
+    host: str = ""
+    process: int = 0
+    calls: tuple[CallSeen, ...] = ()
+    stacks: tuple[StackSeen, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitExplained:
+    """Why ranks wait: of what `kind` that is, its heading, the ranks concerned, and a sentence.
+
+    `runtime.waits.findings` has the kinds. In a run it is told once of each wait, as it is logged.
+    """
+
+    kind: str
+    heading: str
+    ranks: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class MessagesCounted:
     """What a rank has sent over the wire to ranks of one cluster, told when it ends.
 
@@ -210,6 +286,9 @@ Record = (
     | RunStarted
     | OutputWritten
     | Logged
+    | RunSeen
+    | RankSeen
+    | WaitExplained
     | MessagesCounted
     | ConnectionsCounted
     | RouteTraffic

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,10 @@ from pathlib import Path
 
 import mpi4py
 import pytest
+
+from runtime.native_mpi import MPICH, OPEN_MPI
+from tests.mpi_homes import MpiHome, mpi_homes  # noqa: F401 - a fixture
+from tools.on_grids import COMMAND, environment
 
 pytestmark = pytest.mark.mpi
 
@@ -57,6 +62,60 @@ MODULE = """
     static PyMethodDef methods[] = {{"place", place, METH_O, ""}, {0}};
     static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "NAME", "", -1, methods};
     PyMODINIT_FUNC PyInit_NAME(void) { return load() < 0 ? NULL : PyModule_Create(&module); }
+"""
+
+PYBIND11 = """
+    #include <pybind11/pybind11.h>
+    #include <mpi4py/mpi4py.h>
+    static int place(pybind11::object arg) {
+        MPI_Comm *comm = PyMPIComm_Get(arg.ptr());
+        if (comm == nullptr)
+            throw pybind11::error_already_set();
+        int size = -1;
+        MPI_Comm_size(*comm, &size);
+        return size;
+    }
+    PYBIND11_MODULE(made, module) { import_mpi4py(); module.def("place", &place); }
+"""
+CASTING = """
+    #include <pybind11/pybind11.h>
+    #include <mpi4py/mpi4py.h>
+    static int place(pybind11::object arg) {  // as the usual type casters do: NULL is not expected
+        int size = -1;
+        MPI_Comm_size(*PyMPIComm_Get(arg.ptr()), &size);
+        return size;
+    }
+    PYBIND11_MODULE(made, module) { import_mpi4py(); module.def("place", &place); }
+"""
+NANOBIND = """
+    #include <nanobind/nanobind.h>
+    #include <mpi4py/mpi4py.h>
+    static int place(nanobind::object arg) {
+        MPI_Comm *comm = PyMPIComm_Get(arg.ptr());
+        if (comm == nullptr)
+            throw nanobind::python_error();
+        int size = -1;
+        MPI_Comm_size(*comm, &size);
+        return size;
+    }
+    NB_MODULE(made, module) { import_mpi4py(); module.def("place", &place); }
+"""
+CYTHON = """
+from mpi4py cimport MPI, libmpi
+def place(MPI.Comm comm):
+    cdef int size = -1
+    libmpi.MPI_Comm_size(comm.ob_mpi, &size)
+    return size
+"""
+PLACES = """
+import sys
+from mpi4py import MPI
+import made
+print("near", made.place(MPI.COMM_CLUSTER), flush=True)
+try:
+    print("far", made.place(MPI.COMM_WORLD), flush=True)
+except Exception as error:
+    print(type(error).__name__, flush=True)
 """
 
 
@@ -131,3 +190,85 @@ def test_a_module_of_cython_takes_null_and_is_named(grid: Grid, compiled: Path) 
         assert "null" in lines
         assert "True True False" in lines
         assert any("RuntimeWarning: reading reads communicators" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("flavour", "code"),
+    [
+        pytest.param(OPEN_MPI.name, ("c", ASKING, "SystemError"), id="C"),
+        pytest.param(OPEN_MPI.name, ("pybind11", PYBIND11, "RuntimeError"), id="pybind11"),
+        pytest.param(MPICH.name, ("pybind11", CASTING, "SIGSEGV"), id="type caster"),
+        pytest.param(MPICH.name, ("nanobind", NANOBIND, "SIGABRT"), id="nanobind"),
+        pytest.param(
+            OPEN_MPI.name,
+            ("Cython", CYTHON, "RuntimeWarning: made reads communicators"),
+            id="Cython",
+        ),
+    ],
+)
+def test_native_code_of_any_maker_is_refused_or_named(
+    tmp_path: Path,
+    mpi_homes: dict[str, MpiHome | str],  # noqa: F811 - the fixture
+    flavour: str,
+    code: tuple[str, str, str],
+) -> None:
+    maker, text, ends = code
+    home = mpi_homes[flavour]
+    if isinstance(home, str):
+        pytest.skip(home)
+    if maker != "c" and importlib.util.find_spec(maker) is None:
+        pytest.skip(f"{maker} is not installed: pip install {maker}")
+    _build(tmp_path, Path(home.python).parent.parent, maker, text)
+    (tmp_path / "places.py").write_text(PLACES)
+    cluster = (
+        f'<cluster><front-end python="{home.python}"/>'
+        f'<mpi ranks="1" command-path="{home.mpiexec}"/></cluster>'
+    )
+    (tmp_path / "grid.xml").write_text(
+        '<deployment><application script="places.py" stage="no"/>'
+        f"<grid><site>{cluster * 2}</site></grid></deployment>"
+    )
+    done = subprocess.run(
+        [*COMMAND, "--quiet", "grid.xml"],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ends in done.stdout + done.stderr
+    if maker != "Cython":
+        assert "far" not in done.stdout
+        assert "Native code was refused a handle" in done.stderr
+        assert "places.py, line 7). The Intracomm has members in several" in done.stderr
+
+
+def _build(folder: Path, home: Path, maker: str, text: str) -> None:
+    """Compile the module `made` for the MPI of an environment."""
+    if shutil.which("g++") is None or not (home / "include" / "mpi.h").exists():
+        pytest.skip("g++ and the wheel of the MPI, which has headers, are needed")
+    target, sources = folder / "made.so", [folder / "made.cpp"]
+    includes: list[Path] = []
+    if maker == "c":
+        text = ASKING + MODULE.replace("NAME", "made")
+        sources = [folder / "made.c"]
+    elif maker == "Cython":
+        (folder / "made.pyx").write_text(text)
+        command = [sys.executable, "-m", "cython", "-3", "made.pyx", "-o", "made.c"]
+        subprocess.run(command, check=True, timeout=60, cwd=folder)
+        text, sources = (folder / "made.c").read_text(), [folder / "made.c"]
+    else:
+        root = Path(getattr(importlib.util.find_spec(maker), "origin", "")).parent
+        includes = [root / "include"]
+        if maker == "nanobind":
+            includes.append(root / "ext" / "robin_map" / "include")
+            sources.append(root / "src" / "nb_combined.cpp")
+    sources[0].write_text(text)
+    folders = (sysconfig.get_path("include"), home / "include", mpi4py.get_include(), *includes)
+    flags = ["-shared", "-fPIC", "-O0", "-fvisibility=hidden", *(f"-I{one}" for one in folders)]
+    compiler = "gcc" if sources[0].suffix == ".c" else "g++"
+    library = home / "lib"
+    link = [f"-L{library}", "-lmpi", f"-Wl,-rpath,{library}"]
+    command = [compiler, *flags, *map(str, sources), "-o", str(target), *link]
+    subprocess.run(command, check=True, timeout=120)

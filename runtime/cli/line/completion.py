@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from gcm.cli.common_options import SHELLS, CommandParser, add_shell
+from gcm.cli.common_options import SHELL, SHELLS, CommandTable
 from gcm.cli.completion import completion_script
-from runtime.cli.line.options import build_parser, command_parser
+from runtime.cli.line.options import FIRST_WORDS, deploy_command
 from runtime.cli.streams import write
 
-_WORDS = "new doctor completion ps stacks waits view"
+_WORDS = " ".join(FIRST_WORDS)
 _PROGRAM = {
     "bash": "_gcm_deploy_files",
     "zsh": "{_files; compadd -- " + _WORDS + "}",
@@ -40,47 +40,41 @@ _gcm_deploy_more_files() {{
 }
 """What follows: arguments, or what belongs to the command."""
 
-_DESCRIPTION = "Print the script with which a shell completes gcm-deploy."
+_FILES = {
+    "bash": "_gcm_run_files",
+    "zsh": "_files",
+    "fish": "(__fish_complete_path (commandline -ct))",
+    "preamble": {"bash": '_gcm_run_files() {\n  compgen -f -- "$1"\n}'},
+}
 
-_EPILOG = """\
+_PLACES: Mapping[str, Mapping[str, Mapping[str, object]]]
+_PLACES = {
+    "gcm-deploy": {"descriptor": _PROGRAM, "arguments": _BEHIND},
+    "gcm-run": {"program": _FILES},
+}
+"""How the words that are no options are completed."""
+
+
+def completion_command(command: str) -> CommandTable:
+    """Return the table of the command that completes another one."""
+    return deploy_command(
+        f"{command} completion",
+        f"Print the script with which a shell completes {command}.",
+        SHELL,
+        epilog=f"""\
 examples:
-  eval "$(gcm-deploy completion bash)"       in ~/.bashrc; likewise for zsh, in ~/.zshrc
-  gcm-deploy completion fish | source        in ~/.config/fish/config.fish"""
-
-
-def print_completion(words: Sequence[str]) -> int:
-    """Write the script for the named shell."""
-    parser = command_parser("gcm-deploy completion", _DESCRIPTION, _EPILOG)
-    add_shell(parser)
-    write(completion_script(_deploy_parser(), parser.parse_args(words).shell) + "\n")
-    return 0
-
-
-def print_completion_of_run(words: Sequence[str], parser: CommandParser) -> int:
-    """Write the script that completes `gcm-run`, whose parser is given."""
-    own = command_parser(
-        "gcm-run completion",
-        _DESCRIPTION.replace("gcm-deploy", "gcm-run"),
-        _EPILOG.replace("gcm-deploy", "gcm-run"),
+  eval "$({command} completion bash)"       in ~/.bashrc; likewise for zsh, in ~/.zshrc
+  {command} completion fish | source        in ~/.config/fish/config.fish""",
     )
-    add_shell(own)
-    shell = own.parse_args(words).shell
-    files = parser.add_argument("program", nargs="*")
-    files.complete = {  # type: ignore[attr-defined]  # where shtab looks for it
-        "bash": "_gcm_run_files",
-        "zsh": "_files",
-        "fish": "(__fish_complete_path (commandline -ct))",
-        "preamble": {"bash": '_gcm_run_files() {\n  compgen -f -- "$1"\n}'},
-    }
+
+
+def print_completion(words: Sequence[str], command: CommandTable) -> int:
+    """Write the script of a command for the named shell."""
+    shell = completion_command(command.name).parser().parse_args(words).shell
+    parser = command.parser()
+    known = {one.dest: one for one in parser._get_positional_actions()}
+    for name, how in _PLACES[command.name].items():
+        place = known.get(name) or parser.add_argument(name, nargs="*")
+        place.complete = how  # type: ignore[attr-defined]  # where shtab looks for it
     write(completion_script(parser, shell) + "\n")
     return 0
-
-
-def _deploy_parser() -> CommandParser:
-    """Return the parser of the command including options that other parsers handle, for shells."""
-    parser = build_parser()
-    (first,) = parser._get_positional_actions()
-    more = parser.add_argument("arguments", nargs="*")
-    for action, complete in (first, _PROGRAM), (more, _BEHIND):
-        action.complete = complete  # type: ignore[attr-defined]  # where shtab looks for it
-    return parser

@@ -71,13 +71,8 @@ def document_of(
                 python=one_line.python,
                 variables=tuple(variables),
                 results=tuple(results),
-                failures=one_line.failures,
-                replicas=one_line.replicas or 1,
-                restart=one_line.restart,
                 inputs=tuple(_input(one, home, folder) for one in one_line.inputs),
-                detector=tuple(one_line.detector),
-                recovery=one_line.recovery,
-                recovery_messages=one_line.recovery_messages,
+                attributes=one_line.attributes,
             )
         )
     except ValueError as error:

@@ -13,8 +13,8 @@ from gcm.cli.root_tag import root_tag
 from gcm.suggestion import did_you_mean, nearest
 from runtime.cli.errors import UsageError
 from runtime.cli.line.document import is_program
-from runtime.cli.line.options import Options
-from runtime.cli.line.words import missing_machine
+from runtime.cli.line.options import FIRST_WORDS, GCM_DEPLOY, Options
+from runtime.cli.line.words import MACHINE, missing_machine
 
 _RUN = "gcm-deploy {files}"
 _VERBS = {
@@ -34,8 +34,9 @@ _VERBS = {
 }
 """What to type for a word that other commands take first."""
 
-_WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits", "view")
-MACHINE_OPTIONS = {"-n", "-np", "--emulate", "-H", "-m"}
+MACHINE_OPTIONS = {
+    name for row in GCM_DEPLOY.rows() if row.dest in (*MACHINE, "module") for name in row.names
+}
 """The options that say where a program runs, and precede it."""
 
 _OF_GCM = {"run", "check", "show", "draw"}
@@ -51,7 +52,7 @@ def refuse_command_word(words: Sequence[str]) -> None:
     unknown = f"'{verb}' is neither a file nor a command of gcm-deploy"
     if os.path.splitext(verb)[1]:
         return
-    if meant := did_you_mean(verb, _WORDS):
+    if meant := did_you_mean(verb, FIRST_WORDS):
         raise UsageError(f"{unknown}; {meant}")
     if close := nearest(verb, _VERBS):
         raise UsageError(f"{unknown}; type: {_instead(close, files)}")

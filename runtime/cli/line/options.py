@@ -1,17 +1,24 @@
-"""The options of `gcm-deploy` and their help."""
+"""The options of `gcm-deploy` as a table, and what is made of those that are given."""
 
 from __future__ import annotations
 
 import argparse
-import math
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from enum import StrEnum
-from typing import Any
+from functools import partial
 
-from gcm.cli.common_options import CommandParser, ShowVersion, setting
+from gcm.cli.common_options import (
+    VERSION,
+    CommandParser,
+    CommandTable,
+    Option,
+    OptionGroup,
+    setting,
+)
 from gcm.records import dataclass
-from runtime.cli.line.words import OneLine, add_machine, cut, one_line_of
+from runtime.cli.line import values
+from runtime.cli.line.words import OneLine, cut, one_line_of
 from runtime.exit_codes import WRONG_USAGE
 
 _USAGE = """\
@@ -74,42 +81,252 @@ class ProgressMode(StrEnum):
     NEVER = "never"
 
 
+deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
+"""Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
+
+FIRST_WORDS = ("new", "doctor", "completion", "ps", "stacks", "waits", "view")
+"""The commands that can be the first word."""
+
+FORMAT = Option(
+    "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+    help="for people or for programs",
+)  # fmt: skip
+SETTINGS = Option(
+    "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
+    help="the value of a variable of the descriptor; may be repeated",
+)  # fmt: skip
+MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
+VARIABLES = Option(
+    "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[],
+    read=values.variable,
+    help="give every rank this environment variable, by default with its value here; `*` stands"
+    " for any text, may be repeated",
+)  # fmt: skip
+
+RECOVERY = (
+    Option(
+        "--failures", choices=("abort", "return"), default="", sets="application failures",
+        help="what happens when a rank is lost: abort ends the run (the default); with return, "
+        "calls that need the lost rank raise an MPI error, and the other ranks continue",
+    ),
+    Option(
+        "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
+        sets="application recovery",
+        help="what Dup, Split and Create make of a communicator that has lost ranks: one of the "
+        "survivors, one with gaps, or one for which lost ranks are restarted; abort ends the "
+        "run",
+    ),
+    Option(
+        "--recovery-messages", choices=("nop", "cont"), default="",
+        sets="application recovery-messages",
+        help="which calls work between a loss and the recovery: none (nop, the default), or all "
+        "that do not need the lost ranks (cont)",
+    ),
+)  # fmt: skip
+"""What the loss of a rank means."""
+
+RANKS_OF_OTHERS = ("--np", "--ntasks")
+"""What `mpirun` and `srun` call the number of ranks."""
+
+_MACHINE = OptionGroup(
+    Option(
+        "-n", "-np", dest="ranks", metavar="RANKS", read=values.ranks, also=RANKS_OF_OTHERS,
+        help="one cluster on this machine, as with mpiexec",
+    ),
+    Option(
+        "--emulate", metavar="SHAPE", read=values.shape,
+        help="clusters on this machine: SITESxCLUSTERSxRANKS, the ranks being those of each"
+        " cluster; CLUSTERSxRANKS is one site, RANKS one cluster",
+    ),
+    Option(
+        "--wan", metavar="DELAY[,RATE]", read=values.line,
+        help="the line between the sites of --emulate: messages arrive so much later one way, and"
+        " at most so many bits a second, as 10ms,1gbit",
+    ),
+    Option(
+        "-H", dest="hosts", metavar="HOSTS", action="append", read=values.hosts,
+        also=("-host", "-hosts", "--host", "--hosts"),
+        help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as"
+        " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
+        " second site",
+    ),
+    Option(
+        "-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", dest="hosts",
+        metavar="FILE", action="append", read=values.hosts_in, help=argparse.SUPPRESS,
+    ),
+    Option(
+        "-ppn", "--npernode", "--ntasks-per-node", dest="each", metavar="RANKS",
+        read=values.each, default=0, help=argparse.SUPPRESS,
+    ),
+    # there may always be more ranks than processors
+    Option("-oversubscribe", "--oversubscribe", action="store_true", help=argparse.SUPPRESS),
+    MODULE,
+    Option("--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"),
+    Option(
+        "--replicas", metavar="R", read=values.replicas, default=0, sets="application replicas",
+        help="each rank is R processes on different hosts or clusters, and survives while one of "
+        "them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
+    ),
+    Option(
+        "--restart", action="store_true", sets="application restart",
+        help="restart replicas that have died: they join the others when the program calls"
+        " MPI.Checkpoint",
+    ),
+    *RECOVERY,
+    title="without a descriptor",
+    description="all behind PROGRAM, or behind -m MODULE, are its arguments",
+)  # fmt: skip
+
+_INSTEAD = OptionGroup(
+    OptionGroup(
+        Option(
+            "--dry-run", action="store_true",
+            help="show what would be started where, with the exact commands, and start nothing;"
+            " not even the Python modules of an assembly are imported",
+        ),
+        Option(
+            "--show-variables", action="store_true",
+            help="show each variable, its value and where the value came from",
+        ),
+        Option(
+            "--export-adl", metavar="FILE", read=values.document,
+            help="write the machine that would be built as an ADL document, FILE.fractal",
+        ),
+        Option(
+            "--draw", metavar="FILE", default="",
+            help="draw the machine that would be built: its sites, hosts and ranks, and which can "
+            "reach each other; FILE.svg, or FILE.png where resvg_py is installed",
+        ),
+        Option(
+            "--write", metavar="FILE", default="",
+            help="write a descriptor for a program with -n, --emulate or -H; '-': show it",
+        ),
+        excludes=True,
+    ),
+    Option(
+        "--colours", choices=("auto", "light", "dark"), default="",
+        help="the background of the picture of --draw; auto: as the viewer of an SVG picture "
+        "prefers",
+    ),
+    title="instead of a run",
+)  # fmt: skip
+
+WATCHING = OptionGroup(
+    Option(
+        "--tag-output", action="store_true",
+        help="begin each line of the application with [site:cluster:rank]",
+    ),
+    Option(
+        "--output-dir", metavar="DIR", default="",
+        help="also write the output of each rank to separate files in DIR",
+    ),
+    Option(
+        "--all-tracebacks", action="store_true",
+        help="show the traceback of every rank that fails, not only that of the first",
+    ),
+    Option(
+        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
+        help="output for people or for programs; with json the summary of a run is the last "
+        "line of standard output",
+    ),
+    Option(
+        "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
+        help="show the progress as a live tree, erased at the end; auto: on a terminal; "
+        "elsewhere it is a line a minute, after the first minute",
+    ),
+    Option(
+        "--timeout", metavar="SECONDS", read=values.seconds, default=DEFAULT_TIMEOUT,
+        help="give up if the application has not started by then (default: %(default)g, plus one "
+        "second for each MB that is copied)",
+    ),
+    Option(
+        "--run-timeout", metavar="SECONDS", read=values.seconds,
+        help="end the run if the application takes longer, and show what each rank was doing",
+    ),
+    Option(
+        "--explain-waits", metavar="SECONDS", read=values.seconds_or_none,
+        help="report why a rank waits that has been in an MPI call for this long (default: 30; 0: "
+        "never)",
+    ),
+    Option(
+        "--summary", action="store_true",
+        help="at the end show what ran where, how long and how it ended, and what was sent",
+    ),
+    Option(
+        "--record", metavar="FILE", default="",
+        help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
+    ),
+    OptionGroup(
+        Option(
+            "--verbose", action="store_true",
+            help="show each step as a line in place of the tree, and the summary",
+        ),
+        Option("--quiet", action="store_true", help="show no progress, only faults"),
+        excludes=True,
+    ),
+    title="output and progress",
+)  # fmt: skip
+"""The options about output, and the time limits for starting and running."""
+
+GCM_DEPLOY = deploy_command(
+    "gcm-deploy",
+    _DESCRIPTION,
+    Option(
+        "descriptor", nargs="?", default="", metavar="DESCRIPTOR",
+        help="what to deploy: an XML file",
+    ),
+    _MACHINE,
+    _INSTEAD,
+    WATCHING,
+    SETTINGS,
+    VARIABLES,
+    VERSION,
+    epilog=_EPILOG,
+    usage=_USAGE,
+)  # fmt: skip
+"""What precedes the arguments of the program."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The parsed command line: a descriptor, or in its place a program and its machine."""
+    """The parsed command line: a descriptor, or in its place a program and its machine.
 
-    descriptor: str
+    The other fields are called like their options; those that a command does not have keep their
+    defaults.
+    """
+
     one_line: OneLine | None
-    settings: Mapping[str, str]
-    variables: tuple[str, ...]
     arguments: tuple[str, ...]
-    dry_run: bool
-    show_variables: bool
-    export_adl: str
-    draw: str
-    colours: str
-    write: str
+    variables: tuple[str, ...]
     format: Format
+    progress: ProgressMode
+    dry_run: bool
     tag_output: bool
     output_dir: str
     all_tracebacks: bool
     timeout: float
-    run_timeout: float | None
-    explain_waits: float | None
-    progress: ProgressMode
     quiet: bool
     verbose: bool
     summary: bool
     record: str
+    write: str
+    run_timeout: float | None = None
+    explain_waits: float | None = None
+    descriptor: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    show_variables: bool = False
+    export_adl: str = ""
+    draw: str = ""
+    colours: str = ""
 
 
 def read_options(words: Sequence[str]) -> Options:
     """Parse the words of a command line; raises `SystemExit` for wrong ones."""
-    parser = build_parser()
+    parser = deploy_parser()
     pieces = cut(words, parser)
     found = parser.parse_args(pieces.options)
     try:
-        one_line = one_line_of(found, pieces)
+        one_line = one_line_of(GCM_DEPLOY, found, pieces)
     except ValueError as fault:
         parser.error(str(fault))
     if found.colours and not found.draw:
@@ -117,183 +334,27 @@ def read_options(words: Sequence[str]) -> Options:
     return options_of(found, one_line, pieces.arguments)
 
 
+def deploy_parser() -> CommandParser:
+    """Return the parser of what precedes the arguments of the program."""
+    parser = GCM_DEPLOY.parser()
+    parser.stray_hint = "arguments for the program of a descriptor stand behind '--'"
+    return parser
+
+
 def options_of(
     found: argparse.Namespace, one_line: OneLine | None, arguments: Sequence[str]
 ) -> Options:
-    """Return the options that a parser has found; those it does not know have their defaults."""
-    said: dict[str, Any] = {
-        "descriptor": "",
-        "export_adl": "",
-        "draw": "",
-        "colours": "",
-        "write": "",
+    """Return the options that a parser has found."""
+    known = Options.__match_args__
+    given = ((name, value) for name, value in vars(found).items() if value is not None)
+    said = {name: value for name, value in given if name in known}
+    said |= {
+        "settings": dict(said.get("settings", ())),
+        "variables": _last_of_each(found.variables),
+        "format": Format(found.format),
+        "progress": ProgressMode(found.progress),
     }
-    said |= vars(found)
-    return Options(
-        descriptor=said["descriptor"] or "",
-        one_line=one_line,
-        settings=dict(said.get("settings", ())),
-        variables=_last_of_each(found.variables),
-        arguments=tuple(arguments),
-        dry_run=found.dry_run,
-        show_variables=said.get("show_variables", False),
-        export_adl=said["export_adl"] or "",
-        draw=said["draw"],
-        colours=said["colours"] or "auto",
-        write=said["write"],
-        format=Format(found.format),
-        tag_output=found.tag_output,
-        output_dir=found.output_dir,
-        all_tracebacks=found.all_tracebacks,
-        timeout=found.timeout,
-        run_timeout=found.run_timeout,
-        explain_waits=found.explain_waits,
-        progress=ProgressMode(found.progress),
-        quiet=found.quiet,
-        verbose=found.verbose,
-        summary=found.summary,
-        record=found.record,
-    )
-
-
-def command_parser(
-    prog: str, description: str, epilog: str, *, usage: str | None = None
-) -> CommandParser:
-    """Return a parser of this command, or of one of those that can be its first word."""
-    parser = CommandParser(
-        prog=prog,
-        usage=usage,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.wrong_usage = WRONG_USAGE
-    return parser
-
-
-def build_parser() -> CommandParser:
-    """Return the parser of what precedes the arguments of the program."""
-    parser = command_parser("gcm-deploy", _DESCRIPTION, _EPILOG, usage=_USAGE)
-    parser.stray_hint = "arguments for the program of a descriptor stand behind '--'"
-    parser.add_argument(
-        "descriptor", nargs="?", metavar="DESCRIPTOR", help="what to deploy: an XML file"
-    )
-    add_machine(parser)
-    _add_instead(parser)
-    add_watching(parser)
-    parser.add_argument(
-        "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], type=setting,
-        help="the value of a variable of the descriptor; may be repeated",
-    )  # fmt: skip
-    add_variables(parser)
-    return parser
-
-
-def add_variables(parser: argparse.ArgumentParser) -> None:
-    """Add the last options: variables of ranks, and the version."""
-    parser.add_argument(
-        "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[], type=_variable,
-        help="give every rank this environment variable, by default with its value here; `*` stands"
-        " for any text, may be repeated",
-    )  # fmt: skip
-    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the version")
-
-
-def _add_instead(parser: argparse.ArgumentParser) -> None:
-    titled = parser.add_argument_group("instead of a run")
-    group = titled.add_mutually_exclusive_group()
-    group.add_argument(
-        "--dry-run", action="store_true",
-        help="show what would be started where, with the exact commands, and start nothing;"
-        " not even the Python modules of an assembly are imported",
-    )  # fmt: skip
-    group.add_argument(
-        "--show-variables", action="store_true",
-        help="show each variable, its value and where the value came from",
-    )  # fmt: skip
-    group.add_argument(
-        "--export-adl", metavar="FILE", type=_document,
-        help="write the machine that would be built as an ADL document, FILE.fractal",
-    )  # fmt: skip
-    group.add_argument(
-        "--draw", metavar="FILE", default="",
-        help="draw the machine that would be built: its sites, hosts and ranks, and which can "
-        "reach each other; FILE.svg, or FILE.png where resvg_py is installed",
-    )  # fmt: skip
-    group.add_argument(
-        "--write", metavar="FILE", default="",
-        help="write a descriptor for a program with -n, --emulate or -H; '-': show it",
-    )  # fmt: skip
-    titled.add_argument(
-        "--colours", choices=("auto", "light", "dark"), default="",
-        help="the background of the picture of --draw; auto: as the viewer of an SVG picture "
-        "prefers",
-    )  # fmt: skip
-
-
-def add_watching(parser: argparse.ArgumentParser) -> None:
-    """Add the options about output, and the time limits for starting and running."""
-    group = parser.add_argument_group("output and progress")
-    group.add_argument(
-        "--tag-output", action="store_true",
-        help="begin each line of the application with [site:cluster:rank]",
-    )  # fmt: skip
-    group.add_argument(
-        "--output-dir", metavar="DIR", default="",
-        help="also write the output of each rank to separate files in DIR",
-    )  # fmt: skip
-    group.add_argument(
-        "--all-tracebacks", action="store_true",
-        help="show the traceback of every rank that fails, not only that of the first",
-    )  # fmt: skip
-    group.add_argument(
-        "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="output for people or for programs; with json the summary of a run is the last "
-        "line of standard output",
-    )  # fmt: skip
-    group.add_argument(
-        "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
-        help="show the progress as a live tree, erased at the end; auto: on a terminal; "
-        "elsewhere it is a line a minute, after the first minute",
-    )  # fmt: skip
-    group.add_argument(
-        "--timeout", metavar="SECONDS", type=seconds, default=DEFAULT_TIMEOUT,
-        help="give up if the application has not started by then (default: %(default)g, plus one "
-        "second for each MB that is copied)",
-    )  # fmt: skip
-    group.add_argument(
-        "--run-timeout", metavar="SECONDS", type=seconds,
-        help="end the run if the application takes longer, and show what each rank was doing",
-    )  # fmt: skip
-    group.add_argument(
-        "--explain-waits", metavar="SECONDS", type=_seconds_or_none,
-        help="report why a rank waits that has been in an MPI call for this long (default: 30; 0: "
-        "never)",
-    )  # fmt: skip
-    group.add_argument(
-        "--summary", action="store_true",
-        help="at the end show what ran where, how long and how it ended, and what was sent",
-    )  # fmt: skip
-    group.add_argument(
-        "--record", metavar="FILE", default="",
-        help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
-    )  # fmt: skip
-    how_much = group.add_mutually_exclusive_group()
-    how_much.add_argument(
-        "--verbose", action="store_true",
-        help="show each step as a line in place of the tree, and the summary",
-    )  # fmt: skip
-    how_much.add_argument("--quiet", action="store_true", help="show no progress, only faults")
-
-
-def _variable(text: str) -> str:
-    from runtime.deployment.environment import is_name  # not for `--help`
-
-    name, equals, _ = text.partition("=")
-    if not is_name(name, or_pattern=not equals):
-        raise argparse.ArgumentTypeError(f"'{text}' is neither NAME nor NAME=VALUE")
-    return text
+    return Options(one_line=one_line, arguments=tuple(arguments), **said)
 
 
 def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:
@@ -302,25 +363,3 @@ def _last_of_each(variables: Sequence[str]) -> tuple[str, ...]:
     for one in reversed(variables):
         last.setdefault(one.partition("=")[0], one)
     return tuple(reversed(last.values()))
-
-
-def _document(text: str) -> str:
-    stem, ending = os.path.splitext(os.path.basename(text))
-    if ending != ".fractal" or not stem.isprintable():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a file whose name ends in .fractal")
-    return text
-
-
-def _seconds_or_none(text: str) -> float:
-    return 0.0 if text.strip("0.") == "" and text.count("0") else seconds(text)
-
-
-def seconds(text: str) -> float:
-    """Return a number of seconds above 0; raises ArgumentTypeError for anything else."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return number

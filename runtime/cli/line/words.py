@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
-from gcm.cli.common_options import CommandParser
+from gcm.cli.common_options import CommandParser, CommandTable
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
-    from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
+    from runtime.deployment.machine_argument import Machine
 
-_MACHINE = ("ranks", "emulate", "hosts")
-_T = TypeVar("_T")
+MACHINE = ("ranks", "emulate", "hosts")
+"""The options that say where a program runs, by where their values are kept."""
+
+Attributes = Mapping[str, Mapping[str, str]]
+"""Attributes with their texts, by the name of their element."""
 
 
 @dataclass(frozen=True, slots=True)
 class OneLine:
     """A program, which may be a module, and the machine to run it on, if already known.
 
-    `python` is that of the machine's hosts, `options` are the words before the program, `failures`
-    and `recovery...` say what the loss of a rank means, `replicas` how many processes each rank
-    has, 0 if not given, and `restart` whether lost ones are started again. `inputs` are files that
-    are copied besides the program folder, `detector` attributes of `<failure-detector>`.
+    `python` is that of the machine's hosts, `options` are the words before the program, `inputs`
+    files that are copied besides the program folder, `attributes` those that options write into the
+    descriptor.
     """
 
     program: str
@@ -32,13 +34,8 @@ class OneLine:
     machine: Machine | None
     python: str = ""
     options: Sequence[str] = ()
-    failures: str = ""
-    recovery: str = ""
-    recovery_messages: str = ""
-    replicas: int = 0
-    restart: bool = False
     inputs: Sequence[str] = ()
-    detector: Sequence[tuple[str, str]] = ()
+    attributes: Attributes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ def cut(words: Sequence[str], parser: CommandParser) -> Cut:
     done by hand, because what argparse makes of `--` differs between versions of Python.
     """
     position, seen = options_end(words, parser)
-    if not seen & {*_MACHINE, "module"}:
+    if not seen & {*MACHINE, "module"}:
         end = words.index("--") if "--" in words else len(words)
         return Cut(words[:end], "", words[end + 1 :])
     options, rest = words[:position], words[position:]
@@ -90,100 +87,17 @@ def _behind_dashes(words: Sequence[str]) -> Sequence[str]:
     return words[1:] if words and words[0] == "--" else words
 
 
-def add_machine(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name a machine without a descriptor."""
-    group = parser.add_argument_group(
-        "without a descriptor", "all behind PROGRAM, or behind -m MODULE, are its arguments"
-    )
-    group.add_argument(
-        "-n", "-np", dest="ranks", metavar="RANKS", type=_told(_ranks),
-        help="one cluster on this machine, as with mpiexec",
-    )  # fmt: skip
-    group.add_argument(
-        "--emulate", metavar="SHAPE", type=_told(_shape),
-        help="clusters on this machine: SITESxCLUSTERSxRANKS, the ranks being those of each"
-        " cluster; CLUSTERSxRANKS is one site, RANKS one cluster",
-    )  # fmt: skip
-    group.add_argument(
-        "--wan", metavar="DELAY[,RATE]", type=_told(_line),
-        help="the line between the sites of --emulate: messages arrive so much later one way, and"
-        " at most so many bits a second, as 10ms,1gbit",
-    )  # fmt: skip
-    group.add_argument(
-        "-H", dest="hosts", metavar="HOSTS", action="append", type=_told(_hosts),
-        help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as"
-        " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
-        " second site",
-    )  # fmt: skip
-    _add_words_of_others(group)
-    group.add_argument(
-        "-m", dest="module", metavar="MODULE", help="run a module, as python -m does"
-    )
-    group.add_argument(
-        "--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"
-    )
-    group.add_argument(
-        "--replicas", metavar="R", type=_told(_replicas), default=0,
-        help="each rank is R processes on different hosts or clusters, and survives while one of "
-        "them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
-    )  # fmt: skip
-    group.add_argument(
-        "--restart", action="store_true",
-        help="restart replicas that have died: they join the others when the program calls"
-        " MPI.Checkpoint",
-    )  # fmt: skip
-    add_recovery(group)
+def attributes_of(command: CommandTable, found: argparse.Namespace) -> Attributes:
+    """Return the attributes that options write into a descriptor, by element."""
+    made: dict[str, dict[str, str]] = {}
+    for row in command.rows():
+        if row.sets and (value := getattr(found, row.dest)):
+            element, attribute = row.sets.split()
+            made.setdefault(element, {})[attribute] = "yes" if value is True else str(value)
+    return made
 
 
-def add_ranks_of_others(group: argparse._ActionsContainer, parse: Callable[[str], object]) -> None:
-    """Add what `mpirun` and `srun` call the number of ranks."""
-    group.add_argument(
-        "--np", "--ntasks", dest="ranks", metavar="RANKS", type=parse, help=argparse.SUPPRESS
-    )
-
-
-def _add_words_of_others(group: argparse._ActionsContainer) -> None:
-    """Add the words of `mpiexec`, `mpirun` and `srun` that mean the same."""
-    add_ranks_of_others(group, _told(_ranks))
-    group.add_argument(
-        "-host", "-hosts", "--host", "--hosts", dest="hosts", metavar="HOSTS", action="append",
-        type=_told(_hosts), help=argparse.SUPPRESS,
-    )  # fmt: skip
-    group.add_argument(
-        "-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", dest="hosts",
-        metavar="FILE", action="append", type=_told(_hosts_in), help=argparse.SUPPRESS,
-    )  # fmt: skip
-    group.add_argument(
-        "-ppn", "--npernode", "--ntasks-per-node", dest="each", metavar="RANKS",
-        type=_told(_each), default=0, help=argparse.SUPPRESS,
-    )  # fmt: skip
-    # there may always be more ranks than processors
-    group.add_argument(
-        "-oversubscribe", "--oversubscribe", action="store_true", help=argparse.SUPPRESS
-    )
-
-
-def add_recovery(group: argparse._ActionsContainer) -> None:
-    """Add the options that say what the loss of a rank means."""
-    group.add_argument(
-        "--failures", choices=("abort", "return"), default="",
-        help="what happens when a rank is lost: abort ends the run (the default); with return, "
-        "calls that need the lost rank raise an MPI error, and the other ranks continue",
-    )  # fmt: skip
-    group.add_argument(
-        "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
-        help="what Dup, Split and Create make of a communicator that has lost ranks: one of the "
-        "survivors, one with gaps, or one for which lost ranks are restarted; abort ends the "
-        "run",
-    )  # fmt: skip
-    group.add_argument(
-        "--recovery-messages", choices=("nop", "cont"), default="",
-        help="which calls work between a loss and the recovery: none (nop, the default), or all "
-        "that do not need the lost ranks (cont)",
-    )  # fmt: skip
-
-
-def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
+def one_line_of(command: CommandTable, found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     """Return the program and machine that options mean; None where a descriptor is named.
 
     Raises:
@@ -191,8 +105,8 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     """
     program = pieces.program or found.module or ""
     _settle_hosts(found)
-    given = [name for name in _MACHINE if getattr(found, name)]
-    fault = _fault(found, program, given)
+    given = [name for name in MACHINE if getattr(found, name)]
+    fault = _fault(command, found, program, given)
     if fault:
         raise ValueError(fault)
     if not program:
@@ -200,9 +114,14 @@ def one_line_of(found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     machine: Machine = found.ranks or found.emulate or tuple(found.hosts or ())
     if found.wan:
         machine = replace(found.emulate, wan=found.wan)
-    words = pieces.options
-    losses = found.failures, found.recovery, found.recovery_messages, found.replicas, found.restart
-    return OneLine(program, bool(found.module), machine, found.python, words, *losses)
+    return OneLine(
+        program,
+        bool(found.module),
+        machine,
+        found.python,
+        pieces.options,
+        attributes=attributes_of(command, found),
+    )
 
 
 def _settle_hosts(found: argparse.Namespace) -> None:
@@ -237,7 +156,9 @@ def missing_machine(program: str) -> str:
     return "\n".join(["say where to run it:", *lines])
 
 
-def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str:
+def _fault(
+    command: CommandTable, found: argparse.Namespace, program: str, given: Sequence[str]
+) -> str:
     """Return what is wrong with the combination of options, or nothing."""
     if found.descriptor and (given or program):
         return f"-n, --emulate, -H and -m stand before the program, so before {found.descriptor}"
@@ -256,11 +177,11 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
         )
     if found.wan and (not found.emulate or found.emulate.sites == 1):
         return "--wan is the line between sites of --emulate, of which there are two or more: 2x2x2"
-    for name in ("failures", "recovery", "recovery_messages", "replicas", "restart"):
-        if getattr(found, name) and not program:
-            option = name.replace("_", "-")
+    for row in command.rows():
+        if row.sets and getattr(found, row.dest) and not program:
             return (
-                f"--{option} is for a program with -n, --emulate or -H; a descriptor says it itself"
+                f"{row.names[0]} is for a program with -n, --emulate or -H; a descriptor says it "
+                "itself"
             )
     if found.write and not program:
         return "--write is for a program with -n, --emulate or -H; a descriptor is written already"
@@ -270,68 +191,3 @@ def _fault(found: argparse.Namespace, program: str, given: Sequence[str]) -> str
             " see gcm-deploy --help"
         )
     return ""
-
-
-def _ranks(text: str) -> Emulation:
-    if not text.isascii() or not text.isdigit():
-        raise ValueError(f"'{text}' is not a number of ranks")
-    return _shape(text)
-
-
-def _each(text: str) -> int:
-    return _ranks(text).ranks
-
-
-def _replicas(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise ValueError(f"'{text}' is not a number of replicas")
-    return int(text)
-
-
-# Heavy modules are imported when they are used, so that `gcm-deploy --help` need not load them.
-def _shape(text: str) -> Emulation:
-    from runtime.deployment.machine_argument import parse_emulation
-
-    return parse_emulation(text)
-
-
-def _line(text: str) -> str:
-    from runtime.deployment.machine_argument import parse_wan
-
-    parse_wan(text)
-    return text
-
-
-def _hosts(text: str) -> tuple[HostArgument, ...]:
-    from runtime.deployment.machine_argument import parse_hosts
-
-    return parse_hosts(text)
-
-
-def _hosts_in(file: str) -> tuple[HostArgument, ...]:
-    """Return the hosts in a file of `mpiexec` or `mpirun`: a line for each, with its ranks."""
-    try:
-        with open(file, encoding="utf-8") as stream:
-            lines = [line.partition("#")[0].split() for line in stream]
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ValueError(f"the file of hosts '{file}' cannot be read: {why}") from error
-    words = []
-    for host, *settings in filter(None, lines):
-        slots = [one.partition("=")[2] for one in settings if one.startswith("slots=")]
-        words.append(f"{host}:{slots[0]}" if slots else host)
-    if not words:
-        raise ValueError(f"the file of hosts '{file}' names none")
-    return _hosts(",".join(words))
-
-
-def _told(parse: Callable[[str], _T]) -> Callable[[str], _T]:
-    """Make argparse report the error of a value in the words of its parser."""
-
-    def parsed(text: str) -> _T:
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return parsed

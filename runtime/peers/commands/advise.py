@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from math import log10
 from typing import TYPE_CHECKING, Any
 
+from gcm.cli.common_options import CommandTable, Option
+from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     Advice,
     Prospect,
@@ -25,11 +26,11 @@ from runtime.peers.advice import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-DESCRIPTION = """\
+_DESCRIPTION = """\
 Tells how likely a run fails with 1, 2, 3... replicas of each process, which number is best, and
 the least one that reaches a target. A run fails when all replicas of any process do."""
 
-EXAMPLES = """\
+_EXAMPLES = """\
 examples:
   gcm-run advise --failure-rate 1/30d --processes 128 --time 2h
   gcm-run advise --failure-rate 5% --processes 128 --time 2h --slowdown 0 --target 0.1%
@@ -40,39 +41,9 @@ _BAR = 18
 _LEAST_SHOWN, _MOST_SHOWN = 6, 16
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the command."""
-    parser.add_argument(
-        "--failure-rate", required=True, metavar="RATE", type=_read(_failures),
-        help="how often a host fails, as 1/30d or 0.01/h; or how likely it fails within --time, "
-        "as 5%%",
-    )  # fmt: skip
-    parser.add_argument(
-        "-n", "--processes", required=True, metavar="N", type=_read(_count), help="ranks of the run"
-    )
-    parser.add_argument(
-        "--time", required=True, metavar="TIME", type=_read(duration),
-        help="how long the run takes without replicas, as 90min or 2h",
-    )  # fmt: skip
-    parser.add_argument(
-        "--target", default=0.01, metavar="CHANCE", type=_read(chance),
-        help="how likely the run may fail (default: 1%%)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--shape", default=1.0, metavar="δ", type=_read(_above_0),
-        help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
-        "fail less (default: 1, a constant rate)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--slowdown", default=1.0, metavar="S", type=_read(_from_0),
-        help="by how much of --time each further replica prolongs the run: 1 where the replicas "
-        "share the hosts there were, 0 where each has one of its own (default: 1)",
-    )  # fmt: skip
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
-
-
-def run_advise(options: argparse.Namespace) -> int:
+def run_advise(words: Sequence[str]) -> int:
     """Print what is advised; return the exit code: 0, or 1 if no number reaches the target."""
+    options = ADVISE.parser().parse_args(words)
     told, value = options.failure_rate
     per_second = rate_for(value, options.time, options.shape) if told == "chance" else value
     risk = RunRisk(options.processes, options.time, per_second, options.shape, options.slowdown)
@@ -174,18 +145,6 @@ def _plain(found: Advice, target: float) -> dict[str, Any]:
     }
 
 
-def _read(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Let argparse show what is wrong with a value."""
-
-    def reader(written: str) -> Any:
-        try:
-            return read(written)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return reader
-
-
 def _failures(written: str) -> tuple[str, float]:
     if is_chance(written):
         return "chance", chance(written)
@@ -213,3 +172,38 @@ def _from_0(written: str) -> float:
     if not 0 <= number <= 1000:
         raise ValueError(f"'{written}' is not a number from 0 on")
     return number
+
+
+ADVISE = CommandTable(
+    "gcm-run advise",
+    _DESCRIPTION,
+    Option(
+        "--failure-rate", required=True, metavar="RATE", read=_failures,
+        help="how often a host fails, as 1/30d or 0.01/h; or how likely it fails within --time, "
+        "as 5%%",
+    ),
+    Option(
+        "-n", "--processes", required=True, metavar="N", read=_count, help="ranks of the run"
+    ),
+    Option(
+        "--time", required=True, metavar="TIME", read=duration,
+        help="how long the run takes without replicas, as 90min or 2h",
+    ),
+    Option(
+        "--target", default=0.01, metavar="CHANCE", read=chance,
+        help="how likely the run may fail (default: 1%%)",
+    ),
+    Option(
+        "--shape", default=1.0, metavar="δ", read=_above_0,
+        help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
+        "fail less (default: 1, a constant rate)",
+    ),
+    Option(
+        "--slowdown", default=1.0, metavar="S", read=_from_0,
+        help="by how much of --time each further replica prolongs the run: 1 where the replicas "
+        "share the hosts there were, 0 where each has one of its own (default: 1)",
+    ),
+    Option("--json", action="store_true", help="print all figures as JSON"),
+    epilog=_EXAMPLES,
+    wrong_usage=WRONG_USAGE,
+)  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from gcm.cli.completion import completion_script
 from gcm.cli.output import columns_of
 from runtime.peers.commands.lab_actions import install
-from runtime.peers.commands.peer_options import build_parser
+from runtime.peers.commands.peer_options import GCM_PEER
 from runtime.peers.configuration import (
     SETTINGS,
     PeerFolder,
@@ -228,7 +228,7 @@ def _duration(seconds: float) -> str:
 
 def completion(options: argparse.Namespace) -> int:
     """Print the script that completes this command in a shell."""
-    print(completion_script(build_parser(), options.shell))
+    print(completion_script(GCM_PEER.parser(), options.shell))
     return 0
 
 

@@ -36,6 +36,7 @@ from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
+from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
 from runtime.processes.front_end.job_output import Said, no_pipes
@@ -116,11 +117,7 @@ class RanksRun:
         self._relay = relay
         self._over = over
         self._routes = routes
-        self._ready: dict[str, RankArrival] = {}
-        self._segments: set[str] = set()
-        self._here: set[str] = set()
-        self._again: dict[str, int] = {}  # the incarnations of ranks that were started again
-        self._connected: set[str] = set()
+        self._table = ClusterRanks(told.cluster, told.job.ranks)
         self._ends = JobEnds(told.cluster, goes_on=told.job.goes_on)
         self._memory_kills = MemoryKills()
         self._job = RanksJob(
@@ -150,7 +147,7 @@ class RanksRun:
     @property
     def arrivals(self) -> dict[str, RankArrival]:
         """What the ranks that are ready have told about themselves."""
-        return dict(self._ready)
+        return self._table.arrivals
 
     @property
     def traffic(self) -> tuple[int, int, int]:
@@ -168,7 +165,7 @@ class RanksRun:
         With `reads_input` the first rank of all reads the standard input of the run, else no rank.
         """
         told = self._told
-        ranks = [f"{told.cluster}:{number}" for number in range(self._ranks.ranks)]
+        ranks = self._table.names
         try:
             self._gate = Gate(
                 self._reactor,
@@ -232,41 +229,39 @@ class RanksRun:
         That is on another host if nobody on its own has told how it ended, or it never got ready
         there.
         """
-        number = _number(rank)
-        works = self._ends.was_told_there(rank) and rank in self._ready
+        entry = self._table[rank]
+        works = self._ends.was_told_there(rank) and entry.is_ready
         if self._hosts is not None and not works:
-            self._hosts.lose(self._hosts.host_of(number))
+            self._hosts.lose(self._hosts.host_of(entry.number))
         self._ends.again(rank)
-        self._ready.pop(rank, None)
-        self._here.discard(rank)
-        self._again[rank] = incarnation
+        entry.restart(incarnation)
         try:
             if self._gate is None or self._last is not None or self._stopping:
                 raise GridError("its cluster has ended")
-            host = "" if self._hosts is None else self._hosts.place_again(number)
+            host = "" if self._hosts is None else self._hosts.place_again(entry.number)
             address = self._gate.expect_again(rank, incarnation)
             entrance = self._entrance(address, incarnation)
             write_key(self._told.room, [rank], entrance, alone=rank)
-            self._job.start_again(number, incarnation, host)
+            self._job.start_again(entry.number, incarnation, host)
         except GridError as fault:
-            self._cannot_start(rank, str(fault))
+            self._cannot_start(entry, str(fault))
             return
-        self._reactor.later(START_TIMEOUT, partial(self._look_after_one, rank, incarnation))
+        self._reactor.later(START_TIMEOUT, partial(self._look_after_one, entry, incarnation))
 
-    def _look_after_one(self, rank: str, incarnation: int) -> None:
-        if self._again.get(rank) == incarnation and not {rank} & {*self._ready, *self._ends.told}:
-            self._job.give_up(_number(rank), incarnation)
-            why = f"it was not ready within {START_TIMEOUT:g} s{self._where(rank)}"
-            self._cannot_start(rank, why)
+    def _look_after_one(self, entry: RankEntry, incarnation: int) -> None:
+        is_present = entry.incarnation == incarnation
+        if is_present and not entry.is_ready and entry.name not in self._ends.told:
+            self._job.give_up(entry.number, incarnation)
+            why = f"it was not ready within {START_TIMEOUT:g} s{self._where(entry)}"
+            self._cannot_start(entry, why)
 
-    def _where(self, rank: str) -> str:
-        return "" if self._hosts is None else f" on {self._hosts.host_of(_number(rank))}"
+    def _where(self, entry: RankEntry) -> str:
+        return "" if self._hosts is None else f" on {self._hosts.host_of(entry.number)}"
 
-    def _cannot_start(self, rank: str, why: str) -> None:
+    def _cannot_start(self, entry: RankEntry, why: str) -> None:
         if self._gate is not None:
-            self._gate.expect_no_more(rank, self._again[rank])
-        text = f"could not be started again: {why}"
-        self._pass_on(self._ends.concluded(rank, text))
+            self._gate.expect_no_more(entry.name, entry.incarnation)
+        self._pass_on(self._ends.concluded(entry.name, f"could not be started again: {why}"))
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost; its parent tells how.
@@ -274,22 +269,25 @@ class RanksRun:
         One on another host loses its connection: it ends when it notices that, if it is stopped
         now, as soon as it goes on.
         """
-        arrival = self._ready.get(rank)
-        if arrival is None or rank in self._ends.told:
+        entry = self._table[rank]
+        if entry.arrival is None or rank in self._ends.told:
             return
         if self._ranks.is_elsewhere and self._gate is not None:
-            self._abandon(rank, f"was ended: others cannot reach it{self._where(rank)}")
+            self._abandon(entry, f"was ended: others cannot reach it{self._where(entry)}")
         else:
             with suppress(ProcessLookupError):
-                os.kill(arrival.pid, signal.SIGKILL)
+                os.kill(entry.arrival.pid, signal.SIGKILL)
 
-    def _abandon(self, rank: str, why: str) -> None:
+    def _abandon(self, entry: RankEntry, why: str) -> None:
         """Hang up on a rank of another host, of whose end nobody there will tell."""
+        self._hang_up(entry)
+        self._pass_on(self._ends.host_gone(entry.name, why))
+        self._pass_on(self._ends.give_up(entry.name))
+
+    def _hang_up(self, entry: RankEntry) -> None:
         if self._gate is not None:
-            self._gate.dismiss(rank)
-        self._connected.discard(rank)
-        self._pass_on(self._ends.host_gone(rank, why))
-        self._pass_on(self._ends.give_up(rank))
+            self._gate.dismiss(entry.name)
+        entry.is_connected = False
 
     def admit(self, rank: str, epoch: int, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
@@ -354,7 +352,7 @@ class RanksRun:
         if self._distant is not None:
             self._distant.close()
         # First, because who ends this process may not wait for the rest.
-        remove_segments(self._segments)
+        remove_segments(self._table.segments)
         self._killed.set()
         self._job.stop()
         self._job.close()
@@ -381,7 +379,7 @@ class RanksRun:
 
     def _look_after(self, suspicions: int) -> None:
         """Count the ranks until all have come: one that dies early may go unnoticed."""
-        if self._stopping or self.is_over or not self._missing():
+        if self._stopping or self.is_over or not self._table.missing:
             return
         suspicions = suspicions + 1 if self._job.are_some_missing() else 0
         if suspicions < MISSING_COUNTS:
@@ -389,7 +387,7 @@ class RanksRun:
             return
         fault = GridError(
             "a rank died before the application started; not heard from: "
-            + (self._told.names.names(self._unheard()) or "none; so it died while MPI started"),
+            + (self._told.names.names(self._table.unheard) or "none; so it died while MPI started"),
             cause=self._job.output.last_lines,
             cure="The last lines of the ranks' stderr are below",
         )
@@ -441,12 +439,12 @@ class RanksRun:
         self.is_over = True
         if self._input is not None:
             self._input.close()
-        for rank in self._again.keys() - self._ready.keys() - set(self._ends.told):
-            self._cannot_start(rank, "its cluster has ended")
+        for entry in self._table:
+            is_starting = entry.was_restarted and not entry.is_ready
+            if is_starting and entry.name not in self._ends.told:
+                self._cannot_start(entry, "its cluster has ended")
         ended, why = self._last
-        names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
-        come = [name for name in names if name in self._ready]
-        said = self._job.output
+        said, come = self._job.output, self._table.arrived
         found, fault = self._ends.job_over(ended, said.own_words, come, said.signal_told)
         code = self._ends.first_code or (0 if self._has_ended_as_one else ended.shell_code)
         if self.is_released:
@@ -468,7 +466,7 @@ class RanksRun:
         self._job.output.has_failed = self._job.output.has_failed or bool(death.code)
         seen = death.observed
         if seen.signal == signal.SIGKILL and not (seen.why or death.after):
-            arrival = self._ready.get(death.who)
+            arrival = self._table[death.who].arrival
             is_here = arrival is not None and arrival.host == os.uname().nodename
             why = self._memory_kills.words() if is_here else ""
             death = replace(death, observed=replace(seen, why=why))
@@ -496,7 +494,7 @@ class RanksRun:
 
     @property
     def _have_all_ended(self) -> bool:
-        return len(self._ends.told) == self._ranks.ranks
+        return len(self._ends.told) == len(self._table)
 
     def _end_parents(self) -> None:
         self._ends.stopping(time.monotonic())
@@ -507,16 +505,18 @@ class RanksRun:
 
         That of a process in whose place another one was started may come late.
         """
-        name = f"{self._told.cluster}:{rank}"
-        if incarnation != self._again.get(name, 1):
+        if not 0 <= rank < len(self._table):
+            return  # the writer was no parent of a rank
+        entry = self._table.at(rank)
+        if incarnation != entry.incarnation:
             return
         crash = crash_of(crash_file(self._told.room, rank), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and self._stopping else at
-        is_connected = name in self._connected
-        self._pass_on(self._ends.saw(name, sight_of(status, at, crash), is_connected=is_connected))
-        if is_connected and name not in self._ends.told:
+        is_connected, sight = entry.is_connected, sight_of(status, at, crash)
+        self._pass_on(self._ends.saw(entry.name, sight, is_connected=is_connected))
+        if is_connected and entry.name not in self._ends.told:
             pause = REMOTE_PAUSE if self._ranks.is_elsewhere else LOCAL_PAUSE
-            self._give_up_once_quiet(name, self._again.get(name), pause)
+            self._give_up_once_quiet(entry, incarnation, pause)
 
     def helper_lost(self, name: str, at: float) -> None:
         """End ranks whose `mpiexec` has lost a process: they may wait for each other for ever.
@@ -531,30 +531,30 @@ class RanksRun:
         assert self._hosts is not None
         self._hosts.lose(part.host)
         for number in range(part.first, part.first + part.ranks):
-            rank = f"{self._told.cluster}:{number}"
-            if self._again.get(rank, 1) != part.incarnation or rank in self._ends.told:
+            entry = self._table.at(number)
+            if entry.incarnation != part.incarnation or entry.name in self._ends.told:
                 continue
-            if rank in self._again and rank not in self._ready:
-                self._cannot_start(rank, why)
+            if entry.was_restarted and not entry.is_ready:
+                self._cannot_start(entry, why)
                 continue
             text = f"was lost with {part.host}: {why}"
-            self._pass_on(self._ends.host_gone(rank, text))
-            if rank not in self._ends.told:  # its last words may be on their way
-                self._reactor.later(REMOTE_PAUSE, partial(self._abandon_later, rank, part, text))
+            self._pass_on(self._ends.host_gone(entry.name, text))
+            if entry.name not in self._ends.told:  # its last words may be on their way
+                self._reactor.later(REMOTE_PAUSE, partial(self._abandon_later, entry, part, text))
 
-    def _abandon_later(self, rank: str, part: JobPart, why: str) -> None:
-        if self._again.get(rank, 1) == part.incarnation and rank not in self._ends.told:
-            self._abandon(rank, why)
+    def _abandon_later(self, entry: RankEntry, part: JobPart, why: str) -> None:
+        if entry.incarnation == part.incarnation and entry.name not in self._ends.told:
+            self._abandon(entry, why)
 
     def _end_broken_job(self) -> None:
         # if no rank is left, only `mpiexec` is: it has output that nobody reads yet
         is_over = self.is_over or self._awaits_output
-        if not is_over and not self._stopping and self._connected:
+        if not is_over and not self._stopping and any(one.is_connected for one in self._table):
             self._ends.helper_is_outlived()
             self._job.stop()
 
     def _what_happened(self, code: int) -> str:
-        missing = self._unheard()
+        missing = self._table.unheard
         when = "" if self.is_released else " before the application started"
         who = f"; not heard from: {self._told.names.names(missing)}" if missing else ""
         return self._at_home(
@@ -565,31 +565,24 @@ class RanksRun:
             )
         )
 
-    def _missing(self) -> list[str]:
-        names = [f"{self._told.cluster}:{number}" for number in range(self._ranks.ranks)]
-        return [name for name in names if name not in self._ready]
-
-    def _unheard(self) -> list[str]:
-        return [name for name in self._missing() if name not in self._here]
-
     # --- what the gate sees -----------------------------------------------------------------------
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Bind a rank that has come, and pass that on."""
         self._components.join(rank, channel)
-        self._here.add(rank)
-        self._connected.add(rank)
+        self._table[rank].come()
         self._launcher.reports.rank_here(self._launcher.name, rank)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
-        self._connected.discard(rank)
+        entry = self._table[rank]
+        entry.is_connected = False
         if self.is_over:
             return
         end = self._ends.left(rank)
         self._pass_on(end)
         if end is None:
-            self._give_up_later(rank)
+            self._reactor.later(END_TIMEOUT, partial(self._give_up, entry, entry.incarnation))
 
     def all_left(self) -> None:
         """Record that nothing more will be heard of any rank."""
@@ -604,22 +597,22 @@ class RanksRun:
         except UnreadableReport as fault:
             self._end_for(member, f"what it tells of itself is not understood: {fault}")
             return
-        self._segments.update(told.segments)
-        expected = self._job.ranks_beside(_number(member))
+        entry = self._table[member]
+        self._table.segments.update(told.segments)
+        expected = self._job.ranks_beside(entry.number)
         if told.size not in (None, expected):
             self._fail("ranks", _wrong(self._ranks.mpiexec, expected, told))
             return
-        again = self._again.get(member)
         doors = told.doors
         if self._told.wan is not None:
             doors = self._at_a_distance(self._told.wan, doors)
-        arrival = replace(told, incarnation=again or self.incarnation, doors=doors)
-        self._ready[member] = arrival
-        self._launcher.reports.rank_ready(self._launcher.name, member, arrival.plain)
-        if again:
+        present = entry.incarnation if entry.was_restarted else self.incarnation
+        entry.arrival = replace(told, incarnation=present, doors=doors)
+        self._launcher.reports.rank_ready(self._launcher.name, member, entry.arrival.plain)
+        if entry.was_restarted:
             return
         self._components.is_ready(member)
-        if not self._missing():
+        if not self._table.missing:
             self._job.watch_helpers()
             self._launcher.reports.ranks_up(self._launcher.name)
 
@@ -669,9 +662,7 @@ class RanksRun:
     def _end_for(self, member: str, why: str) -> None:
         """Count a rank as lost for what it has told; it ends with its connection."""
         death = self._ends.concluded(member, why)
-        if self._gate is not None:
-            self._gate.dismiss(member)
-        self._connected.discard(member)
+        self._hang_up(self._table[member])
         self._pass_on(death)
 
     def counted(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
@@ -688,32 +679,23 @@ class RanksRun:
         self._routes.learned(member, experiences)
 
     def _give_up_once_quiet(
-        self, rank: str, incarnation: int | None, pause: float, received: int = -1
+        self, entry: RankEntry, incarnation: int, pause: float, received: int = -1
     ) -> None:
         """Wait for last words of a rank whose process has ended while more of them come.
 
         Its connection may live on for as long as a child of it does.
         """
-        way = self.find(rank)
+        way = self.find(entry.name)
         now = 0 if way is None else way.received_bytes
         if now == received and not (way is not None and way.is_held):
-            self._give_up(rank, incarnation)
-        elif rank not in self._ends.told:
-            again = partial(self._give_up_once_quiet, rank, incarnation, pause, now)
+            self._give_up(entry, incarnation)
+        elif entry.name not in self._ends.told:
+            again = partial(self._give_up_once_quiet, entry, incarnation, pause, now)
             self._reactor.later(pause, again)
 
-    def _give_up_later(self, rank: str) -> None:
-        incarnation = self._again.get(rank)
-        self._reactor.later(END_TIMEOUT, lambda: self._give_up(rank, incarnation))
-
-    def _give_up(self, rank: str, incarnation: int | None) -> None:
-        if not self.is_over and self._again.get(rank) == incarnation:  # else it was started again
-            self._pass_on(self._ends.give_up(rank))
-
-
-def _number(rank: str) -> int:
-    """Return the number of a rank in its cluster."""
-    return int(rank.rpartition(":")[2])
+    def _give_up(self, entry: RankEntry, incarnation: int) -> None:
+        if not self.is_over and entry.incarnation == incarnation:  # else it was started again
+            self._pass_on(self._ends.give_up(entry.name))
 
 
 def _wrong(mpiexec: str, ranks: int, told: RankArrival) -> WrongMpiexec:

@@ -49,6 +49,7 @@ from runtime.processes.launcher.wait_reports import (
     Snapshot,
     WaitReports,
     as_text,
+    explained,
 )
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
@@ -84,6 +85,7 @@ from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
+    from runtime.waits import WaitFinding
 
 SECRET_BYTES = 32
 
@@ -166,7 +168,7 @@ class Executor:
             (lambda why, are_all: post(LeftBehind(why, are_all))) if is_ended else None,
             self._ranks.present,
             replicas=replica_ranks(self._plan),
-            stuck=lambda ranks: post(Stuck(tuple(ranks))),
+            told=self._waits_explained,
             names=self._ranks.names,
         )
 
@@ -324,15 +326,23 @@ class Executor:
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
+    def _waits_explained(self, findings: list[WaitFinding]) -> None:
+        from runtime.waits import stuck_in
+
+        for finding in findings:
+            self._facts.tell(MACHINE, explained(finding))
+        if stuck := stuck_in(findings):
+            self._post(Stuck(tuple(sorted(stuck))))
+
     def _explain_before_end(self, *, is_brief: bool) -> None:
-        def explained(seen: Snapshot) -> None:
+        def tell(seen: Snapshot) -> None:
             _tell(self.waits.untold(seen))
             self._post(Explained())
 
         if is_brief:
             self.waits.glance(lambda: self._post(Explained()), lambda: not self._stopping)
         else:
-            self.waits.look(explained, with_stacks=True)
+            self.waits.look(tell, with_stacks=True)
 
     def explain(self) -> None:
         """Tell what all ranks are doing."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any
 
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
-from runtime.processes.launcher.wait_reports import as_dict
+from runtime.processes.launcher.wait_reports import facts_of
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
 from runtime.run.run_life import RunPhase
 from runtime.run.state import RunTimeouts
+from runtime.views.facts import MACHINE, RankSeen, RunSeen, WaitExplained
 from runtime.views.stream import FactListener
 
 SNAPSHOT_TIMEOUT = 6.0
@@ -38,17 +38,18 @@ class Interrupts:
         if self._machine is not None:
             self._machine.explain()
 
-    def snapshot(self, *, with_stacks: bool) -> dict[str, Any]:
-        """Return what the run is doing, for observers outside."""
+    def snapshot(
+        self, *, with_stacks: bool
+    ) -> list[tuple[str, RunSeen | RankSeen | WaitExplained]]:
+        """Return what the run is doing, as facts with their names, for observers outside."""
         machine = self._machine
-        if machine is None:
-            return {"state": "planned", "ranks": [], "findings": []}
-        state, seen = str(machine.state), None
-        if machine.state is RunPhase.RUNNING:
-            with suppress(TimeoutError):
-                seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
-        told = {"ranks": [], "findings": []} if seen is None else as_dict(seen)
-        return {"state": state, **told}
+        state = RunPhase.PLANNED if machine is None else machine.state
+        if machine is None or state is not RunPhase.RUNNING:
+            return [(MACHINE, RunSeen(str(state)))]
+        with suppress(TimeoutError):
+            seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
+            return [(MACHINE, RunSeen(str(state))), *facts_of(seen)]
+        return [(MACHINE, RunSeen(str(state)))]
 
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""

@@ -5,18 +5,26 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from runtime.machine.contracts import Facts
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
+from runtime.views.facts import (
+    MACHINE,
+    AwaitedPart,
+    CallSeen,
+    CommunicatorSeen,
+    RankSeen,
+    StackSeen,
+    WaitExplained,
+)
 
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, RankStates, WaitFinding
+    from runtime.waits import RankState, RankStates, Wait, WaitFinding
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -99,16 +107,16 @@ class WaitReports:
         processes: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         *,
         replicas: Mapping[str, int] | None = None,
-        stuck: Callable[[list[str]], None] | None = None,
+        told: Callable[[list[WaitFinding]], None] | None = None,
         names: RankNames | None = None,
     ) -> None:
         """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
 
         It gets why, and whether nobody at all can go on. `processes` returns those of a `Snapshot`.
-        `replicas` has the rank of each process where ranks are several processes. `stuck` gets the
-        ranks of which was told that they can never go on.
+        `replicas` has the rank of each process where ranks are several processes. `told` gets the
+        findings that are logged.
         """
-        self._stuck = stuck
+        self._notify = told
         self._replicas = replicas or {}
         self._names = names or RankNames()
         self._processes = processes
@@ -315,13 +323,10 @@ class WaitReports:
 
     def _tell(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
-        from runtime.waits import stuck_in
-
         fresh = self.untold(seen).findings[:MOST_FINDINGS]
         self._told.update(map(_told_once, fresh))
-        stuck = stuck_in(fresh)
-        if stuck and self._stuck is not None:
-            self._stuck(sorted(stuck))
+        if fresh and self._notify is not None:
+            self._notify(fresh)
         if fresh:
             _log.warning("%s", "\n".join(in_lines(fresh)))
 
@@ -333,56 +338,40 @@ def _told_once(finding: WaitFinding) -> str:
     return finding.text.partition(" in ")[2] if finding.kind == SLOW else finding.text
 
 
-def as_dict(seen: Snapshot) -> dict[str, Any]:
-    """Return what all ranks were doing, for programs."""
-    from runtime.waits import HEADINGS, said
-
-    names = seen.names
-    doing = sorted(_doing(seen), key=lambda one: RankName.parse(one[0]))
-    ranks: list[dict[str, Any]] = []
-    for rank, how in doing:
+def facts_of(seen: Snapshot) -> Iterator[tuple[str, RankSeen | WaitExplained]]:
+    """Yield what all ranks were doing, and why they wait, as facts with their names."""
+    for rank, doing in sorted(_doing(seen), key=lambda one: RankName.parse(one[0])):
         state, process = seen.states.get(rank), seen.processes.get(rank)
-        ranks.append(
-            {
-                "rank": rank,
-                "number": names.number(rank),
-                "replica": names.replica(rank),
-                "where": names.where(rank),
-                "name": names.name(rank),
-                "doing": how,
-                "process_state": process.state if process else None,
-                "incarnation": process.incarnation if process else 1,
-                "communicators": [
-                    {"name": one.comm, "state": one.state, "modes": one.modes}
-                    for one in (state.recoveries if state else ())
-                ],
-                "host": state.host if state else "",
-                "process": state.pid if state else 0,
-                "calls": [
-                    {
-                        "call": one.call,
-                        "text": said(one, names),
-                        "seconds": round(one.seconds, 1),
-                        "where": one.where,
-                        "communicator": str(one.comm),
-                        "waits_for": [
-                            {"kind": part.kind, "rank": part.peer, "tag": part.tag}
-                            for part in one.parts
-                        ],
-                    }
-                    for one in (state.waits if state else ())
-                ],
-                "stacks": [
-                    {"thread": thread, "stack": text}
-                    for thread, text in (state.stacks if state else ())
-                ],
-            }
-        )
-    findings = [
-        {"kind": one.kind, "heading": HEADINGS[one.kind], "ranks": [*one.ranks], "text": str(one)}
-        for one in seen.findings
-    ]
-    return {"ranks": ranks, "findings": findings}
+        found = RankSeen(doing, process.state, process.incarnation) if process else RankSeen(doing)
+        if state is not None:
+            found = replace(
+                found,
+                communicators=tuple(
+                    CommunicatorSeen(one.comm, one.state, one.modes) for one in state.recoveries
+                ),
+                host=state.host,
+                process=state.pid,
+                calls=tuple(_call(one, seen.names) for one in state.waits),
+                stacks=tuple(StackSeen(thread, text) for thread, text in state.stacks),
+            )
+        yield rank, found
+    for finding in seen.findings:
+        yield MACHINE, explained(finding)
+
+
+def _call(wait: Wait, names: RankNames) -> CallSeen:
+    from runtime.waits import said
+
+    parts = tuple(AwaitedPart(part.kind, part.peer, part.tag) for part in wait.parts)
+    seconds = round(wait.seconds, 1)
+    return CallSeen(wait.call, said(wait, names), seconds, wait.where, str(wait.comm), parts)
+
+
+def explained(finding: WaitFinding) -> WaitExplained:
+    """Return a finding as a fact."""
+    from runtime.waits import HEADINGS
+
+    return WaitExplained(finding.kind, HEADINGS[finding.kind], finding.ranks, str(finding))
 
 
 def as_text(seen: Snapshot) -> list[str]:

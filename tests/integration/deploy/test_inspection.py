@@ -7,26 +7,28 @@ import os
 import socket
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
 from runtime.cli.errors import UsageError
 from runtime.cli.inspection import inspected, open_to_inspection, running_deployments
 from runtime.cli.look import NOTHING_RUNS
+from runtime.views.fact_lines import heading
+from runtime.views.facts import Fact, RankSeen, RunSeen, StackSeen
 from tools.on_grids import COMMAND, ROOT, environment
 
 
-def answer(stacks: bool) -> dict[str, Any]:
-    return {"deployment": "ring", "has_stacks": stacks}
+def answer(stacks: bool) -> list[Fact]:
+    seen = RankSeen("at rest", stacks=(StackSeen("main", "ring"),) if stacks else ())
+    return [Fact(0.0, "", RunSeen("running")), Fact(0.5, "0:0:0", seen)]
 
 
 def test_a_run_is_found_and_answers_while_it_runs() -> None:
     me = os.getpid()
     with open_to_inspection(answer):
         assert me in running_deployments()
-        assert inspected(me, stacks=True) == {"deployment": "ring", "has_stacks": True}
-        assert inspected(me, stacks=False) == {"deployment": "ring", "has_stacks": False}
+        assert inspected(me, stacks=True) == answer(stacks=True)
+        assert inspected(me, stacks=False) == answer(stacks=False)
     assert me not in running_deployments()
     with pytest.raises(UsageError, match=f"process {me} does not say what it runs"):
         inspected(me, stacks=False)
@@ -42,7 +44,7 @@ def test_who_asks_nonsense_gets_nothing_and_others_are_answered() -> None:
                 stranger.shutdown(socket.SHUT_WR)
                 with contextlib.suppress(ConnectionResetError):  # it had more to say
                     assert stranger.recv(1) == b""
-        assert inspected(os.getpid(), stacks=False)["deployment"] == "ring"
+        assert inspected(os.getpid(), stacks=False) == answer(stacks=False)
 
 
 @pytest.mark.needs_root
@@ -79,9 +81,12 @@ IMPOSTOR = """if True:
 """
 
 
+HEADING = heading().decode()
+
+
 @pytest.mark.needs_root
 @pytest.mark.parametrize(
-    "lie", ["{}", "[]", '{"deployment": 1, "ranks": {"a": 2}}', "[" * 100_000, '{"ranks": '],
+    "lie", ["{}\n", "[]\n", HEADING + '{"fact":"RankSeen"}\n', "[" * 100_000 + "\n", HEADING],
     ids=["empty", "list", "types", "deep", "cut"],
 )  # fmt: skip
 def test_what_another_user_answers_does_not_break_ps(lie: str) -> None:

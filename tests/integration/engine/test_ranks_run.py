@@ -310,3 +310,10 @@ def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
     mpiexec.run_once()
     assert (room / KEY).exists()
     assert driver.hears() == "job_ended"
+
+
+def test_the_end_of_a_rank_that_does_not_exist_is_told_to_nobody(runs: Runs) -> None:
+    run = runs.new()
+    for rank in (-1, 1, 99):
+        run.rank_died(rank, 9, 1.0, 1)
+    assert runs.told == []

@@ -86,7 +86,7 @@ def test_ctrl_c_while_the_command_is_loaded_shows_no_traceback() -> None:
 
 
 def test_settings_keep_everything_behind_the_first_equals_sign() -> None:
-    options = cli_options.build_parser().parse_args(
+    options = cli_options.GCM.parser().parse_args(
         ["run", "a.fractal", "--set", "x=1=2", "--set", " y = z ", "--path", "p", "--path", "q"]
     )
     assert options.settings == [("x", "1=2"), ("y", " z ")]

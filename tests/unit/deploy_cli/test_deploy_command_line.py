@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from runtime.cli.line.options import Format, ProgressMode, read_options
+from runtime.cli.reference import render_options
 
 SAMPLES = sorted(path.name for path in (Path(__file__).parents[3] / "descriptors").glob("*.xml"))
 
@@ -228,3 +229,11 @@ def test_warnings_do_not_keep_a_plan_from_being_shown(
     assert answer.code == 0
     assert "warning[idle-cluster]" in answer.err
     assert answer.out.startswith("deployment idle: 1 site, 2 clusters")
+
+
+def test_the_documented_options_are_those_of_the_tables() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "commands.md").read_text(encoding="utf-8")
+    between = text.partition("<!-- options: begin -->")[2].partition("<!-- options: end -->")[0]
+    assert between.strip() == render_options().strip(), (
+        "put the output of: python -m runtime.cli.reference"
+    )

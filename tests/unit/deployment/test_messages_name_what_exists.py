@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from gcm.adl.definitions.grammar import GRAMMAR
-from runtime.cli.line.questions import QUESTIONS
+from gcm.cli.common_options import CommandTable
+from runtime.cli.reference import COMMANDS
 from runtime.deployment.language.ssh_options import _REASONS, _SAID_BY_ATTRIBUTE, ALLOWED
 from runtime.deployment.language.table import LANGUAGE
-from runtime.peers.model import MemberRole
 
 ROOT = Path(__file__).parents[3]
 ELEMENT = re.compile(r"(?<!\(\?P)<([a-z][a-zA-Z-]+)([^<>]*)>?")  # not a group of a pattern
@@ -53,12 +53,12 @@ for language in (LANGUAGE, GRAMMAR):
         ATTRIBUTES.setdefault(name, set()).update(one.name for one in element.attributes)
 
 
-def options_of(package: str) -> Iterator[str]:
-    """Yield the options that the commands in a package have, wherever their parsers get them."""
-    for path in (ROOT / package).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("add_argument"):
-                yield from (str(one.value) for one in node.args if isinstance(one, ast.Constant))
+def options_of(command: CommandTable) -> Iterator[str]:
+    """Yield the options of a command, and those of the commands that can be its first word."""
+    for row in command.rows():
+        yield from (*row.names, *row.also)
+    for one in command.commands:
+        yield from options_of(one)
 
 
 OF_OTHERS = {"--force-reinstall", "--mca", "--shm-size"}
@@ -66,11 +66,7 @@ OF_OTHERS = {"--force-reinstall", "--mca", "--shm-size"}
 
 OPTIONS = {
     *OF_OTHERS,
-    *options_of("runtime/cli"),
-    *options_of("runtime/peers/commands"),
-    *options_of("gcm/cli"),
-    *(f"--{question.option}" for question in QUESTIONS),
-    *(f"--{role}" for role in MemberRole),
+    *(option for command in COMMANDS for option in options_of(command)),
     *OF_RANKS,
     *OF_ALL,
     *OF_VENV,

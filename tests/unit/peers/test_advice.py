@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from fractions import Fraction
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runtime.exit_codes import WRONG_USAGE
 from runtime.peers.advice import (
     RunRisk,
     advise,
@@ -20,7 +20,7 @@ from runtime.peers.advice import (
     rate_for,
     run_fails,
 )
-from runtime.peers.commands.advise import add_arguments, run_advise
+from runtime.peers.commands.advise import run_advise
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,7 @@ def test_what_is_not_understood_is_refused(read: object, written: str) -> None:
 
 
 def command(*arguments: str) -> int:
-    parser = argparse.ArgumentParser(prog="gcm-run advise")
-    add_arguments(parser)
-    return run_advise(parser.parse_args(arguments))
+    return run_advise(arguments)
 
 
 def test_the_command_shows_each_number_with_its_chance_the_best_and_the_least(
@@ -162,5 +160,5 @@ def test_the_command_says_what_is_wrong_with_a_value(
     number = value if option == "-n" else "8"
     with pytest.raises(SystemExit) as caught:
         command(*words, "-n", number)
-    assert caught.value.code == 2
+    assert caught.value.code == WRONG_USAGE
     assert told in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.peers.commands.daemon_actions import _status_text
 from runtime.peers.commands.peer_command import main
-from runtime.peers.commands.peer_options import build_parser
+from runtime.peers.commands.peer_options import GCM_PEER
 from runtime.peers.configuration import PeerFolder
 from runtime.peers.daemon.running import RunningFile
 from runtime.peers.model import Address
@@ -174,7 +174,7 @@ def test_the_status_says_what_runs_and_what_is_wrong() -> None:
 
 
 def test_every_sub_command_has_help_with_examples() -> None:
-    [commands] = [one for one in build_parser()._actions if one.dest == "command"]
+    [commands] = [one for one in GCM_PEER.parser()._actions if one.dest == "command"]
     assert commands.choices is not None
     assert isinstance(commands.choices, dict)
     for name, parser in commands.choices.items():

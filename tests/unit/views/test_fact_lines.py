@@ -26,7 +26,10 @@ from runtime.run.outcome import (
 from runtime.topology.rank_names import NamedCluster
 from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts
 from runtime.views.facts import (
+    AwaitedPart,
+    CallSeen,
     CommandEnded,
+    CommunicatorSeen,
     ConnectionsCounted,
     Fact,
     Logged,
@@ -35,16 +38,27 @@ from runtime.views.facts import (
     PlannedCluster,
     PlannedSite,
     RankResult,
+    RankSeen,
     RankStarted,
     Record,
     RunEnded,
     RunPlanned,
+    RunSeen,
     RunStarted,
+    StackSeen,
     StateChanged,
+    WaitExplained,
 )
 
 SEEN = Observation(Witness.PARENT, 139, 11, exception="ValueError: no", lost=(RankName(0, 1, 0),))
 DEATH = RankDeath(RankName(0, 0, 1), SEEN, host="n1")
+CALL = CallSeen(
+    "recv", "recv from any", 2.5, "a.py:3", "WORLD", (AwaitedPart("receive", "", None),)
+)
+SEEN_RANK = RankSeen(
+    "in recv", "ok", 2, (CommunicatorSeen("c", "ok", "blank"),), "n1", 77, (CALL,),
+    (StackSeen("MainThread", "one\ntwo"),),
+)  # fmt: skip
 CEDAR = PlannedCluster(NamedCluster("s/cedar", 0, 2, "ocean"), "ocean", ("n1", "n2"))
 FACTS = [
     Fact(0.0, "", RunPlanned("ring", (PlannedSite("s", (CEDAR,)),), {"ocean": 2}, goes_on=True)),
@@ -53,6 +67,9 @@ FACTS = [
     Fact(1.0, "", RunStarted()),
     Fact(1.5, "0:0:1", OutputWritten("stdout", b"\xff\x00 half\r\n\xc3")),
     Fact(2.0, "", Logged("gcm-deploy: odd")),
+    Fact(2.0, "", RunSeen("running")),
+    Fact(2.0, "0:0:1", SEEN_RANK),
+    Fact(2.0, "", WaitExplained("cycle", "they wait:", ("0:0:0", "0:0:1"), "for ever")),
     Fact(2.0, "0:0:1", DEATH),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", ("0:1", "1:0"), 2, 3, 40)),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", None, 2, 3, 40)),

@@ -1,0 +1,117 @@
+"""What a run was doing when somebody asked: `ps`, `waits` and `stacks`. A fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from gcm.cli.output import counted
+from runtime.shown_text import shown_table
+from runtime.topology import RankNames
+from runtime.views.facts import Fact, RankSeen, RunPlanned, RunSeen, WaitExplained
+
+
+class RunInspection:
+    """A run as its `process` has answered; `is_answered` tells whether that says what it runs."""
+
+    def __init__(self, process: int) -> None:
+        self.is_answered = False
+        self._process = process
+        self._deployment = ""
+        self._names = RankNames()
+        self._state = ""
+        self._ranks: dict[str, RankSeen] = {}
+        self._findings: list[WaitExplained] = []
+
+    def take(self, fact: Fact) -> None:
+        """Take the next fact."""
+        match fact.record:
+            case RunPlanned() as planned:
+                self._deployment, self._names = planned.deployment, planned.names()
+            case RunSeen(state):
+                self.is_answered, self._state = True, state
+            case RankSeen() as rank:
+                self._ranks[fact.name] = rank
+            case WaitExplained() as finding:
+                self._findings.append(finding)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain values, ready for JSON."""
+        names = self._names
+        return {
+            "deployment": self._deployment,
+            "process": self._process,
+            "state": self._state,
+            "ranks": [
+                {
+                    "rank": rank,
+                    "number": names.number(rank),
+                    "replica": names.replica(rank),
+                    "where": names.where(rank),
+                    "name": names.name(rank),
+                    **asdict(one),
+                }
+                for rank, one in self._ranks.items()
+            ],
+            "findings": [asdict(one) for one in self._findings],
+        }
+
+    def ps(self, width: int = 0) -> Iterator[str]:
+        """Yield what each rank is doing, as lines for a terminal of `width` columns."""
+        yield self._heading()
+        rows = [
+            (name, one.host, str(one.process or ""), _state_of(one), one.doing)
+            for name, one in self._named()
+        ]
+        filled = [at for at in range(5) if any(row[at] for row in rows)]
+        cells = [[row[at] for at in filled] for row in rows]
+        for line in shown_table([""] * len(filled), cells, width=max(0, width - 2)).splitlines():
+            yield f"  {line}"
+        comms: dict[tuple[str, str, str], list[str]] = {}
+        for name, one in self._named():
+            for comm in one.communicators:
+                known = comm.name or "a communicator", comm.modes, comm.state
+                comms.setdefault(known, []).append(name)
+        for (comm_name, modes, state), ranks in comms.items():
+            yield f"  {comm_name} ({modes}): {state} at {', '.join(ranks)}"
+
+    def waits(self) -> Iterator[str]:
+        """Yield for whom ranks wait, and which of them can never go on."""
+        yield self._heading()
+        for name, one in self._named():
+            for call in one.calls:
+                yield f"  {name} has waited for {call.seconds:.0f} s in {call.text}"
+        heading = ""
+        for finding in self._findings:
+            if finding.heading != heading:
+                heading = finding.heading
+                yield heading
+            yield f"  {finding.text}"
+        if not self._findings and not any(one.calls for one in self._ranks.values()):
+            yield "  no rank waits"
+
+    def stacks(self) -> Iterator[str]:
+        """Yield the stacks of all threads; ranks with the same one have it once."""
+        yield self._heading()
+        stacks: dict[tuple[str, str], list[str]] = {}
+        for name, one in self._named():
+            for stack in one.stacks:
+                stacks.setdefault((stack.thread, stack.stack), []).append(name)
+            if not one.stacks:
+                yield f"  {name}: {one.doing}"
+        for (thread, text), ranks in stacks.items():
+            yield f"  {thread} of {', '.join(ranks)}:"
+            yield from (f"  {line}" for line in text.rstrip().splitlines())
+
+    def _heading(self) -> str:
+        many = counted(len(self._ranks), "rank")
+        return f"{self._deployment} (process {self._process}): {self._state}, {many}"
+
+    def _named(self) -> Iterator[tuple[str, RankSeen]]:
+        return ((self._names.name(rank), one) for rank, one in self._ranks.items())
+
+
+def _state_of(rank: RankSeen) -> str:
+    """Return the state of the process of a rank where losses are survived, and which one it is."""
+    state, number = rank.process_state, rank.incarnation
+    return f"{state} (process {number} in its place)" if number > 1 else state or ""
