@@ -28,11 +28,14 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
-from runtime.views.stream import Audience, FactListener, cleaned
+from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
+
+SAMPLES = 2.0
+"""How many seconds lie between two counts of messages in a recorded run."""
 
 
 def run_plan(
@@ -85,27 +88,28 @@ def _run(
 
     begun = time.monotonic()
     printer = Printer(_screen(plan, options, files), output_failed)
-    audience = Audience(printer, *recorders)
+    listeners = FactListeners(printer, *recorders)
 
     def tell(record: Logged | CommandEnded) -> None:
-        audience.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
+        listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
 
     def say(text: str) -> None:
         tell(Logged(text))
 
     ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
-    log = LogLines(say)
+    log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, plan, interrupts, begun)
         with ending.awaited(), log.attached(), open_to_inspection(seen):
             outcome = deploy(
                 plan,
-                through(audience),
+                through(listeners),
                 interrupts=interrupts,
                 timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
                 warm=warm,
                 stdin=0,
                 reach=reach,
+                samples=SAMPLES if recorders else 0.0,
             )
     finally:
         printer.close()
@@ -121,7 +125,7 @@ def _run(
         complain(message)
     code = _code(outcome, ending, failures)
     tell(CommandEnded(code, errors))
-    _tell(audience.account.summary(), options)
+    _tell(listeners.account.summary(), options)
     return code
 
 

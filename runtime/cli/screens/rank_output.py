@@ -38,7 +38,8 @@ class OutputChoice:
 
 def stream_of(output: OutputWritten) -> OutputStream:
     """Return the stream to which some output is written."""
-    return OutputStream.ERROR if output.stream == TRACEBACK else OutputStream(output.stream)
+    is_output = output.stream == OutputStream.OUTPUT
+    return OutputStream.OUTPUT if is_output else OutputStream.ERROR
 
 
 class RankFiles:

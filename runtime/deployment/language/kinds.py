@@ -145,10 +145,12 @@ def list_size(kind: ValueKind, value: str) -> int:
     return measure_hosts(value) if kind is HOSTS else measure_names(value)[0]
 
 
-NAME = ValueKind("name", fault=_name_fault)
-NUMBER = ValueKind("number", lambda text: int(text) if text else None, _number_fault)
+NAME = ValueKind("name", fault=_name_fault, pattern=NAME_PATTERN)
+NUMBER = ValueKind(
+    "number", lambda text: int(text) if text else None, _number_fault, pattern=NUMBER_PATTERN
+)
 CHOICE = ValueKind("choice", fault=_choice_fault)
-DURATION = ValueKind("duration", _seconds, _duration_fault)
+DURATION = ValueKind("duration", _seconds, _duration_fault, pattern=DURATION_PATTERN)
 
 WORDS = ValueKind("words", split_words, _words_fault)
 """A command line: words separated by blanks, quoted as in a shell."""

@@ -139,7 +139,6 @@ _APPLICATION = ElementType(
             "What `COMM_WORLD` means to a Python program: all its clusters, or only its own one. "
             "To a native program it is always its own cluster.",
             default="grid",
-            choices=("grid", "cluster"),
             to=CommWorld,
         ),
         Attribute(
@@ -149,7 +148,6 @@ _APPLICATION = ElementType(
             "Python program that need the lost rank raise an error of class "
             "`MPI.ERR_PROC_FAILED`, and everything else continues.",
             default="abort",
-            choices=("abort", "return"),
             to=FailureMode,
         ),
         Attribute(
@@ -275,7 +273,6 @@ _PROCESS = ElementType(
             "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as "
             "ranks of a native MPI program of its own in the cluster `on`.",
             default="local",
-            choices=("local", "ssh", "mpi"),
             to=ProcessKind,
         ),
         Attribute("program", COMMAND, "The program to start.", required=True),
@@ -414,7 +411,6 @@ _GRID = ElementType(
             "How connections between hosts are protected: `tls`, or `none` where the network can "
             "be trusted. Members authenticate in both cases.",
             default="tls",
-            choices=("tls", "none"),
             to=Encryption,
         ),
     ),

@@ -112,8 +112,10 @@ class Executor:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
+        samples: float = 0.0,
     ) -> None:
         self._plan = plan
+        self._samples = samples
         self._local = local
         self._post = post
         self._reactor = reactor
@@ -300,6 +302,15 @@ class Executor:
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
+        if self._samples:
+            self._sample()
+
+    def _sample(self) -> None:
+        """Ask from time to time what the ranks have sent, since somebody wants to know."""
+        if not self._stopping:
+            for place in self._places.values():
+                place.orders.count_messages()
+            self._reactor.later(self._samples, lambda: self._post(self._sample))
 
     def _stop(self) -> None:
         self._stopping = True

@@ -112,7 +112,7 @@ def supply(
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
-        reach=_reach(plan, cluster, passage),
+        reach=_reach(plan, cluster, job, passage),
         forwards=forwards,
         known_as=cluster.front_end.address,
         passage=passage,
@@ -243,24 +243,17 @@ def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | Non
     return 0 if job is not None and job.is_elsewhere else None
 
 
-def _reach(plan: DeploymentPlan, cluster: DeployedCluster, passage: str) -> str:
+def _reach(plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None, passage: str) -> str:
     """Return from where ranks of the cluster can expect connections.
 
     Ranks that others cannot reach still listen for their own front-end, which forwards to them.
     """
-    if not _has_others(plan, cluster) and not _goes_on(plan, cluster):
+    if not _has_others(plan, cluster) and not (job is not None and job.goes_on):
         return NOWHERE
     if cluster.reachability is Reachability.DIRECT:
         return ON_MACHINE if is_on_this_machine(plan) else passage or EVERYWHERE
     return (
         ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
-    )
-
-
-def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
-    """Tell whether the ranks of a cluster go on when others are lost."""
-    return any(
-        one.name == cluster.application and one.goes_on for one in plan.deployment.applications
     )
 
 

@@ -302,11 +302,13 @@ def test_a_strategy_beside_the_program_is_found_and_losses_can_be_survived(user:
     (user.work / "files").write_text("# read by each rank\n../far.txt\ninner/near.txt\n")
     words = ["-n", "2", "-a", "own.Backwards", "--failures", "return", "--recovery", "shrink"]
     words += ["--verbose", "-l", "files", "--detector-timeout", "9s", "--frozen", "lost"]
+    words += ["--detector", "round-robin", "--detector-period", "1s"]
     code, output, errors = user.run(*words, "inner/last.py", command=GCM_RUN)
     assert (code, output) == (0, "2 far near\n2 far near\n"), errors
     assert "h3: 2 places" in errors
     _, written, _ = user.run(*words, "--write", "-", "inner/last.py")
-    assert '<failure-detector timeout="9s" frozen="lost"/>' in written
+    detector = '<failure-detector protocol="round-robin" timeout="9s" period="1s" frozen="lost"/>'
+    assert detector in written
 
 
 def test_hosts_of_one_lab_are_not_asked_with_a_credential_of_another_one(

@@ -24,7 +24,7 @@ from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
 from runtime.views.plain_lines import PlainLines
-from runtime.views.stream import Audience, Silent, nothing
+from runtime.views.stream import FactListeners, Silent, nothing
 from tests.unit.views.told import change, fact, planned, said
 
 Plan = Callable[..., DeploymentPlan]
@@ -248,7 +248,7 @@ def test_output_is_taken_once_all_listeners_have_taken_it() -> None:
             self.taken.append(taken)
 
     first, second, done = Kept(), Kept(), threading.Event()
-    Audience(first, second).hear(said("0:0:0", OUT, "a"), done.set)
+    FactListeners(first, second).hear(said("0:0:0", OUT, "a"), done.set)
     first.taken[0]()
     assert not done.is_set()
     second.taken[0]()
