@@ -39,7 +39,8 @@ ReturnToService=2
 SchedulerParameters=sched_interval=1,bf_interval=1
 KillWait=2
 SlurmdParameters=config_overrides
-NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cores} State=UNKNOWN
+NodeName=DEFAULT NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
+NodeName=n[1-{nodes}] Port=[{first}-{last}]
 PartitionName=debug Nodes=n[1-{nodes}] Default=YES MaxTime=INFINITE State=UP
 """
 

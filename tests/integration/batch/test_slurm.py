@@ -75,7 +75,8 @@ def test_what_slurm_refuses_is_told_in_its_own_words(slurm: Slurm) -> None:
     code, said, errors = end_of(slurm.start(slurm.descriptor(HELLO, 'queue="none"')))
     assert (code, said) == (203, "")
     assert errors.startswith(
-        "gcm-deploy: lyon/rhone: slurm refused the job. Correct <batch>; a dry run shows the script\n"
+        "gcm-deploy: lyon/rhone: slurm refused the job. Correct <batch>;"
+        " a dry run shows the script\n"
         "    sbatch: error: invalid partition specified: none\n"
     )
     assert is_given_back(slurm)
