@@ -13,7 +13,7 @@ from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.collective_mailbox import CollectiveBox
 from runtime.mpi.progress.landings import Fresh, InMemory
 from runtime.mpi.progress.losses import Losses
-from runtime.mpi.progress.mailboxes import HEAD, Mailbox, pattern_of
+from runtime.mpi.progress.mailboxes import HEAD, Mailbox, Receive, pattern_of
 from runtime.mpi.progress.operations import (
     IDLE,
     POLLED,
@@ -26,7 +26,6 @@ from runtime.mpi.progress.operations import (
     most_urgent,
 )
 from runtime.mpi.progress.progress_thread import ProgressThread
-from runtime.mpi.progress.receives import Receive
 from runtime.mpi.progress.recovery import INVITED, Recovery
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
