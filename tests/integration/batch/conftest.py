@@ -39,8 +39,8 @@ ReturnToService=2
 SchedulerParameters=sched_interval=1,bf_interval=1
 KillWait=2
 SlurmdParameters=config_overrides
-NodeName=DEFAULT NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cores} State=UNKNOWN
-NodeName=n[1-{nodes}] Port=[{first}-{last}]
+NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 \\
+    Port=[{first}-{last}] CPUs={cores} State=UNKNOWN
 PartitionName=debug Nodes=n[1-{nodes}] Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -76,7 +76,11 @@ class Slurm:
         }
         self._daemons = [self._daemon("slurmctld", "-D", "-c")]
         self._daemons += [self._daemon("slurmd", "-D", "-N", f"n{one + 1}") for one in range(NODES)]
-        wait_until(lambda: self.run("sinfo", "-h", "-o", "%T").split() == ["idle"])
+        try:
+            wait_until(lambda: self.run("sinfo", "-h", "-o", "%T").split() == ["idle"])
+        except AssertionError:
+            self.end()
+            raise
 
     def _daemon(self, name: str, *options: str) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{name}.log").open("ab")
@@ -146,9 +150,13 @@ class Slurm:
         )
 
     def close(self) -> None:
-        """End all jobs and the daemons."""
+        """End all jobs, then the daemons."""
         self.run("scancel", "--user=root")
         wait_until(lambda: not self.run("squeue", "-h"))
+        self.end()
+
+    def end(self) -> None:
+        """End the daemons."""
         for daemon in self._daemons:
             daemon.terminate()
         for daemon in self._daemons:
