@@ -78,7 +78,7 @@ def _run(
     through: Callable[[FactListener], FactListener],
     is_repeated: Callable[[Outcome], bool],
 ) -> int:
-    files = RankFiles(Path(options.output_dir)) if options.output_dir else None
+    files = [RankFiles(Path(options.output_dir))] if options.output_dir else []
     interrupts = Interrupts()
     failures: list[Exception] = []
 
@@ -87,8 +87,8 @@ def _run(
         interrupts.press()
 
     begun = time.monotonic()
-    printer = Printer(_screen(plan, options, files), output_failed)
-    listeners = FactListeners(printer, *recorders)
+    printers = [Printer(screen, output_failed) for screen in (_screen(plan, options), *files)]
+    listeners = FactListeners(*printers, *recorders)
 
     def tell(record: Logged | CommandEnded) -> None:
         listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
@@ -112,7 +112,8 @@ def _run(
                 samples=SAMPLES if recorders else 0.0,
             )
     finally:
-        printer.close()
+        for printer in printers:
+            printer.close()
         ending.over()
     if failures:
         # what is left in the buffer could not be written either
@@ -153,7 +154,7 @@ def _why(failure: Exception) -> str:
     return str(failure)
 
 
-def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> Screen:
+def _screen(plan: DeploymentPlan, options: Options) -> Screen:
     out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
@@ -163,7 +164,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
         lines = PlainLines() if options.verbose else MinuteLines(clock)
         news = None if options.quiet else lines
         return PlainScreen(
-            out, err, news=news, tags=tags, files=files, ends_lines=ends, names=names, choice=choice
+            out, err, news=news, tags=tags, ends_lines=ends, names=names, choice=choice
         )
     # rich is slow to load, so it is imported only for a live tree
     from rich.console import Console
@@ -173,8 +174,8 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     console = Console(stderr=True, highlight=False, force_terminal=True)
     output = None if sys.stdout.isatty() else out
     return LiveScreen(
-        err, console, clock, output=output, tags=tags, files=files, ends_output=ends,
-        names=names, choice=choice,
+        err, console, clock,
+        output=output, tags=tags, ends_output=ends, names=names, choice=choice,
     )  # fmt: skip
 
 
