@@ -42,7 +42,9 @@ from runtime.run.events import (
     OutputPassedOn,
     ParentKilled,
     PlaceClosed,
+    PlaceGranted,
     PlaceLost,
+    PlaceQueued,
     RankHere,
     RankReady,
     Show,
@@ -207,6 +209,23 @@ class RunState:
                 self.ranks[rank].advance(RankEvent.RELEASED)
                 yield Show(path, "running")
         yield from self._end_if_all_ended()
+
+    def _place_queued(self, event: PlaceQueued) -> Iterable[Effect]:
+        """Wait for as long as the queue takes: the user has asked for these nodes."""
+        cluster = self.clusters[event.cluster]
+        cluster.advance_place(PlaceEvent.QUEUED, event.words)
+        self.deadline = None
+        yield Show(self._path_of(event.cluster), "queued", event.words)
+
+    def _place_granted(self, event: PlaceGranted) -> Iterable[Effect]:
+        cluster = self.clusters[event.cluster]
+        cluster.advance_place(PlaceEvent.GRANTED)
+        if not any(one.place is PlaceStage.QUEUED for one in self.clusters.values()):
+            self.deadline = self._now + self.timeouts.start
+        yield Show(self._path_of(event.cluster), "starting", "front-end")
+
+    def _path_of(self, cluster: str) -> str:
+        return self.outline.paths[f"front-end:{cluster}"]
 
     def _step_up(self, event: StepUp) -> Iterable[Effect]:
         self._progress.step_up(event.step)
@@ -711,6 +730,9 @@ _TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
     (_BEFORE, (RankDeath, JobEnded), _R._too_early),
     (_BEFORE, (Tick,), _R._late_start),
     (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled), _R._nothing),
+    (_BEFORE, (PlaceQueued,), _R._place_queued),
+    (_BEFORE, (PlaceGranted,), _R._place_granted),
+    ((_S.ENDING,), (PlaceQueued, PlaceGranted), _R._nothing),
     ((*_BEFORE, _S.RUNNING), (PlaceLost,), _R._place_lost),
     ((*_BEFORE, _S.RUNNING), (NodeLost,), _R._node_lost),
     ((_S.RUNNING,), (StepUp, RankHere, OutputPassedOn), _R._nothing),

@@ -112,9 +112,9 @@ class RunPlanned:
 class StateChanged:
     """A part of the machine is in another state.
 
-    The states: `starting`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`, `lost`.
-    `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), or how a
-    rank ended, in words.
+    The states: `starting`, `queued`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`,
+    `lost`. `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), what
+    a batch system says of a job that is queued, or how a rank ended, in words.
     """
 
     state: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from runtime.coupling.deployed_codes import Codes
-from runtime.deployment.model import ASSEMBLY
+from runtime.deployment.model import ASSEMBLY, DeployedCluster
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
@@ -40,7 +40,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, Ears, QueuedPlace, RemotePlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
@@ -129,12 +129,12 @@ class Executor:
         self._places: dict[str, ClusterPlace] = {}
         self.router = CallRouter(plan, self._places, self._host, assembly)
         for cluster in plan.deployment.clusters():
-            new = ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
+            new = _kind_of(cluster, reach)
             onward = partial(self.router.onward, cluster.identifier)
             self._places[cluster.identifier] = new(cluster, local, onward, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._ears = Ears(reactor, self.calls.hear, self._verdicts.ended)
+        self._ears = Ears(reactor, self.calls.hear, self._verdicts.ended, post)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -413,6 +413,12 @@ class Executor:
         if self._stopping:
             place.orders.stop()
         self._shake_hands()
+
+
+def _kind_of(cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
+    if cluster.batch is not None:
+        return QueuedPlace
+    return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
 
 def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:

@@ -6,7 +6,7 @@ import datetime
 import os
 import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,11 +65,13 @@ def supply(
     address: str = "",
     *,
     idle: bool = False,
+    granted: Sequence[str] = (),
 ) -> Supplied:
     """Bring all that the front-end of a cluster needs; raises LaunchError.
 
     `address` is where it finds the launcher, empty for its standard input and output. `idle` ranks
-    are not started before somebody asks for them.
+    are not started before somebody asks for them. `granted` are the hosts of a job, where there is
+    one, instead of those that the plan has.
     """
     there = launcher.ready().python
     asked = cluster.front_end.folder
@@ -94,6 +96,9 @@ def supply(
         at_once = ranks.depends_on == (step.name,) and not idle
         assert ranks.job is not None
         job = _job_there(cluster, ranks.job, room, python, library)
+        if len(granted) > 1:
+            each = (held for _, held in job.hosts)
+            job = replace(job, hosts=tuple(zip(granted, each, strict=False)))
     passage = launcher.passage
     forwards = _forwards(plan, cluster, room, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
