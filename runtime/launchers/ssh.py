@@ -20,7 +20,9 @@ class SshLauncher(CommandLauncher):
     """Start processes on the last of `hops`.
 
     The ssh client is the command of `local`, whose settings it reads from a file of its own.
-    `user_file` is the user's own ssh configuration, None to do without.
+    `within` are the words of a command there in which everything is started, such as one that runs
+    it in a job of a batch system. `user_file` is the user's own ssh configuration, None to do
+    without.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class SshLauncher(CommandLauncher):
         local: LocalLauncher,
         *,
         place: str = "",
+        within: Sequence[str] = (),
         python: str = "",
         ssh: str = "ssh",
         user_file: Path | None = USER_FILE,
@@ -48,7 +51,7 @@ class SshLauncher(CommandLauncher):
         options = ("-T", "-e", "none", "-F", str(config), aliases(hops)[-1])
 
         def command(words: Sequence[str]) -> Command:
-            argv = (ssh, *options, f"exec {shlex.join(words)}")
+            argv = (ssh, *options, f"exec {shlex.join((*within, *words))}")
             return Command(argv, {"SSH_ASKPASS": None, "SSH_ASKPASS_REQUIRE": None})
 
         super().__init__(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from pathlib import Path
 
-_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
+_SCOPE = "/proc/sys/kernel/yama/ptrace_scope"
 _NO = ("0", "no", "false", "off")
 
 
 @cache
-def may_read_each_other(scope: Path = _SCOPE) -> bool:
+def may_read_each_other(scope: str | os.PathLike[str] = _SCOPE) -> bool:
     """Return whether processes of a user may read each other's memory, and MPICH may use that.
 
     Otherwise large messages go through shared memory in many steps.
@@ -19,7 +18,8 @@ def may_read_each_other(scope: Path = _SCOPE) -> bool:
     if os.environ.get("MPIR_CVAR_CH4_CMA_ENABLE", "1").lower() in _NO:
         return False
     try:
-        return scope.read_text().strip() == "0"
+        with open(scope) as file:
+            return file.read().strip() == "0"
     except FileNotFoundError:  # a system without such a limit
         return True
     except OSError:

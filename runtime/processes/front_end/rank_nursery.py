@@ -253,4 +253,11 @@ def _load(comm_world: str) -> None:
 
     native.load()
     if comm_world == "grid":
+        # What the first collective needs is loaded here as well, once for all ranks.
+        from runtime.mpi.collectives import (  # noqa: F401 - likewise
+            object_plans,
+            plans,
+            reduction_plans,
+            state,
+        )
         from runtime.mpi.surface import install, library_calls, start  # noqa: F401 - likewise
