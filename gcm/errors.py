@@ -31,7 +31,6 @@ class GcmError(Exception):
         self.cure = cure
 
     def __str__(self) -> str:
-        """Return the whole message on one line."""
         place = ", ".join(
             part
             for part in (

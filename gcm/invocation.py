@@ -26,7 +26,6 @@ class Invocation(NamedTuple):
     chain: str = ""
 
     def __str__(self) -> str:
-        """Return the target of the call, without its arguments."""
         return f"{self.component}.{self.interface}.{self.operation}"
 
 

@@ -219,10 +219,17 @@ def _lacks_mpi() -> str:
     return ""
 
 
+def _lacks_slurm() -> str:
+    if Path("/usr/sbin/slurmctld").exists() and Path("/usr/sbin/munged").exists():
+        return ""
+    return "needs Slurm and munge (apt-get install slurm-wlm munge)"
+
+
 LACKS: dict[str, Callable[[], str]] = {
     "needs_root": _lacks_root,
     "needs_sshd": _lacks_sshd,
     "needs_oath": _lacks_oath,
+    "needs_slurm": _lacks_slurm,
     "mpi": _lacks_mpi,
 }
 

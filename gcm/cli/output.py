@@ -6,10 +6,12 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from gcm.documents import Diagnostic, Severity
 from gcm.records import dataclass
+
+if TYPE_CHECKING:
+    from gcm.documents import Diagnostic
 
 _INDENT = "    "
 _CODES = {"bold": "1", "faint": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
@@ -125,6 +127,8 @@ def _line(found: Diagnostic, paint: Paint) -> str:
         return text
     place = str(found.location)
     label = f"{found.severity}[{found.code}]"
+    from gcm.documents import Severity  # loaded with what was found, and not for `--help`
+
     colour = "red" if found.severity is Severity.ERROR else "yellow"
     rest = text.removeprefix(f"{place}: {label}")
     return f"{paint(place, 'bold')}: {paint(label, 'bold', colour)}{rest}"

@@ -142,11 +142,9 @@ class Membrane:
         self.lifecycle: LifeCycle = self._find(LIFE_CYCLE)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names of all controllers."""
         return iter(self._controllers)
 
     def __contains__(self, name: object) -> bool:
-        """Return whether there is a controller of that name."""
         return name in self._controllers
 
     def __getitem__(self, name: str) -> Controller:

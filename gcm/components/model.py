@@ -84,7 +84,6 @@ class Component(ABC):
         return "/" + "/".join(reversed(names))
 
     def __repr__(self) -> str:
-        """Return the kind and the path."""
         return f"<{type(self).__name__.lower()} {self.path}>"
 
     def __copy__(self) -> Component:

@@ -8,6 +8,7 @@ from the rows, so that an attribute is added in one place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import EnumType
 from typing import Any
 
 from gcm.documents.location import Location
@@ -31,13 +32,15 @@ class ValueKind:
     `word` names the kind in a reference. `fault` returns what is wrong with a text that is not
     blank, or None. `value` gets only texts without fault, and an empty one where nothing is
     written and the row has no default. `needs_text`: a blank text is an error; elsewhere it means
-    the same as no attribute.
+    the same as no attribute. `pattern` is what all its texts match, as a regular expression that
+    Python and XML Schema both understand.
     """
 
     word: str
     value: Callable[[str], Any] = str
     fault: Callable[[Attribute, str, ElementType], ValueFault | None] = lambda *_: None
     needs_text: bool = False
+    pattern: str = ""
 
 
 TEXT = ValueKind("text")
@@ -56,7 +59,8 @@ class Attribute:
     """One attribute of an element: a row of the table.
 
     `to` turns the value of its kind into that of the `field` of the record, which by default is
-    called like the attribute; "" means that the row alone fills none. `find` does so
+    called like the attribute; "" means that the row alone fills none. An enumeration as `to` has
+    the `choices`. `find` does so
     with the help of the context that `CheckedElement.record` gets: it is called with the value, the
     element and the context. `blank` says whether the text may be blank, if not as its kind has it.
     """
@@ -75,9 +79,11 @@ class Attribute:
     blank: bool | None = None
 
     def __post_init__(self) -> None:
-        """Name the field."""
+        """Name the field and the choices that follow from other columns."""
         if self.field == SAME:
             object.__setattr__(self, "field", self.name.replace("-", "_"))
+        if not self.choices and isinstance(self.to, EnumType):
+            object.__setattr__(self, "choices", tuple(map(str, self.to)))
 
     @property
     def needs_text(self) -> bool:

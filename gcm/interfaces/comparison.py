@@ -31,7 +31,6 @@ class Mismatch:
     sentence: str
 
     def __str__(self) -> str:
-        """Return the sentence."""
         return self.sentence
 
 

@@ -153,7 +153,6 @@ class Future(concurrent.futures.Future[T], Generic[T]):
         return after([self], lambda: copy.deepcopy(self.result(), memo), self.about)
 
     def __repr__(self) -> str:
-        """Return what is awaited, and whether it is done."""
         state = "done" if self.done() else "waiting"
         return f"<Future of {self.about}: {state}>"
 

@@ -82,11 +82,9 @@ class Interface:
         return self
 
     def __repr__(self) -> str:
-        """Return the path, the role and the cardinality."""
         return f"<{self.type.role} {self.type.cardinality} interface {self.path}>"
 
     def __str__(self) -> str:
-        """Return the path."""
         return self.path
 
 
@@ -253,11 +251,9 @@ class Referenced:
         self._server.disconnect(client)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both lead to the same interface."""
         return isinstance(other, Referenced) and other._server is self._server
 
     def __hash__(self) -> int:
-        """Return the same for references to the same interface."""
         return hash(self._server)
 
 

@@ -73,7 +73,6 @@ class Operation:
         return self.result is type(None)
 
     def __str__(self) -> str:
-        """Return the operation as it would be written."""
         return f"{self.name}{self.python}"
 
 

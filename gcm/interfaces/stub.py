@@ -10,13 +10,14 @@ from __future__ import annotations
 import abc
 import inspect
 import itertools
+import linecache
 from collections.abc import Callable, Hashable
 from functools import cache
+from inspect import Parameter as Kinds
 from typing import Any, ClassVar, SupportsIndex, cast
 
 from gcm.errors import GcmError
 from gcm.interfaces.signature import Operation, signature_of
-from gcm.interfaces.spelling import compiled, spelled, unused
 
 STUB_FILE = "<stub of "
 """The prefix of the file name of every generated method; a stack walker knows stubs by it."""
@@ -55,7 +56,6 @@ class Stub:
         return self
 
     def __repr__(self) -> str:
-        """Return which interface of which component this stands for."""
         return f"<stub of {self._end}>"
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
@@ -117,3 +117,46 @@ def _method_source(operation: Operation) -> str:
         f"    {port} = self.{port_name(operation.name)}\n"
         f"    return {port}({hands})\n"
     )
+
+
+def spelled(operation: Operation) -> tuple[str, str]:
+    """Return the parameters of `operation`, and the arguments that pass exactly these on.
+
+    >>> spelled(signature_of(Greeter).operations["greet"])    # doctest: +SKIP
+    ('name', 'name')
+    """
+    heads: list[str] = []
+    hands: list[str] = []
+    keyword_only = False
+    for parameter in operation.parameters:
+        if parameter.has_default or parameter.kind in (Kinds.VAR_POSITIONAL, Kinds.VAR_KEYWORD):
+            # What the caller left out must stay left out, so that the server's own default applies.
+            return "*args, **kwargs", "*args, **kwargs"
+        if parameter.kind is Kinds.KEYWORD_ONLY:
+            if not keyword_only:
+                heads.append("*")
+                keyword_only = True
+            hands.append(f"{parameter.name}={parameter.name}")
+        else:
+            hands.append(parameter.name)
+        heads.append(parameter.name)
+    return ", ".join(heads), ", ".join(hands)
+
+
+def unused(name: str, operation: Operation) -> str:
+    """Return `name`, lengthened until no parameter of `operation` has it."""
+    while any(parameter.name == name for parameter in operation.parameters):
+        name += "_"
+    return name
+
+
+def compiled(source: str, file: str, **known: Any) -> dict[str, Callable[..., Any]]:
+    """Return the functions that `source` defines, using what is `known` to it by name.
+
+    Tracebacks show its lines as those of `file`.
+    """
+    namespace: dict[str, Any] = dict(known)
+    exec(compile(source, file, "exec"), namespace)
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    del namespace["__builtins__"]
+    return namespace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gcm.cli.common_options import VERSION, Option, OptionGroup
 from gcm.documents import Attribute
@@ -21,23 +21,8 @@ from runtime.cli.line.options import (
     options_of,
 )
 from runtime.cli.line.words import OneLine, attributes_of, cut, options_end
-from runtime.deployment.language.kinds import DURATION
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
-
-_DETECTOR = LANGUAGE.elements["failure-detector"].attributes
-_DETECTOR_OPTIONS = {
-    "protocol": "--detector",
-    "timeout": "--detector-timeout",
-    "period": "--detector-period",
-    "frozen": "--frozen",
-}
-_HELP = {
-    "protocol": "how heartbeats spread (default: dbrr)",
-    "timeout": "how long a peer may be silent before it counts as lost (default: 3s)",
-    "period": "the time between two heartbeats (default: 0.5 s, or what fits the timeout)",
-    "frozen": "what happens to a rank that is stopped: reported, or ended (default: suspect)",
-}
 
 _USAGE = """\
 gcm-run [options] -n RANKS PROGRAM [ARGUMENT ...]
@@ -64,22 +49,11 @@ _EPILOG = """\
 exit codes: those of gcm-deploy; 203 also if too few places were found"""
 
 
-def _peers(name: str) -> Attribute:
-    """Return the attribute of `<peers>` that an option writes."""
-    row = LANGUAGE.elements["peers"].attribute(name)
+def _row(element: str, name: str) -> Attribute:
+    """Return the attribute that an option writes."""
+    row = LANGUAGE.elements[element].attribute(name)
     assert row is not None, "the language has it"
     return row
-
-
-def _detector() -> Iterator[Option]:
-    """Yield an option for each attribute of `<failure-detector>`."""
-    for one in _DETECTOR:
-        is_time = one.kind is DURATION
-        yield Option(
-            _DETECTOR_OPTIONS[one.name], dest=f"detector_{one.name}",
-            metavar="SECONDS" if is_time else None, read=values.wait if is_time else None,
-            choices=one.choices or None, help=_HELP[one.name], sets=f"failure-detector {one.name}",
-        )  # fmt: skip
 
 
 GCM_RUN = deploy_command(
@@ -102,16 +76,17 @@ GCM_RUN = deploy_command(
     Option(
         "-a", dest="strategy", metavar="STRATEGY", default="", sets="peers strategy",
         help="spread (or scatter), concentrate (or gather), mixed, or your own module.Class "
-        f"(default: {_peers('strategy').default})",
+        f"(default: {_row('peers', 'strategy').default})",
     ),
     Option(
         "-w", dest="wait", metavar="SECONDS", read=values.wait, sets="peers wait",
-        help=f"how long to look for free places (default: {_peers('wait').default})",
+        help=f"how long to look for free places (default: {_row('peers', 'wait').default})",
     ),
     Option(
-        "--staging", choices=_peers("staging").choices, default="", sets="peers staging",
+        "--staging", choices=_row("peers", "staging").choices, default="", sets="peers staging",
         help="how the program gets to the peers: each passes it to two others, or to the next one, "
-        f"or it is sent from here to each; auto: by size (default: {_peers('staging').default})",
+        "or it is sent from here to each; auto: by size "
+        f"(default: {_row('peers', 'staging').default})",
     ),
     Option(
         "--credential", metavar="FILE", default="", sets="peers credential",
@@ -124,7 +99,25 @@ GCM_RUN = deploy_command(
         " folder, or addresses of a web server; those outside of it arrive under their last name",
     ),
     OptionGroup(
-        *_detector(),
+        Option(
+            "--detector", choices=_row("failure-detector", "protocol").choices,
+            sets="failure-detector protocol", help="how heartbeats spread (default: dbrr)",
+        ),
+        Option(
+            "--detector-timeout", metavar="SECONDS", read=values.wait,
+            sets="failure-detector timeout",
+            help="how long a peer may be silent before it counts as lost (default: 3s)",
+        ),
+        Option(
+            "--detector-period", metavar="SECONDS", read=values.wait,
+            sets="failure-detector period",
+            help="the time between two heartbeats (default: 0.5 s, or what fits the timeout)",
+        ),
+        Option(
+            "--frozen", choices=_row("failure-detector", "frozen").choices,
+            sets="failure-detector frozen",
+            help="what happens to a rank that is stopped: reported, or ended (default: suspect)",
+        ),
         title="failure detector",
         description="how soon the loss of a peer is noticed: as <failure-detector> has it",
     ),

@@ -28,11 +28,14 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
-from runtime.views.stream import Audience, FactListener, cleaned
+from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
+
+SAMPLES = 2.0
+"""How many seconds lie between two counts of messages in a recorded run."""
 
 
 def run_plan(
@@ -75,7 +78,7 @@ def _run(
     through: Callable[[FactListener], FactListener],
     is_repeated: Callable[[Outcome], bool],
 ) -> int:
-    files = RankFiles(Path(options.output_dir)) if options.output_dir else None
+    files = [RankFiles(Path(options.output_dir))] if options.output_dir else []
     interrupts = Interrupts()
     failures: list[Exception] = []
 
@@ -84,31 +87,33 @@ def _run(
         interrupts.press()
 
     begun = time.monotonic()
-    printer = Printer(_screen(plan, options, files), output_failed)
-    audience = Audience(printer, *recorders)
+    printers = [Printer(screen, output_failed) for screen in (_screen(plan, options), *files)]
+    listeners = FactListeners(*printers, *recorders)
 
     def tell(record: Logged | CommandEnded) -> None:
-        audience.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
+        listeners.hear(Fact(time.monotonic() - begun, MACHINE, cleaned(record)))
 
     def say(text: str) -> None:
         tell(Logged(text))
 
     ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
-    log = LogLines(say)
+    log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, plan, interrupts, begun)
         with ending.awaited(), log.attached(), open_to_inspection(seen):
             outcome = deploy(
                 plan,
-                through(audience),
+                through(listeners),
                 interrupts=interrupts,
                 timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
                 warm=warm,
                 stdin=0,
                 reach=reach,
+                samples=SAMPLES if recorders else 0.0,
             )
     finally:
-        printer.close()
+        for printer in printers:
+            printer.close()
         ending.over()
     if failures:
         # what is left in the buffer could not be written either
@@ -121,7 +126,7 @@ def _run(
         complain(message)
     code = _code(outcome, ending, failures)
     tell(CommandEnded(code, errors))
-    _tell(audience.account.summary(), options)
+    _tell(listeners.account.summary(), options)
     return code
 
 
@@ -149,7 +154,7 @@ def _why(failure: Exception) -> str:
     return str(failure)
 
 
-def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> Screen:
+def _screen(plan: DeploymentPlan, options: Options) -> Screen:
     out, err, tags = sys.stdout.buffer, sys.stderr.buffer, options.tag_output
     # where something of ours may follow it
     ends = sys.stdout.isatty() or options.format is Format.JSON
@@ -159,7 +164,7 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
         lines = PlainLines() if options.verbose else MinuteLines(clock)
         news = None if options.quiet else lines
         return PlainScreen(
-            out, err, news=news, tags=tags, files=files, ends_lines=ends, names=names, choice=choice
+            out, err, news=news, tags=tags, ends_lines=ends, names=names, choice=choice
         )
     # rich is slow to load, so it is imported only for a live tree
     from rich.console import Console
@@ -169,8 +174,8 @@ def _screen(plan: DeploymentPlan, options: Options, files: RankFiles | None) -> 
     console = Console(stderr=True, highlight=False, force_terminal=True)
     output = None if sys.stdout.isatty() else out
     return LiveScreen(
-        err, console, clock, output=output, tags=tags, files=files, ends_output=ends,
-        names=names, choice=choice,
+        err, console, clock,
+        output=output, tags=tags, ends_output=ends, names=names, choice=choice,
     )  # fmt: skip
 
 

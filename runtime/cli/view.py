@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from enum import StrEnum
 
 from gcm.cli.common_options import Option
@@ -31,6 +31,10 @@ examples:
   gcm-deploy view --show tree run.facts         the state of each cluster and rank
   gcm-deploy view --show lines run.facts        what was printed, with the ranks of each line
   gcm-deploy view --format json run.facts       the summary for programs"""
+
+
+_HIGHEST = 10_000
+"""As many lines of a tree are shown as a machine may need."""
 
 
 class Shown(StrEnum):
@@ -64,19 +68,25 @@ def view(words: Sequence[str]) -> int:
         UsageError: the file is no record of a run.
     """
     found = VIEW.parser().parse_args(words)
-    facts = _recorded(found.file)
-    account = RunAccount()
-    for fact in facts:
-        account.take(fact)
+    account, tree, last = RunAccount(), ProgressTree(), 0.0
+    with ExitStack() as stack:
+        screen = None
+        for fact in stack.enter_context(_recorded(found.file)):
+            account.take(fact)
+            tree.take(fact)
+            last = fact.time
+            if found.show == Shown.LINES and isinstance(fact.record, RunPlanned):
+                screen = stack.enter_context(closing(_screen(fact.record)))
+            if screen is not None:
+                screen.show([fact])
     if not account.has_ended:
         complain(f"{found.file}: the record has no end: the run was killed, or goes on")
     if found.format == Format.JSON:
         write(as_json(account.summary()))
-    elif found.show == Shown.LINES:
-        _show_lines(facts)
     elif found.show == Shown.TREE:
-        write(_tree(facts))
-    else:
+        lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=_HIGHEST)
+        write("".join(f"{plain(line)}\n" for line in lines))
+    elif found.show == Shown.SUMMARY:
         summary = account.summary()
         for message in summary.errors:
             complain(message)
@@ -84,28 +94,23 @@ def view(words: Sequence[str]) -> int:
     return 0
 
 
-def _recorded(file: str) -> list[Fact]:
+@contextmanager
+def _recorded(file: str) -> Iterator[Iterator[Fact]]:
+    """Yield the facts of a record, one by one: it may be larger than the memory."""
     try:
         with open(file, "rb") as stream:
-            return list(read_facts(stream, file))
-    except OSError as error:
-        raise UsageError(f"'{file}' cannot be read: {error.strerror}") from error
+            yield read_facts(stream, file)
     except UnreadableFacts as error:
         raise UsageError(error.what, place=file, cure=error.cure) from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UsageError(f"'{file}' cannot be read: {error.strerror}") from error
 
 
-def _show_lines(facts: Sequence[Fact]) -> None:
-    names = next((one.record.names() for one in facts if isinstance(one.record, RunPlanned)), None)
-    out, err = sys.stdout.buffer, sys.stderr.buffer
-    screen = PlainScreen(out, err, news=PlainLines(), tags=True, names=names, ends_lines=True)
-    with closing(screen):
-        screen.show(facts)
-
-
-def _tree(facts: Sequence[Fact]) -> str:
-    tree = ProgressTree()
-    for fact in facts:
-        tree.take(fact)
-    last = facts[-1].time if facts else 0.0
-    width = columns_of(sys.stdout) or 100
-    return "".join(f"{plain(line)}\n" for line in picture(tree, last, width=width, height=10_000))
+def _screen(planned: RunPlanned) -> PlainScreen:
+    """Return what prints all lines, as the run did with --verbose and --tag-output."""
+    return PlainScreen(
+        sys.stdout.buffer, sys.stderr.buffer,
+        news=PlainLines(), tags=True, names=planned.names(), ends_lines=True,
+    )  # fmt: skip

@@ -45,15 +45,12 @@ class Value:
         self.acknowledged = frozenset(acknowledged)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether it is the same value."""
         return isinstance(other, Value) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        """Return the hash, equal for equal values."""
         return hash(self._parts())
 
     def __repr__(self) -> str:
-        """Return the value as an expression."""
         return f"Value{self._parts()}"
 
     def _parts(self) -> tuple[object, ...]:

@@ -161,7 +161,6 @@ class Modes:
         }
 
     def __str__(self) -> str:
-        """Return them in words."""
         return f"{self.recovery}, {self.messages}{', strict' if self.is_strict else ''}"
 
 

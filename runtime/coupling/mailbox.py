@@ -38,7 +38,6 @@ class Message:
         self.tag = tag
 
     def __repr__(self) -> str:
-        """Return everything."""
         return f"Message({self.value!r}, code={self.code!r}, rank={self.rank}, tag={self.tag})"
 
 

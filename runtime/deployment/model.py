@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gcm.documents import Location
 from gcm.records import dataclass
+from runtime.allocations import JobRequest
 from runtime.health import DetectorProtocol
 from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
@@ -189,6 +190,8 @@ class DeployedCluster:
     spares: tuple[SpareHost, ...] = ()
     wan: Wan | None = None
     """The line to other sites that is emulated on this machine."""
+    batch: JobRequest | None = None
+    """What is asked of the batch system whose commands are at the end of the path."""
 
     @property
     def identifier(self) -> str:
@@ -198,7 +201,8 @@ class DeployedCluster:
     @property
     def is_local(self) -> bool:
         """Return whether it is emulated on the launcher's machine."""
-        return not self.hops and not self.peer and self.launcher is None
+        has_no_way = not self.hops and not self.peer and self.launcher is None
+        return has_no_way and self.batch is None
 
     @property
     def host(self) -> str:
@@ -210,8 +214,12 @@ class DeployedCluster:
     @property
     def way(self) -> str:
         """Return how the launcher gets there, in words."""
+        job = "" if self.batch is None else f"in a job of {self.batch.system}"
         if self.hops:
-            return f"over ssh {' -> '.join(hop.destination for hop in self.hops)}"
+            over_ssh = f"over ssh {' -> '.join(hop.destination for hop in self.hops)}"
+            return f"{over_ssh}, {job}" if job else over_ssh
+        if job:
+            return job
         if self.launcher is not None:
             return " ".join(["through", self.launcher.name, *self.launcher.arguments])
         return f"on the peer {self.peer}" if self.peer else "on this machine"

@@ -23,7 +23,7 @@ from runtime.errors import GridError
 from runtime.launchers.base import Launcher
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import Probes, detect_native_mpi
+from runtime.launchers.mpiexec import check_mpi_pair, detect_native_mpi
 from runtime.native_mpi import AUTO
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.supply import is_on_this_machine
@@ -182,7 +182,7 @@ class _Visit:
                     )
                     return Fault("WrongMpiexec", what)
                 if two:
-                    Probes(self._timeout).check(launcher, native, mpiexec, python)
+                    check_mpi_pair(launcher, native, mpiexec, python, timeout=self._timeout)
             except LaunchError as error:
                 return _fault(error)
         return None

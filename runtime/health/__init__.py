@@ -10,9 +10,23 @@ group inside a group of groups. Both are driven in the same way:
 """
 
 from runtime.health.detector import Detector
-from runtime.health.effects import Declare, Effect, Expelled, Join, Send, Suspect, Trust
 from runtime.health.hierarchical import Groups, HierarchicalDetector
-from runtime.health.messages import Beat, Expel, Message, Ping, PingReply, plain, read
+from runtime.health.messages import (
+    Beat,
+    Declare,
+    Effect,
+    Expel,
+    Expelled,
+    Join,
+    Message,
+    Ping,
+    PingReply,
+    Send,
+    Suspect,
+    Trust,
+    plain,
+    read,
+)
 from runtime.health.protocols import DetectorProtocol, cleanup_rounds, offsets
 from runtime.health.settings import DetectorSettings, UnfitDetector, fitted
 from runtime.health.table import HeartbeatTable, ListTable

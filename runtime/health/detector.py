@@ -6,8 +6,20 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from gcm.records import dataclass
-from runtime.health.effects import Declare, Effect, Expelled, Join, Send, Suspect, Trust
-from runtime.health.messages import Beat, Expel, Message, Ping, PingReply
+from runtime.health.messages import (
+    Beat,
+    Declare,
+    Effect,
+    Expel,
+    Expelled,
+    Join,
+    Message,
+    Ping,
+    PingReply,
+    Send,
+    Suspect,
+    Trust,
+)
 from runtime.health.protocols import cleanup_rounds, offsets
 from runtime.health.settings import DetectorSettings
 from runtime.health.table import HeartbeatTable, ListTable

@@ -6,8 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from runtime.health.detector import Detector
-from runtime.health.effects import Declare, Effect, Expelled, Join, Send, Suspect, Trust
-from runtime.health.messages import Expel, Message
+from runtime.health.messages import (
+    Declare,
+    Effect,
+    Expel,
+    Expelled,
+    Join,
+    Message,
+    Send,
+    Suspect,
+    Trust,
+)
 from runtime.health.protocols import DetectorProtocol
 from runtime.health.settings import DetectorSettings
 from runtime.health.table import HeartbeatTable, ListTable

@@ -55,11 +55,9 @@ class Exposed:
         self._reactor.close()
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
         self.close()
 
 
@@ -105,7 +103,6 @@ class PyroObject:
         return self._caller.uri
 
     def __str__(self) -> str:
-        """Return where the object is."""
         return self.path
 
     @property
@@ -130,11 +127,9 @@ class PyroObject:
         self._caller.close()
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both are the same object."""
         return isinstance(other, PyroObject) and other.path == self.path
 
     def __hash__(self) -> int:
-        """Return the hash of where the object is."""
         return hash(self.path)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -142,11 +137,9 @@ class PyroObject:
         return _pyro_object, (self.path, self.type.signature, self._timeout)
 
     def __enter__(self) -> Self:
-        """Return itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close."""
         self.close()
 
 

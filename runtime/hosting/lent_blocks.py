@@ -53,7 +53,6 @@ class LentBlocks:
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """Return how many blocks are kept now."""
         return len(self._lent)
 
     def outgoing(self, value: Any, tokens: list[int] | None) -> Any:
@@ -134,7 +133,6 @@ class DistantBlock:
         self._asked: Future[Any] | None = None
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> DistantBlock:
@@ -161,7 +159,6 @@ class DistantBlock:
         return rows if dtype is None else rows.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
-        """Return where the rows are."""
         stop = self.start + len(self)
         return f"<rows {self.start} to {stop} of block {self.owner.token} of {self.owner.home}>"
 

@@ -51,19 +51,15 @@ class RemoteInterface:
         return f"{self.component}.{self.interface}"
 
     def __str__(self) -> str:
-        """Return the path."""
         return self.path
 
     def __repr__(self) -> str:
-        """Return the path and that it is elsewhere."""
         return f"<remote interface {self.path}>"
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both mean the same interface."""
         return isinstance(other, RemoteInterface) and self.path == other.path
 
     def __hash__(self) -> int:
-        """Return the hash of the path."""
         return hash(self.path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:

@@ -76,51 +76,45 @@ def detect_native_mpi(
     return found
 
 
-class Probes:
-    """Whether an `mpiexec` and the mpi4py of a Python belong together, asked once for each pair.
+def check_mpi_pair(
+    launcher: Launcher,
+    native: NativeMpi,
+    mpiexec: str,
+    python: str,
+    *,
+    timeout: float = PROBE_TIMEOUT,
+) -> None:
+    """Return if an `mpiexec` and the mpi4py of a Python belong together.
 
     A job of two ranks tells: with the wrong `mpiexec` every rank believes to be 0 of 1. It takes as
-    long as starting MPI does, so ask when something is wrong, or while something else starts.
+    long as starting MPI does. Raises WrongMpiexec, MpiexecFailed, MissingMpiexec.
     """
-
-    def __init__(self, timeout: float = PROBE_TIMEOUT) -> None:
-        self._timeout = timeout
-        self._passed: set[tuple[str, str, str]] = set()
-
-    def check(self, launcher: Launcher, native: NativeMpi, mpiexec: str, python: str) -> None:
-        """Return if they belong together; raises WrongMpiexec, MpiexecFailed, MissingMpiexec."""
-        key = (launcher.place, mpiexec, python)
-        if key in self._passed:
-            return
-        said = Collected()
-        world = MpiWorld((python, "-c", _PROBE), 2, mpiexec)
-        is_root = launcher.ready().user == 0
-        process = launcher.start(mpi_command(world, native, is_root=is_root), said)
-        try:
-            ended = process.wait(self._timeout)
-        except CommandNotFound as fault:
-            raise missing_mpiexec(mpiexec, fault) from fault
-        sizes = re.findall(r"size (\d+)", said.output)
-        lonely = sizes == ["1", "1"]
-        last_lines = "\n".join(process.tail)
-        refusals = (one.refusal for one in KNOWN if one.refusal)
-        if lonely or (not ended.ok and any(words in last_lines for words in refusals)):
-            why = (
-                "and each takes itself for rank 0 of 1"
-                if lonely
-                else "but they refuse to be its ranks"
-            )
-            raise WrongMpiexec(
-                f"{mpiexec!r} started 2 ranks, {why}: the mpi4py of {python} uses another MPI",
-                place=launcher.place,
-                cause=last_lines,
-                cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
-            )
-        if not ended.ok or sizes != ["2", "2"]:
-            raise MpiexecFailed(
-                f"{mpiexec!r} could not run two ranks of {python} ({ended})",
-                place=launcher.place,
-                cause=last_lines,
-                cure="Run the same command by hand at that place",
-            )
-        self._passed.add(key)
+    said = Collected()
+    world = MpiWorld((python, "-c", _PROBE), 2, mpiexec)
+    is_root = launcher.ready().user == 0
+    process = launcher.start(mpi_command(world, native, is_root=is_root), said)
+    try:
+        ended = process.wait(timeout)
+    except CommandNotFound as fault:
+        raise missing_mpiexec(mpiexec, fault) from fault
+    sizes = re.findall(r"size (\d+)", said.output)
+    lonely = sizes == ["1", "1"]
+    last_lines = "\n".join(process.tail)
+    refusals = (one.refusal for one in KNOWN if one.refusal)
+    if lonely or (not ended.ok and any(words in last_lines for words in refusals)):
+        why = (
+            "and each takes itself for rank 0 of 1" if lonely else "but they refuse to be its ranks"
+        )
+        raise WrongMpiexec(
+            f"{mpiexec!r} started 2 ranks, {why}: the mpi4py of {python} uses another MPI",
+            place=launcher.place,
+            cause=last_lines,
+            cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
+        )
+    if not ended.ok or sizes != ["2", "2"]:
+        raise MpiexecFailed(
+            f"{mpiexec!r} could not run two ranks of {python} ({ended})",
+            place=launcher.place,
+            cause=last_lines,
+            cure="Run the same command by hand at that place",
+        )

@@ -23,6 +23,8 @@ class SshLauncher(CommandLauncher):
     `user_folder` has the user's own ssh configuration and shared connections, which are used where
     they are alive; with None neither these nor the system's configuration count. `login` is the
     command that opens such a connection, for messages.
+    `within` are the words of a command there in which everything is started, such as one that runs
+    it in a job of a batch system.
     """
 
     def __init__(
@@ -31,6 +33,7 @@ class SshLauncher(CommandLauncher):
         local: LocalLauncher,
         *,
         place: str = "",
+        within: Sequence[str] = (),
         python: str = "",
         ssh: str = "ssh",
         user_folder: Path | None = USER_FOLDER,
@@ -55,7 +58,7 @@ class SshLauncher(CommandLauncher):
         options = ("-T", "-e", "none", "-F", str(config), aliases(hops)[-1])
 
         def command(words: Sequence[str]) -> Command:
-            argv = (ssh, *options, f"exec {shlex.join(words)}")
+            argv = (ssh, *options, f"exec {shlex.join((*within, *words))}")
             return Command(argv, {"SSH_ASKPASS": None, "SSH_ASKPASS_REQUIRE": None})
 
         super().__init__(

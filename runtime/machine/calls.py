@@ -80,7 +80,6 @@ class Served:
         method(*args)
 
     def __contains__(self, interface: object) -> bool:
-        """Tell whether anything of an interface is served."""
         return any(known == interface for known, _ in self._methods)
 
 

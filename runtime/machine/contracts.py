@@ -344,6 +344,10 @@ class Reports(Protocol):
         """Tell what a rank has sent to whom until its end."""
         ...
 
+    def counted(self, member: str, rows: list[Any]) -> None:
+        """Tell what all ranks together had sent to whom when they were last asked."""
+        ...
+
     def carried(self, member: str, messages: int, sent: int, received: int) -> None:
         """Tell what went between the front-end and its ranks: messages, bytes to and from them."""
         ...
@@ -419,6 +423,10 @@ class Orders(Protocol):
 
     def tell_states(self, number: int, with_stacks: bool) -> None:
         """Ask what all ranks are doing; `Appeals.waiting` brings the answers."""
+        ...
+
+    def count_messages(self) -> None:
+        """Ask what the ranks have sent; `Reports.counted` is the answer."""
         ...
 
     def start_node(self, name: str) -> None:

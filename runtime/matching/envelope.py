@@ -17,7 +17,6 @@ class Wildcard(Enum):
     __hash__ = object.__hash__  # Enum's own hash is slow, and patterns are dictionary keys
 
     def __repr__(self) -> str:
-        """Return what a program writes."""
         return "ANY"
 
 
@@ -64,7 +63,6 @@ class Envelope(tuple[str, int, int]):
         return self[2]
 
     def __repr__(self) -> str:
-        """Return how it is made."""
         return f"Envelope{tuple(self)!r}"
 
 
@@ -105,7 +103,6 @@ class Pattern:
         )
 
     def __str__(self) -> str:
-        """Return the pattern in words."""
         tag = "any tag" if self.tag is ANY else f"tag {self.tag}"
         rank = "any rank" if self.rank is ANY else f"rank {self.rank}"
         code = "any code" if self.code is ANY else self.code

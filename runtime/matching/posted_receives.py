@@ -90,6 +90,5 @@ class PostedReceives:
         return first
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield all pending receives, oldest first."""
         every = [receive for queue in self._queues.values() for receive in queue]
         return iter(sorted(every, key=lambda receive: receive.number))

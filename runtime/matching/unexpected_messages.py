@@ -96,6 +96,5 @@ class UnexpectedMessages:
         return queues
 
     def __iter__(self) -> Iterator[UnexpectedMessage]:
-        """Yield all messages, oldest first."""
         every = [kept for queue in self._queues.values() for kept in queue]
         return iter(sorted(every, key=lambda kept: kept.number))

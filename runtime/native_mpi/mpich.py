@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from runtime.native_mpi.contract import NativeMpi
+from runtime.native_mpi.contract import MpiWorld, NativeMpi
 
 _TOPOLOGY = "HWLOC_XMLFILE"
 
@@ -30,6 +30,13 @@ class Mpich(NativeMpi):
     refusal = "unsupported PMI version"
     noise = ("[mpiexec@",)
     interface_options = ("-iface", "FI_TCP_IFACE", "UCX_NET_DEVICES")
+
+    def environment(self, world: MpiWorld, *, is_root: bool) -> Mapping[str, str]:  # noqa: ARG002
+        """Let it start ranks beside it by itself.
+
+        In a job of a batch system it would ask that to start them, which needs nodes for them.
+        """
+        return {} if world.is_elsewhere else {"HYDRA_BOOTSTRAP": "fork"}
 
     def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Let it not write the topology of the host into a file, which only /tmp could have.

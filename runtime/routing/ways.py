@@ -47,7 +47,6 @@ class Route:
         return max(1, len(self.legs))
 
     def __str__(self) -> str:
-        """Return the stops, and who opens each connection."""
         return self.named(str)
 
     def named(self, name_of: Callable[[Stop], str]) -> str:

@@ -16,6 +16,8 @@ class PlaceStage(StrEnum):
     """Where the front-end of a cluster is; the last two are ends."""
 
     ABSENT = "absent"
+    QUEUED = "queued"
+    """Its nodes are asked for, and a batch system has them queued."""
     OPEN = "open"
     """It was started, and may be up."""
     CONDEMNED = "condemned"
@@ -30,6 +32,8 @@ class PlaceEvent(StrEnum):
     """What happens to a front-end."""
 
     OPENED = "it is started"
+    QUEUED = "its job is queued"
+    GRANTED = "its job has nodes"
     CONDEMNED = "others cannot reach it"
     CLOSED = "it has ended"
     LOST = "it has gone"
@@ -77,8 +81,10 @@ class ResultsEvent(StrEnum):
 _P, _J, _R = PlaceStage, JobStage, ResultsStage
 PLACE: dict[tuple[PlaceStage, PlaceEvent], PlaceStage] = {
     (_P.ABSENT, PlaceEvent.OPENED): _P.OPEN,
+    **{(one, PlaceEvent.QUEUED): _P.QUEUED for one in (_P.OPEN, _P.QUEUED)},
+    **{(one, PlaceEvent.GRANTED): _P.OPEN for one in (_P.OPEN, _P.QUEUED)},
     (_P.OPEN, PlaceEvent.CONDEMNED): _P.CONDEMNED,
-    **{(one, PlaceEvent.CLOSED): _P.CLOSED for one in (_P.OPEN, _P.CONDEMNED)},
+    **{(one, PlaceEvent.CLOSED): _P.CLOSED for one in (_P.QUEUED, _P.OPEN, _P.CONDEMNED)},
     **{(one, PlaceEvent.LOST): _P.LOST for one in _P if one is not _P.LOST},
 }
 JOB: dict[tuple[JobStage, JobEvent], JobStage] = {
@@ -110,7 +116,7 @@ class ClusterLife:
     @property
     def is_open(self) -> bool:
         """Whether its front-end may still be there."""
-        return self.place in (PlaceStage.OPEN, PlaceStage.CONDEMNED)
+        return self.place in (PlaceStage.QUEUED, PlaceStage.OPEN, PlaceStage.CONDEMNED)
 
     @property
     def is_condemned(self) -> bool:

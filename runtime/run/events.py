@@ -101,6 +101,21 @@ class PlaceLost:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceQueued:
+    """The nodes of a cluster are asked for; `words` say where its job is in the queue."""
+
+    cluster: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceGranted:
+    """A cluster has its nodes."""
+
+    cluster: str
+
+
+@dataclass(frozen=True, slots=True)
 class ParentKilled:
     """The process that front-ends of this machine have parted from was ended by somebody else.
 
@@ -182,6 +197,8 @@ Event = (
     | AssemblyEnded
     | NodeLost
     | PlaceLost
+    | PlaceQueued
+    | PlaceGranted
     | ParentKilled
     | PlaceClosed
     | Interrupt

@@ -42,7 +42,9 @@ from runtime.run.events import (
     OutputPassedOn,
     ParentKilled,
     PlaceClosed,
+    PlaceGranted,
     PlaceLost,
+    PlaceQueued,
     RankHere,
     RankReady,
     Show,
@@ -134,7 +136,7 @@ class RunState:
         self.clusters = {
             cluster: ClusterLife(
                 cluster,
-                outline.paths.get(step, cluster),
+                outline.paths.get(step, cluster).removeprefix("/grid/"),
                 tuple(self.ranks[one] for one in outline.ranks.get(cluster, ())),
                 goes_on=cluster in outline.survivors,
             )
@@ -207,6 +209,23 @@ class RunState:
                 self.ranks[rank].advance(RankEvent.RELEASED)
                 yield Show(path, "running")
         yield from self._end_if_all_ended()
+
+    def _place_queued(self, event: PlaceQueued) -> Iterable[Effect]:
+        """Wait for as long as the queue takes: the user has asked for these nodes."""
+        cluster = self.clusters[event.cluster]
+        cluster.advance_place(PlaceEvent.QUEUED, event.words)
+        self.deadline = None
+        yield Show(self._path_of(event.cluster), "queued", event.words)
+
+    def _place_granted(self, event: PlaceGranted) -> Iterable[Effect]:
+        cluster = self.clusters[event.cluster]
+        cluster.advance_place(PlaceEvent.GRANTED)
+        if not any(one.place is PlaceStage.QUEUED for one in self.clusters.values()):
+            self.deadline = self._now + self.timeouts.start
+        yield Show(self._path_of(event.cluster), "starting", "front-end")
+
+    def _path_of(self, cluster: str) -> str:
+        return self.outline.paths[f"front-end:{cluster}"]
 
     def _step_up(self, event: StepUp) -> Iterable[Effect]:
         self._progress.step_up(event.step)
@@ -698,59 +717,53 @@ class RunState:
 _Action = Callable[..., Iterable[Effect]]
 _S, _R = RunPhase, RunState
 _BEFORE = (_S.STARTING, _S.HANDSHAKING)
-_TABLE: tuple[tuple[tuple[RunPhase, ...], type, _Action], ...] = (
-    ((_S.PLANNED,), Begin, _R._begin),
-    ((_S.PLANNED,), Interrupt, _R._interrupt_before),
-    ((_S.PLANNED,), Halt, _R._interrupt_before),
-    (_BEFORE, StepUp, _R._step_up),
-    (_BEFORE, StepFailed, _R._step_failed),
-    (_BEFORE, RankHere, _R._rank_here),
-    (_BEFORE, RankReady, _R._rank_ready),
-    (_BEFORE, RankDeath, _R._too_early),
-    (_BEFORE, JobEnded, _R._too_early),
-    (_BEFORE, Tick, _R._late_start),
-    ((_S.RUNNING,), StepUp, _R._nothing),
-    ((_S.RUNNING,), StepFailed, _R._not_again),
-    ((_S.RUNNING,), RankHere, _R._nothing),
-    ((_S.RUNNING,), RankReady, _R._rank_again),
-    ((_S.RUNNING,), RankDeath, _R._rank_died),
-    ((_S.RUNNING,), Aborted, _R._aborted),
-    ((_S.RUNNING,), JobEnded, _R._job_ended),
-    (_BEFORE, OutputFollows, _R._nothing),
-    ((_S.RUNNING,), OutputFollows, _R._output_follows),
-    ((_S.ENDING,), OutputFollows, _R._late_output),
-    ((*_BEFORE, _S.RUNNING), OutputPassedOn, _R._nothing),
-    ((_S.ENDING,), OutputPassedOn, _R._output_taken),
-    ((_S.RUNNING,), AssemblyEnded, _R._assembly_ended),
-    ((_S.RUNNING,), Tick, _R._settled),
-    ((_S.RUNNING,), Explained, _R._explained),
-    ((_S.ENDING,), Explained, _R._nothing),
-    ((_S.RUNNING,), LeftBehind, _R._left_behind),
-    ((_S.ENDING,), LeftBehind, _R._nothing),
-    ((_S.RUNNING,), Stuck, _R._stuck),
-    ((_S.ENDING,), Stuck, _R._nothing),
-    ((_S.RUNNING,), Suspected, _R._suspected),
-    ((_S.ENDING,), Suspected, _R._nothing),
-    ((*_BEFORE, _S.RUNNING), PlaceLost, _R._place_lost),
-    ((_S.RUNNING, _S.ENDING), ParentKilled, _R._parent_killed),
-    (_BEFORE, ParentKilled, _R._nothing),
-    ((*_BEFORE, _S.RUNNING), NodeLost, _R._node_lost),
-    ((*_BEFORE, _S.RUNNING, _S.ENDING), Interrupt, _R._interrupt),
-    ((*_BEFORE, _S.RUNNING, _S.ENDING), Halt, _R._halt),
-    ((_S.ENDING,), StepUp, _R._closing_step_done),
-    ((_S.ENDING,), StepFailed, _R._closing_step_done),
-    ((_S.ENDING,), RankHere, _R._nothing),
-    ((_S.ENDING,), RankReady, _R._nothing),
-    ((_S.ENDING,), RankDeath, _R._late_rank),
-    ((_S.ENDING,), Aborted, _R._nothing),
-    ((_S.ENDING,), JobEnded, _R._late_job),
-    ((_S.ENDING,), AssemblyEnded, _R._late_assembly),
-    ((_S.ENDING,), NodeLost, _R._nothing),
-    ((_S.ENDING,), Tick, _R._overdue),
-    ((_S.ENDING,), PlaceLost, _R._place_closed),
-    ((_S.ENDING,), PlaceClosed, _R._place_closed),
+_STARTED = (_S.RUNNING, _S.ENDING)
+_TABLE: tuple[tuple[tuple[RunPhase, ...], tuple[type, ...], _Action], ...] = (
+    ((_S.PLANNED,), (Begin,), _R._begin),
+    ((_S.PLANNED,), (Interrupt, Halt), _R._interrupt_before),
+    ((*_BEFORE, *_STARTED), (Interrupt,), _R._interrupt),
+    ((*_BEFORE, *_STARTED), (Halt,), _R._halt),
+    (_BEFORE, (StepUp,), _R._step_up),
+    (_BEFORE, (StepFailed,), _R._step_failed),
+    (_BEFORE, (RankHere,), _R._rank_here),
+    (_BEFORE, (RankReady,), _R._rank_ready),
+    (_BEFORE, (RankDeath, JobEnded), _R._too_early),
+    (_BEFORE, (Tick,), _R._late_start),
+    (_BEFORE, (OutputFollows, OutputPassedOn, ParentKilled), _R._nothing),
+    (_BEFORE, (PlaceQueued,), _R._place_queued),
+    (_BEFORE, (PlaceGranted,), _R._place_granted),
+    ((_S.ENDING,), (PlaceQueued, PlaceGranted), _R._nothing),
+    ((*_BEFORE, _S.RUNNING), (PlaceLost,), _R._place_lost),
+    ((*_BEFORE, _S.RUNNING), (NodeLost,), _R._node_lost),
+    ((_S.RUNNING,), (StepUp, RankHere, OutputPassedOn), _R._nothing),
+    ((_S.RUNNING,), (StepFailed,), _R._not_again),
+    ((_S.RUNNING,), (RankReady,), _R._rank_again),
+    ((_S.RUNNING,), (RankDeath,), _R._rank_died),
+    ((_S.RUNNING,), (Aborted,), _R._aborted),
+    ((_S.RUNNING,), (JobEnded,), _R._job_ended),
+    ((_S.RUNNING,), (OutputFollows,), _R._output_follows),
+    ((_S.RUNNING,), (AssemblyEnded,), _R._assembly_ended),
+    ((_S.RUNNING,), (Tick,), _R._settled),
+    ((_S.RUNNING,), (Explained,), _R._explained),
+    ((_S.RUNNING,), (LeftBehind,), _R._left_behind),
+    ((_S.RUNNING,), (Stuck,), _R._stuck),
+    ((_S.RUNNING,), (Suspected,), _R._suspected),
+    (_STARTED, (ParentKilled,), _R._parent_killed),
+    ((_S.ENDING,), (StepUp, StepFailed), _R._closing_step_done),
+    ((_S.ENDING,), (RankDeath,), _R._late_rank),
+    ((_S.ENDING,), (JobEnded,), _R._late_job),
+    ((_S.ENDING,), (AssemblyEnded,), _R._late_assembly),
+    ((_S.ENDING,), (OutputFollows,), _R._late_output),
+    ((_S.ENDING,), (OutputPassedOn,), _R._output_taken),
+    ((_S.ENDING,), (Tick,), _R._overdue),
+    ((_S.ENDING,), (PlaceLost, PlaceClosed), _R._place_closed),
+    ((_S.ENDING,), (RankHere, RankReady, Aborted, NodeLost), _R._nothing),
+    ((_S.ENDING,), (Explained, LeftBehind, Stuck, Suspected), _R._nothing),
 )
 TRANSITIONS: dict[tuple[RunPhase, type], _Action] = {
-    (state, event): action for states, event, action in _TABLE for state in states
+    (state, event): action
+    for states, events, action in _TABLE
+    for state in states
+    for event in events
 }
 """Which action each event leads to in each state; a pair that is not here cannot happen."""

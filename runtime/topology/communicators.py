@@ -52,11 +52,9 @@ class RankTable:
         }
 
     def __len__(self) -> int:
-        """Return the number of members."""
         return self._ends[-1] if self._ends else 0
 
     def __iter__(self) -> Iterator[Identifier]:
-        """Yield the members in the order of their ranks."""
         for block in self._blocks:
             for rank in range(block.count):
                 yield Identifier(block.site, block.cluster, rank)

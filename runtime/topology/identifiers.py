@@ -50,7 +50,6 @@ class Identifier:
         return cls(site, cluster, rank)
 
     def __lt__(self, other: object) -> bool:
-        """Return whether it comes before another one."""
         if not isinstance(other, Identifier):
             return NotImplemented
         mine = self.site, self.cluster, self.rank

@@ -55,7 +55,6 @@ class RankNames:
         self._clusters = dict(clusters or {})
 
     def __eq__(self, other: object) -> bool:
-        """Return whether it names all ranks alike."""
         return isinstance(other, RankNames) and self._clusters == other._clusters
 
     def __hash__(self) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TypeVar
 
 from runtime.machine.deaths import in_words
 from runtime.rank_name import RankName
-from runtime.run.exchanged import Exchanged
+from runtime.run.exchanged import Exchanged, Row
 from runtime.run.outcome import (
     ComponentReport,
+    Connections,
     ForwardedTraffic,
     Outcome,
     RankReport,
@@ -22,6 +23,7 @@ from runtime.views.facts import (
     ConnectionsCounted,
     Fact,
     MessagesCounted,
+    PlannedCluster,
     RankResult,
     RankStarted,
     RunEnded,
@@ -36,12 +38,15 @@ R = TypeVar("R")
 
 _UNKNOWN = RunEnded(0)
 
+_FIGURES = [one.name for one in fields(Connections) if one.type == "int"]
+
 
 class RunAccount:
     """Adds up the facts of a run; `outcome` and `summary` are what has come to light until now."""
 
     def __init__(self) -> None:
         self._planned = RunPlanned("", ())
+        self._clusters: dict[str, PlannedCluster] = {}
         self._time = 0.0
         self._started_after: float | None = None
         self._running_since: float | None = None
@@ -49,6 +54,7 @@ class RunAccount:
         self._ranks: dict[str, RankStarted] = {}
         self._ends: dict[str, RankResult] = {}
         self._exchanged = Exchanged()
+        self._samples: dict[tuple[str, str, tuple[str, ...] | None], Row] = {}
         self._reports: list[RouteTraffic | ForwardedTraffic | ComponentReport | Results] = []
         self._end: RunEnded | None = None
         self._command: CommandEnded | None = None
@@ -60,28 +66,54 @@ class RunAccount:
             self._time = fact.time
         match fact.record:
             case RunPlanned() as planned:
-                self._planned = planned
+                self._planned, self._clusters = planned, planned.clusters()
             case StateChanged(state):
                 self._change(name, state, fact.time)
-            case RankStarted() as started:
+            case RankStarted() as started if self._has_rank(name):
                 self._ranks[name] = started
             case RunStarted():
                 self._started_after = fact.time
-            case MessagesCounted(to, between, peers, messages, size):
-                self._exchanged.tell(name, [(to, between, peers, messages, size)], {})
-            case ConnectionsCounted(figures):
-                self._exchanged.tell(name, (), figures)
+            case MessagesCounted() as counted:
+                self._count(name, counted)
+            case ConnectionsCounted(figures) if self._has_rank(name):
+                known = {one: figures[one] for one in _FIGURES if one in figures}
+                self._exchanged.tell(name, (), known)
             case RouteTraffic() | ForwardedTraffic() | ComponentReport() | Results() as report:
                 self._reports.append(report)
-            case RankResult() as end:
+            case RankResult() as end if self._has_rank(name):
                 self._ends[name] = end
             case RunEnded() as end_of_all:
                 self._end = end_of_all
             case CommandEnded() as command:
                 self._command = command
 
+    def _count(self, name: str, counted: MessagesCounted) -> None:
+        way = counted.to, counted.between
+        row = (*way, counted.peers, counted.messages, counted.bytes)
+        if not self._clusters.keys() >= {counted.to, *(counted.between or ())}:
+            return
+        if name in self._clusters:
+            self._samples[name, *way] = row
+        elif self._has_rank(name):
+            self._exchanged.tell(name, [row], {})
+
+    def _has_rank(self, name: str) -> bool:
+        """Return whether the machine has a rank of that name: others may tell of any."""
+        cluster, _, number = name.rpartition(":")
+        found = self._clusters.get(cluster)
+        return found is not None and number.isdecimal() and int(number) < len(found.hosts)
+
+    def _sent(self) -> Exchanged:
+        """Return what ranks have sent: until the run ends, what is known of clusters."""
+        if self._end is not None:
+            return self._exchanged
+        so_far = Exchanged()
+        for (cluster, *_), row in self._samples.items():
+            so_far.tell(f"{cluster}:0", [row], {})
+        return so_far
+
     def _change(self, name: str, state: str, time: float) -> None:
-        if name.count(":") != 2:
+        if not self._has_rank(name):
             return
         if state == RUNNING and self._running_since is None:
             self._running_since = time
@@ -110,7 +142,7 @@ class RunAccount:
 
     def outcome(self) -> Outcome:
         """Return how the run has ended."""
-        paths = {name: one.known.path for name, one in self._planned.clusters().items()}
+        paths = {name: one.known.path for name, one in self._clusters.items()}
         connections = self._exchanged.connections(paths)
         end = self._end or _UNKNOWN
         return Outcome(
@@ -118,7 +150,7 @@ class RunAccount:
             errors=end.errors,
             first_cause=end.first_cause,
             ranks=self.ranks(),
-            traffic=(*self._all(RouteTraffic), *self._exchanged.traffic(paths)),
+            traffic=(*self._all(RouteTraffic), *self._sent().traffic(paths)),
             connections=replace(connections, relays=self._all(ForwardedTraffic)),
             exits={rank: one.code for rank, one in self._ends.items()},
             started_after=self._started_after,
@@ -141,7 +173,7 @@ class RunAccount:
             startup=None if startup is None else round(startup, 3),
             clusters=tuple(
                 ClusterRow(name, one.known.path, one.application, self._rows(name, one.hosts))
-                for name, one in self._planned.clusters().items()
+                for name, one in self._clusters.items()
                 if one.hosts
             ),
             traffic=outcome.traffic,

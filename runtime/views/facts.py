@@ -64,6 +64,11 @@ class RunPlanned:
     replicas: Mapping[str, int] = field(default_factory=dict)
     goes_on: bool = False
 
+    def __post_init__(self) -> None:
+        """Check what folds divide by; raises ValueError."""
+        if min(self.replicas.values(), default=1) < 1:
+            raise ValueError("a rank has at least one process")
+
     @classmethod
     def of(cls, plan: DeploymentPlan) -> RunPlanned:
         """Return the machine of a plan."""
@@ -107,9 +112,9 @@ class RunPlanned:
 class StateChanged:
     """A part of the machine is in another state.
 
-    The states: `starting`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`, `lost`.
-    `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), or how a
-    rank ended, in words.
+    The states: `starting`, `queued`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`,
+    `lost`. `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), what
+    a batch system says of a job that is queued, or how a rank ended, in words.
     """
 
     state: str
@@ -229,8 +234,10 @@ class WaitExplained:
 class MessagesCounted:
     """What a rank has sent over the wire to ranks of one cluster, told when it ends.
 
-    `between` are the clusters whose front-ends forwarded, None if this end does not know;
-    `peers` is the number of receivers.
+    Told of a cluster it is a sample: what all its ranks together had sent some seconds ago, in the
+    place of an earlier sample. There are some only where a listener wants them. `between` are the
+    clusters whose front-ends forwarded, None if this end does not know; `peers` is the number of
+    receivers.
     """
 
     to: str

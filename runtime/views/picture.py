@@ -86,7 +86,7 @@ def overview(tree: ProgressTree, seconds: float) -> Line:
 
 def _in_full(tree: ProgressTree, width: int) -> Iterator[Line]:
     names = max((len(part.name.partition("/")[2]) for part in tree.clusters), default=0)
-    words = max(_USUAL_WORDS, *(len(part.words) for part in tree.clusters))
+    words = max(_USUAL_WORDS, max((len(part.words) for part in tree.clusters), default=0))
     last_site = len(tree.sites) - 1 + bool(tree.others)
     for number, (site, clusters) in enumerate(tree.sites):
         fork, rail = ("├─ ", "│  ") if number < last_site else ("└─ ", "   ")

@@ -13,6 +13,7 @@ from runtime.views.progress_tree import (
     DONE,
     ENDED,
     LOST,
+    QUEUED,
     READY,
     RUNNING,
     UP,
@@ -71,7 +72,9 @@ class MinuteLines:
         if now < self._next:
             return ""
         self._next = now + MINUTE
-        return plain(overview(self._tree, now - self._began))
+        queued = [one for one in self._tree.clusters if one.state == QUEUED]
+        lines = [plain(overview(self._tree, now - self._began))]
+        return "; ".join([*lines, *(f"{one.name}: {one.words}" for one in queued)])
 
     def wait(self) -> float:
         """Return the seconds until the minute is over."""
@@ -139,6 +142,8 @@ def _told(cluster: ProgressPart) -> str:
     match cluster.state, cluster.detail:
         case ("up", "front-end"):
             return cluster.words
+        case ("queued", words):
+            return words
         case ("up", "ranks"):
             return f"{counted(len(cluster.ranks), 'rank')} up"
         case ("done", detail):

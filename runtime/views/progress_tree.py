@@ -12,6 +12,9 @@ from runtime.topology import RankNames
 from runtime.views.facts import MACHINE, Fact, RunPlanned, StateChanged
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
+QUEUED = "queued"
+"""Its job waits in the queue of a batch system."""
+
 STUCK = "stuck"
 """It runs, waits for others, and can never go on."""
 
@@ -53,6 +56,8 @@ class ProgressPart:
                 return DONE if set(self.ranks) == {DONE} else FAILED
         if (self.state, self.detail) in _IN_WORDS:
             return _IN_WORDS[self.state, self.detail]
+        if self.state == QUEUED:
+            return self.detail
         return (
             f"{self.state}, {self.detail}" if self.state == FAILED and self.detail else self.state
         )

@@ -36,7 +36,7 @@ class Silent:
         taken()
 
 
-class Audience:
+class FactListeners:
     """Several listeners of one run; output counts as taken once all of them have taken it.
 
     The `account` of the run has heard all facts.

@@ -322,6 +322,14 @@ def test_a_truncated_message_names_the_size_of_the_buffer_and_the_line_of_the_pr
     assert len(rest) <= 6
 
 
+def test_a_message_truncated_by_native_mpi_is_told_with_both_sizes(
+    start: Start, tmp_path: Path
+) -> None:
+    (tmp_path / "program.py").write_text(BEGIN + TRUNCATED + "\n", encoding="utf-8")
+    _, said = start("-n", "2", "program.py").communicate()
+    assert said.splitlines()[-1] == "    a message of 80 bytes came into a buffer of 32 bytes"
+
+
 CGROUP = Path("/sys/fs/cgroup/memory")
 
 

@@ -61,6 +61,30 @@ def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(
         assert rank != last or "refused" not in first
 
 
+def test_the_communicator_is_named_that_is_out_of_step(grid: Grid) -> None:
+    program = """
+    from mpi4py import MPI
+    ocean = MPI.COMM_WORLD.Dup()
+    ocean.Set_name("ocean")
+    for comm in (MPI.COMM_WORLD, ocean, MPI.COMM_WORLD.Dup()):
+        try:
+            comm.allgather(print if comm.rank else lambda: 0)
+            comm.allreduce(1)
+        except MPI.OutOfStep as error:
+            print(error.what)
+        except Exception:
+            try:
+                comm.allreduce(1)
+            except MPI.OutOfStep as error:
+                print(error.what)
+    MPI.Finalize()
+    """
+    said = grid("1+1", program)
+    names = ["COMM_WORLD", "ocean", "this communicator"]
+    told = [f"the collectives of {name} are out of step" for name in names]
+    assert said == {0: told, 1: told}
+
+
 def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Grid) -> None:
     said = grid(
         "2+2",

@@ -1,11 +1,10 @@
 """Writing: from live assemblies and from values to ADL documents."""
 
-from gcm.adl.writing.describe import describe, export
+from gcm.adl.writing.describe import Homes, describe, export, parts_of
 from gcm.adl.writing.export import write_definition
-from gcm.adl.writing.homes import Homes, parts_of
 from gcm.adl.writing.naming import NamelessError, membrane_name
 from gcm.adl.writing.wires import THIS, wires_of
-from gcm.adl.writing.written import text_of
+from gcm.adl.writing.wording import text_of
 
 __all__ = [
     "THIS",

@@ -1,4 +1,7 @@
-"""From a live assembly back to the definition that makes the same one again."""
+"""From a live assembly back to the definition that makes the same one again.
+
+A shared component is described once, at home, and by a path everywhere else.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,6 @@ from gcm.adl.definitions import (
 from gcm.adl.membranes.interceptors import fit_interfaces
 from gcm.adl.plan import NodeCardinality
 from gcm.adl.writing.export import write_definition
-from gcm.adl.writing.homes import Homes, parts_of
 from gcm.adl.writing.membranes import bindings_of, exports_of, interfaces_of
 from gcm.adl.writing.wires import THIS, LiveBinding, wires_of
 from gcm.adl.writing.wording import Words
@@ -226,3 +228,47 @@ def _exported_nodes(notes: Notes) -> tuple[ExportedVirtualNode, ...]:
         )
         for exported in notes.exported_nodes
     )
+
+
+class Homes:
+    """Finds the home of each component below a root: the first composite there that took it in."""
+
+    def __init__(self, root: Component) -> None:
+        self._root = root
+        self._inside = _tree(root)
+
+    def is_home(self, parent: Component, child: Component) -> bool:
+        """Return whether `child` is described in `parent`."""
+        return self._home(child) is parent
+
+    def path(self, component: Component) -> str:
+        """Return the path from the root, without it; nothing where the root is not above."""
+        names: list[str] = []
+        here: Component | None = component
+        while here is not None and here is not self._root:
+            names.append(here.name)
+            here = self._home(here)
+        return "/".join(reversed(names)) if here is self._root else ""
+
+    def _home(self, component: Component) -> Composite | None:
+        return next((one for one in component.parents if one in self._inside), None)
+
+
+def parts_of(component: Component) -> list[Component]:
+    """Return the non-functional components in the membrane of `component`."""
+    if MembraneController.name not in component.membrane:
+        return []
+    holder = component.controller(MembraneController)
+    return [holder.part(name) for name in holder.names()]
+
+
+def _tree(root: Component) -> frozenset[Component]:
+    found: set[Component] = set()
+    pending = [root]
+    while pending:
+        here = pending.pop()
+        if here not in found:
+            found.add(here)
+            pending += here.children
+            pending += parts_of(here)
+    return frozenset(found)

@@ -1,16 +1,18 @@
-"""Describes one live component in the language, and reports what the language cannot express."""
+"""Describes one live component in the language, and reports what the language cannot express.
+
+Values of attributes become the texts of `<attribute>` elements: the inverse of `gcm.adl.values`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Any
 
-from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape
+from gcm.adl.definitions import AttributeNode, AttributesNode, InterfaceNode, escape, quoted
 from gcm.adl.plan import MembraneKind
-from gcm.adl.values import AdlValueFault
+from gcm.adl.values import AdlValueFault, convert
 from gcm.adl.writing.naming import NamelessError, class_name, membrane_name
-from gcm.adl.writing.written import text_of, written
 from gcm.components.composite import Composite
 from gcm.components.declarations import declared_attributes, declared_interfaces
 from gcm.components.membrane import MembraneDescription
@@ -145,3 +147,47 @@ def _unless(usual: StrEnum, value: StrEnum, declared: StrEnum | None) -> str:
 
 def _same(value: object, default: object) -> bool:
     return type(value) is type(default) and text_of(value) == text_of(default)
+
+
+_NEEDS_QUOTES = frozenset(",'\"()[]{}")
+
+
+def written(value: object, annotation: Any) -> str:
+    """Return a text that `convert` reads as `value`.
+
+    Raises:
+        ValueFault: there is none.
+
+    >>> written([1, 2], list[int])
+    '1, 2'
+    """
+    text = text_of(value)
+    read = convert(text, annotation)
+    # Two values that are not a number are never equal, but look the same.
+    if type(read) is not type(value) or (read != value and repr(read) != repr(value)):
+        raise AdlValueFault(
+            f"{value!r} cannot be written in a document: '{text}' is read as {read!r}"
+        )
+    return text
+
+
+def text_of(value: object) -> str:
+    """Return the text that stands for a value, whether or not it can be read back."""
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, set | frozenset):
+        return _listed(sorted(map(text_of, value)))
+    if isinstance(value, list | tuple):
+        return _listed(map(text_of, value))
+    return str(value)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(map(_element, texts))
+
+
+def _element(text: str) -> str:
+    plain = text and text == text.strip() and _NEEDS_QUOTES.isdisjoint(text)
+    return text if plain else quoted(text)

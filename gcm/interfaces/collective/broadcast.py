@@ -15,7 +15,7 @@ from typing import Any
 from gcm.interfaces.distribution import dispatch_of
 from gcm.interfaces.going_on import LOOP_FILE, Elsewhere, GoOn, Handed, Located, interrupt
 from gcm.interfaces.signature import signature_of
-from gcm.interfaces.spelling import compiled, spelled, unused
+from gcm.interfaces.stub import compiled, spelled, unused
 
 Port = Callable[..., Any]
 

@@ -68,7 +68,6 @@ class _Cast:
         self._turns = itertools.count()
 
     def __str__(self) -> str:
-        """Return the operation and where it is called."""
         return f"{self._client}.{self._operation}"
 
     def fail(self, results: list[Any], failures: dict[int, BaseException]) -> None:

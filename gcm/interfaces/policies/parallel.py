@@ -30,7 +30,6 @@ class BlockArray:
         return self._parts
 
     def __len__(self) -> int:
-        """Return the length of the whole."""
         return sum(map(len, self._parts))
 
     def whole(self) -> UnassembledBlock:

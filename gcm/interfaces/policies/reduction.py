@@ -50,7 +50,6 @@ class Reduction:
             ) from error
 
     def __str__(self) -> str:
-        """Return the name of the reduction."""
         return self.name
 
 

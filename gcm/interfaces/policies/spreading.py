@@ -107,7 +107,6 @@ class Distribution:
         return ArgumentPlacement([index % spread.servers for index in range(len(parts))], parts)
 
     def __str__(self) -> str:
-        """Return the name of the mode."""
         return self.mode.value
 
 

@@ -72,7 +72,6 @@ class Request:
         return f"{self.queue.component.path}.{self}" if self.queue else str(self)
 
     def __str__(self) -> str:
-        """Return the interface and the operation."""
         return f"{self.interface}.{self.operation}"
 
 

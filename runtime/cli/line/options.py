@@ -255,6 +255,11 @@ WATCHING = OptionGroup(
         help="at the end show what ran where, how long and how it ended, and what was sent",
     ),
     Option(
+        "--log-level", choices=("debug", "info", "warning"), default="warning",
+        help="log what is at least as important; info: each change of the run, of a cluster or of "
+        "a rank, and why",
+    ),
+    Option(
         "--record", metavar="FILE", default="",
         help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
     ),
@@ -310,6 +315,7 @@ class Options:
     quiet: bool
     verbose: bool
     summary: bool
+    log_level: str
     record: str
     write: str
     run_timeout: float | None = None

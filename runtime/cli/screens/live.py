@@ -8,7 +8,7 @@ from typing import BinaryIO
 from rich.console import Console
 from rich.text import Text
 
-from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream, stream_of
+from runtime.cli.screens.rank_output import OutputChoice, SharedStream, stream_of
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
 from runtime.views.facts import Fact, Logged, OutputWritten
@@ -70,7 +70,6 @@ class LiveScreen:
         *,
         output: BinaryIO | None = None,
         tags: bool = False,
-        files: RankFiles | None = None,
         ends_output: bool = False,
         names: RankNames | None = None,
         choice: OutputChoice | None = None,
@@ -84,28 +83,21 @@ class LiveScreen:
         self._above = SharedStream(tags=tags, names=names)
         self._elsewhere = SharedStream(tags=tags, names=names)
         self._ends_output = ends_output
-        self._files = files
         self._choice = choice or OutputChoice()
         self._height = 0
 
     def show(self, facts: Sequence[Fact]) -> None:
         """Print the lines above the tree, then draw the tree once."""
-        if self._files is not None:
-            self._files.keep(facts)
         above = self._sorted(facts)
         lines = self._drawn()
         self._replace(above + b"".join(map(self._rendered, lines)), len(lines))
 
     def close(self) -> None:
         """Erase the tree; what was printed above it stays."""
-        try:
-            self._replace(b"", 0)
-            if self._output is not None and self._ends_output:
-                self._output.write(self._elsewhere.end_line())
-                self._output.flush()
-        finally:
-            if self._files is not None:
-                self._files.close()
+        self._replace(b"", 0)
+        if self._output is not None and self._ends_output:
+            self._output.write(self._elsewhere.end_line())
+            self._output.flush()
 
     def _replace(self, data: bytes, height: int) -> None:
         """Overwrite the tree; the last `height` lines are the new one."""

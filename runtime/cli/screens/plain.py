@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import BinaryIO
 
 from runtime.cli.screens.called import COMMAND
-from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream, stream_of
+from runtime.cli.screens.rank_output import OutputChoice, SharedStream, stream_of
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
 from runtime.views.facts import Fact, Logged, OutputWritten
@@ -29,7 +29,6 @@ class PlainScreen:
         *,
         news: News | None,
         tags: bool = False,
-        files: RankFiles | None = None,
         ends_lines: bool = False,
         names: RankNames | None = None,
         choice: OutputChoice | None = None,
@@ -37,7 +36,6 @@ class PlainScreen:
         self._targets = {OutputStream.OUTPUT: output, OutputStream.ERROR: error}
         self._streams = {stream: SharedStream(tags=tags, names=names) for stream in OutputStream}
         self._news = news
-        self._files = files
         self._choice = choice or OutputChoice()
         self._ends = tuple(OutputStream) if ends_lines else (OutputStream.ERROR,)
 
@@ -48,20 +46,14 @@ class PlainScreen:
 
     def show(self, facts: Sequence[Fact]) -> None:
         """Write the facts in order, and release them at once."""
-        if self._files is not None:
-            self._files.keep(facts)
         for stream, pieces in groupby(self._pieces(facts), key=lambda pair: pair[0]):
             self._write(stream, (piece for _, piece in pieces))
 
     def close(self) -> None:
-        """End the last lines, and close the files of the ranks."""
-        try:
-            for stream in self._ends:
-                if rest := self._streams[stream].end_line():
-                    self._write(stream, (rest,))
-        finally:
-            if self._files is not None:
-                self._files.close()
+        """End the last lines."""
+        for stream in self._ends:
+            if rest := self._streams[stream].end_line():
+                self._write(stream, (rest,))
 
     def _write(self, stream: OutputStream, pieces: Iterable[bytes]) -> None:
         target = self._targets[stream]

@@ -38,14 +38,19 @@ class OutputChoice:
 
 def stream_of(output: OutputWritten) -> OutputStream:
     """Return the stream to which some output is written."""
-    return OutputStream.ERROR if output.stream == TRACEBACK else OutputStream(output.stream)
+    is_output = output.stream == OutputStream.OUTPUT
+    return OutputStream.OUTPUT if is_output else OutputStream.ERROR
 
 
 class RankFiles:
     """One file for each rank and stream below a folder, made when its first output comes.
 
-    Output is written without buffering, so that the files can be followed. `close` them at the end.
+    It is a screen beside that of the run. Output is written without buffering, so that the files
+    can be followed. `close` them at the end.
     """
+
+    pause = 0.0
+    refresh_interval = None
 
     def __init__(self, folder: Path, most_open: int = MOST_OPEN) -> None:
         self.folder = folder
@@ -61,7 +66,7 @@ class RankFiles:
         """Return the file of a rank's or a node's stream, such as `0.1.2.stdout`."""
         return self.folder / f"{re.sub('[:/]', '.', rank)}.{stream}"
 
-    def keep(self, facts: Iterable[Fact]) -> None:
+    def show(self, facts: Iterable[Fact]) -> None:
         """Append the output that is among some facts; raises `OutputFailed`."""
         for fact in facts:
             if isinstance(fact.record, OutputWritten):

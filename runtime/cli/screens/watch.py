@@ -93,10 +93,13 @@ def _words(number: int, times: int) -> str:
 
 
 class LogLines(logging.Handler):
-    """Prints log records as messages of gcm-deploy, so that they do not tear the live tree."""
+    """Prints log records as messages of gcm-deploy, so that they do not tear the live tree.
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
+    `level` is the name of that from which on records are printed, such as `info`.
+    """
+
+    def __init__(self, say: Callable[[str], None], level: str = "warning") -> None:
+        super().__init__(level.upper())
         self._say = say
         self.setFormatter(logging.Formatter(f"{COMMAND}: %(message)s"))
 
@@ -108,8 +111,12 @@ class LogLines(logging.Handler):
     def attached(self) -> Iterator[None]:
         """Attach to logging inside the block."""
         root = logging.getLogger("runtime")
+        before = root.level
         root.addHandler(self)
+        if self.level < root.getEffectiveLevel():
+            root.setLevel(self.level)
         try:
             yield
         finally:
             root.removeHandler(self)
+            root.setLevel(before)

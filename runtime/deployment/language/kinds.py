@@ -29,6 +29,8 @@ DURATION_PATTERN = r"([1-9][0-9]{0,5}(\.[0-9]{1,3})?|0\.0{0,2}[1-9][0-9]{0,2})(s
 """What a duration looks like; without a unit it is in seconds."""
 
 _NAME = re.compile(NAME_PATTERN)
+_WALLTIME = re.compile(r"(?:(\d{1,3})-)?(\d{1,4}):(\d{2}):(\d{2})")
+_BATCH_WORD = re.compile(r"[A-Za-z0-9_.,:@+=&|*()\[\]-]+")
 _QUOTES = re.compile(r"""["'\\]""")
 _BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
@@ -42,6 +44,9 @@ _BAD_USER = ValueFault(
     "bad-user",
     "is not a login",
     "use letters, digits, '_', '.', '@', '+' and '-', and do not begin with '-'",
+)
+_BAD_BATCH_WORD = ValueFault(
+    "bad-word", "is not a word that batch systems take", "leave out blanks, quotes and '/'"
 )
 _BAD_COMMAND = ValueFault(
     "bad-command",
@@ -68,8 +73,21 @@ def _seconds(text: str) -> float:
     return float(number) * _SECONDS[text[len(number) :]] if text else 0.0
 
 
+def _walltime(text: str) -> float:
+    """Return the seconds of a walltime; 0 where there is none.
+
+    >>> _walltime("02:00:30"), _walltime("1-00:00:00"), _walltime("5min")
+    (7230.0, 86400.0, 300.0)
+    """
+    found = _WALLTIME.fullmatch(text.strip())
+    if found is None:
+        return _seconds(text)
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
 def _one_word(
-    fits: Callable[[str], bool], fault: ValueFault
+    fits: Callable[[str], object], fault: ValueFault
 ) -> Callable[[Attribute, str, ElementType], ValueFault | None]:
     """Return the check of a kind that is one word."""
 
@@ -110,6 +128,12 @@ def _duration_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | N
     return ValueFault("bad-duration", "is not a duration", "write it as 60s, 5min or 2h")
 
 
+def _walltime_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _WALLTIME.fullmatch(value.strip()) or _DURATION.fullmatch(value.strip()):
+        return None
+    return ValueFault("bad-walltime", "is not a walltime", "write it as 02:00:00, 1-12:00:00 or 2h")
+
+
 def _choice_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFault | None:
     if value in attribute.choices:
         return None
@@ -145,13 +169,21 @@ def list_size(kind: ValueKind, value: str) -> int:
     return measure_hosts(value) if kind is HOSTS else measure_names(value)[0]
 
 
-NAME = ValueKind("name", fault=_name_fault)
-NUMBER = ValueKind("number", lambda text: int(text) if text else None, _number_fault)
+NAME = ValueKind("name", fault=_name_fault, pattern=NAME_PATTERN)
+NUMBER = ValueKind(
+    "number", lambda text: int(text) if text else None, _number_fault, pattern=NUMBER_PATTERN
+)
 CHOICE = ValueKind("choice", fault=_choice_fault)
-DURATION = ValueKind("duration", _seconds, _duration_fault)
+DURATION = ValueKind("duration", _seconds, _duration_fault, pattern=DURATION_PATTERN)
 
 WORDS = ValueKind("words", split_words, _words_fault)
 """A command line: words separated by blanks, quoted as in a shell."""
+
+WALLTIME = ValueKind("walltime", _walltime, _walltime_fault)
+"""How long a job may run: a duration, or hours, minutes and seconds as batch systems have them."""
+
+WORD = ValueKind("word", fault=_one_word(_BATCH_WORD.fullmatch, _BAD_BATCH_WORD))
+"""One word of the language of a batch system."""
 
 LIST = ValueKind(
     "list", lambda text: expand_names(text) if text else (), _list_fault, needs_text=True

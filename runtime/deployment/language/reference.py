@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcm.documents import Attribute, ChildRule, ElementType, Grammar
-from runtime.deployment.language.kinds import CHOICE, NUMBER
+from runtime.deployment.language.kinds import NUMBER
 from runtime.deployment.language.table import LANGUAGE
 
 
@@ -44,7 +44,7 @@ def _attribute(attribute: Attribute) -> str:
 
 
 def _value(attribute: Attribute) -> str:
-    if attribute.kind is CHOICE:
+    if attribute.choices:
         return ", ".join(f"`{choice}`" for choice in attribute.choices)
     if attribute.kind is NUMBER:
         upper = f" to {attribute.most}" if attribute.most is not None else ""

@@ -5,15 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape, quoteattr
 
 from gcm.documents import Attribute, ElementType, Grammar
-from runtime.deployment.language.kinds import (
-    CHOICE,
-    DURATION,
-    DURATION_PATTERN,
-    NAME,
-    NAME_PATTERN,
-    NUMBER,
-    NUMBER_PATTERN,
-)
+from runtime.deployment.language.kinds import NUMBER
 from runtime.deployment.language.table import LANGUAGE
 
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
@@ -65,25 +57,21 @@ def _attribute(attribute: Attribute) -> list[str]:
 
 
 def _named_type(attribute: Attribute) -> str:
-    if attribute.kind in (NAME, NUMBER, CHOICE, DURATION):
+    if attribute.choices or attribute.kind.pattern:
         return ""
     return "filled" if attribute.needs_text else "xs:string"
 
 
 def _restriction(attribute: Attribute) -> list[str]:
-    if attribute.kind is CHOICE:
-        facets = [f'<xs:enumeration value="{choice}"/>' for choice in attribute.choices]
-        return ['<xs:restriction base="xs:string">', *facets]
-    if attribute.kind in (NAME, DURATION):
-        pattern = NAME_PATTERN if attribute.kind is NAME else DURATION_PATTERN
-        return ['<xs:restriction base="xs:string">', f'<xs:pattern value="{pattern}"/>']
-    facets = [
-        f'<xs:pattern value="{NUMBER_PATTERN}"/>',
-        f'<xs:minInclusive value="{attribute.least}"/>',
-    ]
+    base = "xs:nonNegativeInteger" if attribute.kind is NUMBER else "xs:string"
+    facets = [f'<xs:enumeration value="{choice}"/>' for choice in attribute.choices]
+    if attribute.kind.pattern:
+        facets.append(f'<xs:pattern value="{attribute.kind.pattern}"/>')
+    if attribute.kind is NUMBER:
+        facets.append(f'<xs:minInclusive value="{attribute.least}"/>')
     if attribute.most is not None:
         facets.append(f'<xs:maxInclusive value="{attribute.most}"/>')
-    return ['<xs:restriction base="xs:nonNegativeInteger">', *facets]
+    return [f'<xs:restriction base="{base}">', *facets]
 
 
 def _union(restriction: list[str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcm.documents import TEXT, Attribute, ChildRule, ElementType, Grammar
+from runtime.allocations import SYSTEMS, JobRequest
 from runtime.deployment.language.converters import (
     cluster,
     clusters,
@@ -23,6 +24,8 @@ from runtime.deployment.language.kinds import (
     NUMBER,
     RAW,
     USER,
+    WALLTIME,
+    WORD,
     WORDS,
 )
 from runtime.deployment.model import (
@@ -139,7 +142,6 @@ _APPLICATION = ElementType(
             "What `COMM_WORLD` means to a Python program: all its clusters, or only its own one. "
             "To a native program it is always its own cluster.",
             default="grid",
-            choices=("grid", "cluster"),
             to=CommWorld,
         ),
         Attribute(
@@ -149,7 +151,6 @@ _APPLICATION = ElementType(
             "Python program that need the lost rank raise an error of class "
             "`MPI.ERR_PROC_FAILED`, and everything else continues.",
             default="abort",
-            choices=("abort", "return"),
             to=FailureMode,
         ),
         Attribute(
@@ -275,7 +276,6 @@ _PROCESS = ElementType(
             "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as "
             "ranks of a native MPI program of its own in the cluster `on`.",
             default="local",
-            choices=("local", "ssh", "mpi"),
             to=ProcessKind,
         ),
         Attribute("program", COMMAND, "The program to start.", required=True),
@@ -414,7 +414,6 @@ _GRID = ElementType(
             "How connections between hosts are protected: `tls`, or `none` where the network can "
             "be trusted. Members authenticate in both cases.",
             default="tls",
-            choices=("tls", "none"),
             to=Encryption,
         ),
     ),
@@ -498,6 +497,7 @@ _CLUSTER = ElementType(
     (
         ChildRule("ssh"),
         ChildRule("launcher", most=1),
+        ChildRule("batch", most=1),
         ChildRule("mpi", most=1),
         ChildRule("front-end", most=1),
         *_NAMED,
@@ -538,6 +538,50 @@ _SSH = ElementType(
         Attribute("command-path", COMMAND, "The `ssh` program.", default="ssh", blank=False),
     ),
     record=SshHop,
+    located=False,
+)
+
+_BATCH = ElementType(
+    "batch",
+    "The nodes of the cluster are asked of a batch system, whose commands are on the last hop, or "
+    "on this machine where there is none.",
+    (
+        Attribute("system", CHOICE, "Which batch system that is.", required=True, choices=SYSTEMS),
+        Attribute("nodes", NUMBER, "How many nodes.", default="1", least=1, most=100_000),
+        Attribute(
+            "tasks-per-node",
+            NUMBER,
+            "How many ranks each node has place for.",
+            default="1",
+            least=1,
+            most=10_000,
+        ),
+        Attribute(
+            "walltime",
+            WALLTIME,
+            "How long the job may hold the nodes, as `02:00:00` or `2h`; by default what the queue "
+            "gives.",
+        ),
+        Attribute("queue", WORD, "The queue, which Slurm calls a partition."),
+        Attribute("account", WORD, "Who pays."),
+        Attribute("qos", WORD, "The quality of service."),
+        Attribute("constraint", WORD, "What the nodes have to have."),
+        Attribute("reservation", WORD, "The reservation to use."),
+        Attribute(
+            "lease",
+            DURATION,
+            "How long the job goes on holding its nodes when nothing is heard of the run any more: "
+            "it was killed, or its machine lost its network.",
+            default="60s",
+        ),
+        Attribute(
+            "options",
+            WORDS,
+            "Further options of the command that submits, such as `--gres=gpu:1 --exclusive`; they "
+            "win.",
+        ),
+    ),
+    record=JobRequest,
     located=False,
 )
 
@@ -764,6 +808,7 @@ _ELEMENTS = (
     _CLUSTER,
     _SSH,
     _LAUNCHER,
+    _BATCH,
     _FRONT_END,
     _MPI,
     _CONTROLLER,

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
+from runtime.allocations import batch_system
 from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
@@ -96,6 +97,7 @@ def _cluster_as_dict(plan: DeploymentPlan, cluster: DeployedCluster) -> dict[str
         "reachability": str(cluster.reachability),
         "application": cluster.application,
         "works_in": {"folder": at.folder, "copy": at.is_copy, "staged": at.is_staged},
+        "batch": None if cluster.batch is None else cluster.batch.system,
         "flavour": cluster.mpi.flavour,
         "nodes": [
             {
@@ -141,6 +143,7 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
             yield f"      {_work(plan, one)}"
             yield from _named_classes(plan, one.position, "      ")
             yield from (f"      {line}" for line in _nodes(plan, one))
+            yield from (f"      {line}" for line in _job_script(one))
     for virtual in plan.deployment.virtual_nodes:
         names = [
             f"{owner.path}/{owner.nodes[address.number].name}"
@@ -164,6 +167,16 @@ def _facts(cluster: DeployedCluster) -> list[str]:
         f"MPI {cluster.mpi.flavour}",
         f"runs {cluster.application}" if cluster.application else "runs no application",
     ]
+
+
+def _job_script(cluster: DeployedCluster) -> Iterator[str]:
+    """Yield the script that the batch system of a cluster gets, if it has one."""
+    if cluster.batch is None:
+        return
+    system = batch_system(cluster.batch.system)
+    yield f"its job, for {shlex.join(system.submit())}:"
+    script = system.script(cluster.batch, "gcm-NAME", ".cache/gcm/leases/gcm-NAME")
+    yield from (f"  {line}" for line in script.rstrip().splitlines())
 
 
 def _work(plan: DeploymentPlan, cluster: DeployedCluster) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gcm.documents import CheckedElement
 from gcm.records import dataclass
+from runtime.allocations import JobRequest
 from runtime.deployment.extent import MachineAmount
 from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.model import (
@@ -48,15 +49,23 @@ def read_cluster(
     hops: tuple[SshHop, ...] = tuple(one.record(reading) for one in ways)
     mpi = read_mpi([above.grid, above.site, entry])
     launcher = _launcher(entry, hops, reading)
+    batch = _batch(entry, reading)
     host = hops[-1].host if hops else "" if launcher is None else launcher.host
+    if batch is not None:
+        host = host or LOCAL_ADDRESS
     front_end = _front_end(entry.only("front-end"), host, reading)
     hidden = len(hops) >= _HOPS_OF_A_HIDDEN_MACHINE
     if not host:
         hidden = above.mixed and front_end.address == LOCAL_ADDRESS
     reachability = entry["reachability"]
+    if batch is not None and reachability == "auto":
+        reachability = Reachability.OUTWARDS  # nodes of a cluster are rarely reached from outside
     if reachability == "auto":
         reachability = Reachability.OUTWARDS if hidden else Reachability.DIRECT
-    nodes, spares = _nodes(entry, path, host or "localhost", mpi.ranks, reading)
+    if batch is None:
+        nodes, spares = _nodes(entry, path, host or "localhost", mpi.ranks, reading)
+    else:
+        nodes, spares = _granted(batch, host, mpi.ranks, entry, reading), ()
     cluster: DeployedCluster = entry.record(
         reading,
         name=name,
@@ -68,6 +77,7 @@ def read_cluster(
         nodes=nodes,
         reachability=Reachability(reachability),
         launcher=launcher,
+        batch=batch,
         spares=spares,
     )
     return cluster
@@ -89,6 +99,53 @@ def _launcher(
         )
     launcher: NamedLauncher = named.record(reading, folder=reading.surroundings.folder)
     return launcher
+
+
+def _batch(entry: CheckedElement, reading: Reading) -> JobRequest | None:
+    """Return what a cluster asks of a batch system, after reporting what cannot be combined."""
+    asked = entry.only("batch")
+    if asked is None:
+        return None
+    for other in ("launcher", "nodes"):
+        if list(entry.each(other)):
+            reading.fault(
+                "batch-and-nodes",
+                f"the cluster has a <batch> and a <{other}>",
+                asked.location,
+                hint="leave one of them out; the batch system chooses the nodes",
+            )
+    request: JobRequest = asked.record(reading)
+    for word in request.options:
+        if not word.isprintable():
+            reading.fault(
+                "bad-batch-option",
+                f"<batch> has the option {word!r}, which is more than one line",
+                asked.location,
+            )
+    return request
+
+
+def _granted(
+    batch: JobRequest, host: str, ranks: int | None, entry: CheckedElement, reading: Reading
+) -> tuple[Node, ...]:
+    """Return the nodes that a job will have, under numbers: their names are not known yet."""
+    slots = [batch.tasks_per_node] * batch.nodes
+    try:
+        placed = spread(ranks, slots)
+    except TooFewSlotsError as error:
+        reading.fault(
+            "too-few-slots",
+            f"<batch> has too few places: {error}",
+            entry.location,
+            hint="ask for more nodes or tasks-per-node",
+        )
+        placed = [0] * batch.nodes
+    if not reading.extent.grow(MachineAmount.RANKS, sum(placed), entry.location):
+        placed = [0] * batch.nodes
+    return tuple(
+        Node(f"node{number}", host if batch.nodes == 1 else f"node{number}", held)
+        for number, held in enumerate(placed)
+    )
 
 
 def _front_end(entry: CheckedElement | None, host: str, reading: Reading) -> FrontEnd:

@@ -19,7 +19,6 @@ from runtime.deployment.model import (
     FailureDetection,
     FrontEnd,
     NamedLauncher,
-    ProgramKind,
     SshHop,
 )
 from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, spread
@@ -227,7 +226,7 @@ def check_routes(deployment: Deployment, reading: Reading) -> None:
     hops lead there, or it is this machine), so the first cure is to write what is so.
     """
     for code in deployment.applications:
-        if code.kind is not ProgramKind.EXECUTABLE and code.comm_world is CommWorld.GRID:
+        if code.comm_world is CommWorld.GRID:
             _check(code, deployment, reading)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gcm.documents import CheckedElement, Location, Severity
 from runtime.deployment.model import Application, CommWorld, Deployment, NamedClass, ProgramKind
@@ -47,60 +47,42 @@ def _places(root: CheckedElement) -> Iterator[tuple[tuple[int, ...], CheckedElem
 
 def check_named_classes(deployment: Deployment, reading: Reading) -> None:
     """Report classes that do not fit their roles, and warn of those without effect."""
-    _check_launchers(deployment, reading)
-    if not deployment.named_classes:
-        return
-    codes = [one for one in deployment.applications if _is_concerned(one)]
-    for named in deployment.named_classes:
-        why = _useless(named, codes)
-        if why:
+    launchers = [one.launcher for one in deployment.clusters() if one.launcher is not None]
+    named = [NamedClass(one.name, (), one.location, _LAUNCHER) for one in launchers]
+    reported: set[tuple[str, Location]] = set()
+    _look_up(named, reading.surroundings.folder, reported, reading)
+    codes = [one for one in deployment.applications if one.comm_world is CommWorld.GRID]
+    for one in deployment.named_classes:
+        if why := _useless(one, codes):
             reading.diagnostics.report(
                 "named-for-nothing",
-                f"{named.role} '{named.name}' has no effect: {why}",
-                named.location,
+                f"{one.role} '{one.name}' has no effect: {why}",
+                one.location,
                 severity=Severity.WARNING,
             )
-    look = reading.surroundings.named_classes
-    if look is None:
-        return
-    reported: set[tuple[str, Location]] = set()
     for code in codes:
-        wanted = [(one.role, one.name) for one in deployment.named_classes]
         search = code.path.rpartition("/")[0] if code.kind is ProgramKind.SCRIPT else code.folder
-        faults = look(search, tuple(wanted))
-        for named, fault in zip(deployment.named_classes, faults, strict=True):
-            if fault and (fault, named.location) not in reported:
-                reported.add((fault, named.location))
-                reading.fault(
-                    "bad-class",
-                    f"{named.role} '{named.name}' cannot be used: {fault}",
-                    named.location,
-                    hint=f"it was looked for in {search} and where {reading.surroundings.python} "
-                    "finds its modules",
-                )
+        _look_up(deployment.named_classes, search, reported, reading)
 
 
-def _check_launchers(deployment: Deployment, reading: Reading) -> None:
-    """Report the launchers whose classes cannot be used."""
+def _look_up(
+    named: Sequence[NamedClass], search: str, reported: set[tuple[str, Location]], reading: Reading
+) -> None:
+    """Report classes that cannot be used where they are looked for, each fault once."""
     look = reading.surroundings.named_classes
-    named = [one.launcher for one in deployment.clusters() if one.launcher is not None]
     if look is None or not named:
         return
-    search = reading.surroundings.folder
-    faults = look(search, tuple((_LAUNCHER, one.name) for one in named))
+    faults = look(search, tuple((one.role, one.name) for one in named))
     for one, fault in zip(named, faults, strict=True):
-        if fault:
+        if fault and (fault, one.location) not in reported:
+            reported.add((fault, one.location))
             reading.fault(
                 "bad-class",
-                f"{_LAUNCHER} '{one.name}' cannot be used: {fault}",
+                f"{one.role} '{one.name}' cannot be used: {fault}",
                 one.location,
                 hint=f"it was looked for in {search} and where {reading.surroundings.python} "
                 "finds its modules",
             )
-
-
-def _is_concerned(code: Application) -> bool:
-    return code.kind is not ProgramKind.EXECUTABLE and code.comm_world is CommWorld.GRID
 
 
 def _useless(named: NamedClass, codes: list[Application]) -> str:

@@ -34,36 +34,24 @@ def check_replicas(deployment: Deployment, reading: Reading) -> None:
 
 def _obstacles(application: Application, deployment: Deployment) -> list[tuple[str, str]]:
     """Return every reason against replicas, wherever they are, and what to do."""
-    found = []
-    if application.comm_world is not CommWorld.GRID:
-        found.append(
-            (
-                "its COMM_WORLD is native",
-                'leave out replicas="...", or run a Python program with comm-world="grid"',
-            )
-        )
-    if application.failures is FailureMode.RETURN:
-        found.append(
-            (
-                'with failures="return" replicas could learn of a loss at different calls',
-                'leave out failures="return": a rank is lost only with its last replica',
-            )
-        )
-    if len(deployment.applications) > 1 or deployment.assembly is not None:
-        found.append(
-            (
-                "other applications or an assembly run beside it",
-                "deploy it alone",
-            )
-        )
-    if any(one.every for one in deployment.transfers):
-        found.append(
-            (
-                "files that come home during the run would come from several replicas",
-                "leave out `every`: they come home after the run",
-            )
-        )
-    return found
+    reasons = {
+        (
+            "its COMM_WORLD is native",
+            'leave out replicas="...", or run a Python program with comm-world="grid"',
+        ): application.comm_world is not CommWorld.GRID,
+        (
+            'with failures="return" replicas could learn of a loss at different calls',
+            'leave out failures="return": a rank is lost only with its last replica',
+        ): application.failures is FailureMode.RETURN,
+        ("other applications or an assembly run beside it", "deploy it alone"): (
+            len(deployment.applications) > 1 or deployment.assembly is not None
+        ),
+        (
+            "files that come home during the run would come from several replicas",
+            "leave out `every`: they come home after the run",
+        ): any(one.every for one in deployment.transfers),
+    }
+    return [reason for reason, holds in reasons.items() if holds]
 
 
 def _check_hosts(application: Application, deployment: Deployment, reading: Reading) -> None:

@@ -160,8 +160,9 @@ class MismatchDetector:
             self.listen()
         if self._trouble is None or turn < self._trouble[0]:
             return None
+        name = self._members.native.name.removeprefix("MPI_")
         return OutOfStep(
-            "the collectives of this communicator are out of step",
+            f"the collectives of {name or 'this communicator'} are out of step",
             cause=self._trouble[1],
             cure="Let all ranks make the same calls, with arguments that fit. "
             "Messages on it go on, collectives on a duplicate",

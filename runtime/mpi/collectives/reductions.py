@@ -48,7 +48,6 @@ class Average(MPI.Op):
         return _average, ()
 
     def __repr__(self) -> str:
-        """Return its name."""
         return "MPI.AVG"
 
 

@@ -51,7 +51,6 @@ class Neighbours:
         self._copies_at_once = copies_at_once
 
     def __len__(self) -> int:
-        """Return the number of members."""
         return len(self._indexes)
 
     def is_direct(self, size: int) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
+from runtime.later import Later
 from runtime.mpi.point_to_point.object_calls import ObjectCalls
 from runtime.mpi.point_to_point.persistent_calls import PersistentCalls
 from runtime.mpi.point_to_point.probe_calls import ProbeCalls
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from runtime.mpi.point_to_point.sends import End
     from runtime.mpi.progress.membership import CommunicatorMembers
 
+_truncation: Any = Later("runtime.mpi.point_to_point.truncation")
+
 
 class BufferCalls(MPI.Comm):
     """Calls that send and receive buffers."""
@@ -62,7 +65,11 @@ class BufferCalls(MPI.Comm):
         """Receive."""
         m: CommunicatorMembers | None = getattr(self, "_members", None)
         if m is None:
-            MPI.Comm.Recv(self, buf, source, tag, status)
+            try:
+                MPI.Comm.Recv(self, buf, source, tag, status)
+            except MPI.Exception as error:
+                _truncation.note_sizes(error, buf)
+                raise
             return
         if status is not None:
             check_status(status)
@@ -71,8 +78,12 @@ class BufferCalls(MPI.Comm):
             complete(m, receive_spec(m, buf, source, tag), status)
             return
         request = m.native.Irecv(buf, near, tag)
-        if not request.Test(status):
-            settle(m.engine, lambda: request.Test(status), buf)
+        try:
+            if not request.Test(status):
+                settle(m.engine, lambda: request.Test(status), buf)
+        except MPI.Exception as error:
+            _truncation.note_sizes(error, buf)
+            raise
         if status is not None:
             status.source = source
 

@@ -52,11 +52,9 @@ class Message(MPI.Message, metaclass=SubstituteType):
         return self
 
     def __bool__(self) -> bool:
-        """Return whether there is something to receive."""
         return self._found is not None or MPI.Message.__bool__(self)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether it is the same message."""
         if not isinstance(other, MPI.Message):
             return NotImplemented
         if self._found is not None or getattr(other, "_found", None) is not None:
@@ -64,7 +62,6 @@ class Message(MPI.Message, metaclass=SubstituteType):
         return MPI.Message.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        """Return whether it is another message."""
         return not self == other if isinstance(other, MPI.Message) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's

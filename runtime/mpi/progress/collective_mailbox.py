@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.collectives.port import Data
-    from runtime.mpi.progress.receives import Receive
+    from runtime.mpi.progress.mailboxes import Receive
     from runtime.mpi.progress.recovery import Recovery
     from runtime.wire import Incoming
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mpi4py import MPI
 
 from runtime.matching import JointReceive
-from runtime.mpi.progress.mailboxes import pattern_of
+from runtime.mpi.progress.mailboxes import Receive, pattern_of
 from runtime.mpi.progress.operations import IDLE
-from runtime.mpi.progress.receives import Receive
 from runtime.replicas.decisions import UNKNOWN
 
 if TYPE_CHECKING:

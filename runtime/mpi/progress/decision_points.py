@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.landings import Landing
+    from runtime.mpi.progress.mailboxes import Receive
     from runtime.mpi.progress.membership import CommunicatorMembers
-    from runtime.mpi.progress.receives import Receive
     from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.replicas.core import Replication

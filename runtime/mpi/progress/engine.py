@@ -1,4 +1,26 @@
-"""The engine of the grid's messages: starts operations, drives them, and waits for them."""
+"""The engine of the grid's messages: starts operations, drives them, and waits for them.
+
+One engine serves all communicators and all threads of a process. What it has to drive comes from
+four places: connections to other clusters, the mailboxes of communicators, where native MPI and
+other clusters may both have the message of a receive, collectives in progress, and requests that
+the program has freed. `move` gives each of them one step. It never blocks, and whoever calls it
+holds the lock.
+
+Three kinds of threads call it. A thread that waits for something does so in `wait_until`: one of
+those that wait drives the engine for all, the others sleep until it tells them. A thread that
+tests a request takes one step in `ask`. While the program computes and nobody waits, the progress
+thread drives. So no operation may rely on a certain thread, and everything that a callback of the
+wire does (`arrived`, `completed`, `lost`) has to be brief, since it happens with the lock held.
+
+Native MPI wakes nobody, so what depends on it has to be polled, and the price of polling is the
+processor time of the other ranks of this host. `urgency` says how often that is worth it: an
+operation that only other clusters can end is IDLE, one that a wake-up announces is NOTIFIED,
+others are POLLED. The times between two polls are in `waiting`.
+
+A receive must be posted and a loss recorded under the same lock: a receive that is posted after
+its sender was lost would otherwise wait for ever. For the same reason `shut` clears `near` of a
+closed communicator: no call may reach native MPI past the engine any more.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +35,7 @@ from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.collective_mailbox import CollectiveBox
 from runtime.mpi.progress.landings import Fresh, InMemory
 from runtime.mpi.progress.losses import Losses
-from runtime.mpi.progress.mailboxes import HEAD, Mailbox, pattern_of
+from runtime.mpi.progress.mailboxes import HEAD, Mailbox, Receive, pattern_of
 from runtime.mpi.progress.operations import (
     IDLE,
     POLLED,
@@ -26,7 +48,6 @@ from runtime.mpi.progress.operations import (
     most_urgent,
 )
 from runtime.mpi.progress.progress_thread import ProgressThread
-from runtime.mpi.progress.receives import Receive
 from runtime.mpi.progress.recovery import INVITED, Recovery
 from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.mpi.errors import ProcessGone, ProcessGonePending, tell
 from runtime.mpi.progress import polling as politeness
-from runtime.mpi.progress.receives import PendingReceive, Receive
+from runtime.mpi.progress.mailboxes import PendingReceive, Receive
 from runtime.mpi.values.statuses import clear
 
 TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`

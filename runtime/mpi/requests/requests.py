@@ -70,7 +70,6 @@ class Request(SeveralCalls, metaclass=SubstituteType):
         return is_ours(self) or MPI.Request.__bool__(self)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether it is the same request."""
         if not isinstance(other, MPI.Request):
             return NotImplemented
         if is_ours(self) or is_ours(other):
@@ -78,7 +77,6 @@ class Request(SeveralCalls, metaclass=SubstituteType):
         return MPI.Request.__eq__(self, other)
 
     def __ne__(self, other: object) -> bool:
-        """Return whether it is another request."""
         return not self == other if isinstance(other, MPI.Request) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # as mpi4py's

@@ -11,8 +11,8 @@ from runtime.matching import ANY
 from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
 from runtime.mpi.progress import predefined
+from runtime.mpi.progress.mailboxes import PendingReceive, Receive
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
-from runtime.mpi.progress.receives import PendingReceive, Receive
 from runtime.mpi.surface.refusals import reaches_out
 from runtime.mpi.surface.waiting_calls import (
     COLLECTIVES,

@@ -41,7 +41,6 @@ class ClusterInfo:
         return len(self.ranks)
 
     def __str__(self) -> str:
-        """Return one line about it."""
         where = f" on {_listed(self.nodes)}" if self.nodes else ""
         named = f"cluster {self.site}/{self.name} ({self.identifier})"
         return f"{named}: {_ranks(self.ranks)}{where}"
@@ -85,7 +84,6 @@ class Gateways:
     """The rank of the first process of each site, where that is a member."""
 
     def __str__(self) -> str:
-        """Return one line about them."""
         return f"gateways of clusters: {_ranks(self.clusters)}; of sites: {_ranks(self.sites)}"
 
 
@@ -106,7 +104,6 @@ class Neighborhood(NamedTuple):
         return self.hops
 
     def __str__(self) -> str:
-        """Return a few words."""
         unit = "hop" if self.hops == 1 else "hops"
         return f"{self.hops} {unit}, {self.shares.name.lower().replace('_', ' ')}"
 

@@ -52,6 +52,12 @@ _JSON = Option("--json", action="store_true", help="write JSON")
 _LAB = Option("--lab", default="", metavar="LAB", help="which lab, if there are several")
 _NAME = Option("name", metavar="NAME")
 _ADDRESS = Option("address", nargs="?", default="", metavar="HOST[:PORT]", help="the daemon to ask")
+_DAEMON = (_FOLDER, _SUPERNODE)
+"""Which daemon of this machine is meant."""
+
+_ASKED = (_ADDRESS, *_DAEMON)
+"""Which daemon is asked."""
+
 _STARTING = (
     _FOLDER,
     Option(
@@ -143,17 +149,14 @@ GCM_PEER = CommandTable(
         CommandTable(
             "halt",
             "End the daemon, and everything that runs here for others.",
-            _FOLDER,
-            _SUPERNODE,
+            *_DAEMON,
             _JSON,
             epilog="examples:\n  gcm-peer halt\n  gcm-peer halt --supernode",
         ),
         CommandTable(
             "status",
             "Show the daemon: its share, what runs here, its supernode, what is wrong.",
-            _ADDRESS,
-            _FOLDER,
-            _SUPERNODE,
+            *_ASKED,
             _JSON,
             epilog="examples:\n  gcm-peer status\n"
             "  gcm-peer status desk7:7701   that of another peer, as a user",
@@ -161,9 +164,7 @@ GCM_PEER = CommandTable(
         CommandTable(
             "hosts",
             "Show the hosts of the lab that are known here, the nearest first.",
-            _ADDRESS,
-            _FOLDER,
-            _SUPERNODE,
+            *_ASKED,
             _JSON,
             epilog="examples:\n  gcm-peer hosts\n"
             "  gcm-peer hosts lab1   those that a supernode knows, as a user",
@@ -171,9 +172,7 @@ GCM_PEER = CommandTable(
         CommandTable(
             "top",
             "Watch the lab: peers by round trip, their sites, what runs on them.",
-            _ADDRESS,
-            _FOLDER,
-            _SUPERNODE,
+            *_ASKED,
             Option("--once", action="store_true", help="show it once, as plain text"),
             _JSON,
             epilog="examples:\n  gcm-peer top\n  gcm-peer top lab1   as a supernode sees it\n"
@@ -182,9 +181,7 @@ GCM_PEER = CommandTable(
         CommandTable(
             "web",
             "Watch the lab as a page in a browser of this machine.",
-            _ADDRESS,
-            _FOLDER,
-            _SUPERNODE,
+            *_ASKED,
             Option(
                 "--port",
                 read=_port,
@@ -200,8 +197,7 @@ GCM_PEER = CommandTable(
             "Show the settings of the peer, and check them.",
             Option("--template", action="store_true", help="write a file with every setting"),
             Option("--reference", action="store_true", help="write a table in Markdown"),
-            _FOLDER,
-            _SUPERNODE,
+            *_DAEMON,
             _JSON,
             epilog="examples:\n"
             "  gcm-peer config                               what holds now\n"

@@ -286,6 +286,11 @@ class FrontEndProcess:
         if self._ranks is not None:
             self._ranks.tell_states(number, with_stacks)
 
+    def count_messages(self) -> None:
+        """Tell what the ranks have sent, and ask them again."""
+        if self._ranks is not None:
+            self._ranks.count_messages()
+
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
         if self._nodes is not None:

@@ -16,19 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from runtime.errors import GridError
 from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
-from runtime.launchers.errors import WrongMpiexec
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
 from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.deaths import (
     BY_REQUEST,
-    SIGNALLED,
     Observation,
     RankDeath,
     UnreadableReport,
     Witness,
-    in_words,
 )
 from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
@@ -36,6 +33,7 @@ from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
+from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
@@ -317,6 +315,11 @@ class RanksRun:
         if self.is_released:
             self._components.control.tell_state(number, with_stacks)
 
+    def count_messages(self) -> None:
+        """Tell what the ranks have sent, and ask them again: the launcher will, too."""
+        if self.is_released:
+            self._launcher.reports.counted(self._launcher.name, self._routes.sample())
+
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
         self._stopping = True
@@ -385,12 +388,8 @@ class RanksRun:
         if suspicions < MISSING_COUNTS:
             self._reactor.later(COUNT_INTERVAL, lambda: self._look_after(suspicions))
             return
-        fault = GridError(
-            "a rank died before the application started; not heard from: "
-            + (self._told.names.names(self._table.unheard) or "none; so it died while MPI started"),
-            cause=self._job.output.last_lines,
-            cure="The last lines of the ranks' stderr are below",
-        )
+        lines = self._job.output.last_lines
+        fault = rank_faults.some_died_early(self._told.names, self._table.unheard, lines)
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
@@ -403,10 +402,7 @@ class RanksRun:
         return Entrance(address, told.reach, incarnation, told.keys, certificate)
 
     def _at_home(self, fault: GridError) -> str:
-        """Return the message with the name of this cluster as its place."""
-        here = f"{self._told.path} on {os.uname().nodename}"
-        fault.place = here if fault.place in ("", "local") else f"{here} ({fault.place})"
-        return str(fault)
+        return rank_faults.at_home(self._told.path, fault)
 
     def job_said(self, lines: list[Said]) -> None:
         """Pass on lines of ranks, once the launcher takes them."""
@@ -473,13 +469,8 @@ class RanksRun:
         if self.is_released:
             self._launcher.reports.rank_ended(self._launcher.name, death.who, death.plain)
         elif not self._stopping and death.after != BY_REQUEST:
-            fault = GridError(
-                f"{self._told.names.name(death.who)} died before the application started:"
-                f" {seen.why or seen.exception or death.ending}",
-                cause=seen.traceback or self._job.output.last_lines,
-                cure="The last lines of the ranks' stderr are below",
-            )
-            self._fail("ranks", fault)
+            lines = self._job.output.last_lines
+            self._fail("ranks", rank_faults.died_early(self._told.names, death, lines))
 
     def _end_with_the_last(self) -> None:
         """End `mpiexec` once all ranks have: it waits for their parents, and these for its end.
@@ -554,15 +545,10 @@ class RanksRun:
             self._job.stop()
 
     def _what_happened(self, code: int) -> str:
-        missing = self._table.unheard
-        when = "" if self.is_released else " before the application started"
-        who = f"; not heard from: {self._told.names.names(missing)}" if missing else ""
+        unheard, lines = self._table.unheard, self._job.output.last_lines
+        is_early = not self.is_released
         return self._at_home(
-            GridError(
-                f"the ranks ended with {in_words(code, max(0, code - SIGNALLED))}{when}{who}",
-                cause=self._job.output.last_lines,
-                cure="The last lines of their stderr are below",
-            )
+            rank_faults.all_ended(self._told.names, code, unheard, lines, is_early=is_early)
         )
 
     # --- what the gate sees -----------------------------------------------------------------------
@@ -601,7 +587,7 @@ class RanksRun:
         self._table.segments.update(told.segments)
         expected = self._job.ranks_beside(entry.number)
         if told.size not in (None, expected):
-            self._fail("ranks", _wrong(self._ranks.mpiexec, expected, told))
+            self._fail("ranks", rank_faults.of_another_mpi(self._ranks.mpiexec, expected, told))
             return
         doors = told.doors
         if self._told.wan is not None:
@@ -638,11 +624,7 @@ class RanksRun:
 
     def unable(self, member: str, why: str, python: str) -> None:
         """Tell why a rank cannot run."""
-        fault = GridError(
-            f"{self._told.names.name(member)} cannot start MPI: {why}",
-            cure=f"Install mpi4py and its MPI for {python}, or name another Python for the cluster",
-        )
-        self._fail("ranks", fault)
+        self._fail("ranks", rank_faults.unable(self._told.names, member, why, python))
 
     def ended(self, member: str, observed: Facts) -> None:
         """Pass on how a rank ended by its own word."""
@@ -696,12 +678,3 @@ class RanksRun:
     def _give_up(self, entry: RankEntry, incarnation: int) -> None:
         if not self.is_over and entry.incarnation == incarnation:  # else it was started again
             self._pass_on(self._ends.give_up(entry.name))
-
-
-def _wrong(mpiexec: str, ranks: int, told: RankArrival) -> WrongMpiexec:
-    return WrongMpiexec(
-        f"{mpiexec!r} started {ranks} ranks, but one takes itself for rank {told.rank} of"
-        f" {told.size}: its mpi4py uses another MPI",
-        cause=told.mpi,
-        cure="Name the mpiexec that belongs to that mpi4py, usually the one beside python",
-    )

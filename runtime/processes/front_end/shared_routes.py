@@ -60,6 +60,18 @@ class SharedRoutes:
         for answered in self._asked.pop(rank, ()):
             answered.set()
 
+    def sample(self) -> list[Row]:
+        """Return what all ranks together had sent when they were last asked, and ask them again."""
+        if self.gate is not None:
+            for one in self.gate.routes_of_others(""):
+                one.count()
+        sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
+        for rows, _ in self._told.values():
+            for to, between, peers, messages, size in rows:
+                before = sums.get((to, between), (0, 0, 0))
+                sums[to, between] = before[0] + peers, before[1] + messages, before[2] + size
+        return [(*key, *value) for key, value in sums.items()]
+
     def connections(self, ranks: Iterable[str], timeout: float = FIGURES_TIMEOUT) -> Connections:
         """Return how some ranks found others; any thread but the reactor's may ask."""
         names = list(ranks)

@@ -222,10 +222,14 @@ class ClusterReports:
         figures: Figures,
     ) -> None:
         """Tell what a rank has sent to others, and how it found them."""
-        for to, between, peers, messages, size in rows:
-            counted = MessagesCounted(to, between, peers, messages, size)
-            self._facts.tell(rank, counted)
+        for row in rows:
+            self._facts.tell(rank, _messages(row))
         self._facts.tell(rank, ConnectionsCounted(figures))
+
+    def counted(self, member: str, rows: list[Row]) -> None:  # noqa: ARG002 - that of the place
+        """Tell what the ranks of the cluster have sent to others until now."""
+        for row in rows:
+            self._facts.tell(self._place.identifier, _messages(row))
 
     def carried(self, member: str, messages: int, sent: int, received: int) -> None:  # noqa: ARG002
         """Take in what went between the front-end and its ranks."""
@@ -251,3 +255,13 @@ class ClusterReports:
     def input_wanted(self, member: str, size: int) -> None:  # noqa: ARG002 - it is that of the place
         """Read for the first rank of all."""
         self._run.read_input(self._place, size)
+
+
+def _messages(row: Row) -> MessagesCounted:
+    """Return what another process has counted as a fact; raises UnreadableReport if it is none."""
+    to, between, *counts = row
+    way = None if between is None else tuple(between)
+    are_names = all(isinstance(one, str) for one in (to, *(way or ())))
+    if not are_names or len(counts) != 3 or not all(type(one) is int for one in counts):
+        raise UnreadableReport("it is no count of messages")
+    return MessagesCounted(to, way, *counts)

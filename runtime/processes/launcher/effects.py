@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from runtime.coupling.deployed_codes import Codes
-from runtime.deployment.model import ASSEMBLY
+from runtime.deployment.model import ASSEMBLY, DeployedCluster
 from runtime.deployment.planning.opening import levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step, StepKind
@@ -40,7 +40,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, Ears, QueuedPlace, RemotePlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.standard_input import StandardInput
@@ -112,8 +112,10 @@ class Executor:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
+        samples: float = 0.0,
     ) -> None:
         self._plan = plan
+        self._samples = samples
         self._local = local
         self._post = post
         self._reactor = reactor
@@ -127,12 +129,12 @@ class Executor:
         self._places: dict[str, ClusterPlace] = {}
         self.router = CallRouter(plan, self._places, self._host, assembly)
         for cluster in plan.deployment.clusters():
-            new = ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
+            new = _kind_of(cluster, reach)
             onward = partial(self.router.onward, cluster.identifier)
             self._places[cluster.identifier] = new(cluster, local, onward, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._ears = Ears(reactor, self.calls.hear, self._verdicts.ended)
+        self._ears = Ears(reactor, self.calls.hear, self._verdicts.ended, post)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -300,6 +302,15 @@ class Executor:
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
+        if self._samples:
+            self._sample()
+
+    def _sample(self) -> None:
+        """Ask from time to time what the ranks have sent, since somebody wants to know."""
+        if not self._stopping:
+            for place in self._places.values():
+                place.orders.count_messages()
+            self._reactor.later(self._samples, lambda: self._post(self._sample))
 
     def _stop(self) -> None:
         self._stopping = True
@@ -402,6 +413,12 @@ class Executor:
         if self._stopping:
             place.orders.stop()
         self._shake_hands()
+
+
+def _kind_of(cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
+    if cluster.batch is not None:
+        return QueuedPlace
+    return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
 
 def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:

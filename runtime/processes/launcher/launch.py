@@ -67,18 +67,22 @@ def deploy(
     warm: WarmStart | None = None,
     stdin: int | None = None,
     reach: Reach = usual_launcher,
+    samples: float = 0.0,
 ) -> Outcome:
     """Execute a plan and return how it ended; what goes wrong is in the outcome, not raised.
 
     Everything that was started is gone when this returns. The first rank of all reads what comes
     from the descriptor `stdin`, nothing without one. `reach` leads to clusters on other hosts.
+    The ranks are asked what they have sent every `samples` seconds, 0 for never.
 
     >>> interrupts = Interrupts()                                         # doctest: +SKIP
     >>> signal.signal(signal.SIGINT, interrupts.press)                    # doctest: +SKIP
     >>> deploy(plan, listener, interrupts=interrupts).exit_code           # doctest: +SKIP
     0
     """
-    machine = Machine(plan, listener, timeouts=timeouts, warm=warm, stdin=stdin, reach=reach)
+    machine = Machine(
+        plan, listener, timeouts=timeouts, warm=warm, stdin=stdin, reach=reach, samples=samples
+    )
     if interrupts is not None:
         interrupts.reach(machine)
     with machine:

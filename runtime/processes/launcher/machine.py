@@ -60,7 +60,8 @@ class Machine:
     ...     machine.code("ocean").control.wait()
 
     Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without. `reach`
-    leads to the clusters that are on other hosts.
+    leads to the clusters that are on other hosts. With `samples` the listener is told every so many
+    seconds what the ranks of each cluster have sent; else only when they end.
 
     Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
     returned, and within five seconds also when the process that holds it is killed.
@@ -77,9 +78,11 @@ class Machine:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
+        samples: float = 0.0,
     ) -> None:
         self.plan = plan
         self._reach = reach
+        self._samples = samples
         self._warm = warm
         self._stdin = stdin
         timeouts = timeouts or RunTimeouts()
@@ -279,7 +282,7 @@ class Machine:
             with Executor(
                 self.plan, local, reactor, facts, post,
                 codes=self._codes, assembly=self._deployed, warm=self._warm, stdin=self._stdin,
-                reach=self._reach,
+                reach=self._reach, samples=self._samples,
             ) as executor:  # fmt: skip
                 self._executor = executor
                 code = self._loop(executor)
@@ -307,6 +310,7 @@ class Machine:
         )
         with suppress(ListenerRaised):
             self._tell_ends(facts)
+        with suppress(ListenerRaised):
             facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.errors, str(fault))))
 
     def _local_launcher(self) -> LocalLauncher:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,7 +21,7 @@ from runtime.native_mpi import RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
 from runtime.processes.launcher.place import ClusterPlace, Ears, last_words
 from runtime.processes.launcher.supply import Supplied, supply
-from runtime.processes.launcher.warm_start import WarmStart
+from runtime.processes.launcher.warm_start import WarmStart, can_part
 from runtime.processes.rank import stand_in
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys
@@ -93,17 +92,10 @@ class Nursery:
 
 
 def _parting(given: Supplied, address: str) -> Supplied:
-    """Let ranks part from the process at an address, if they can.
-
-    They have to be Pythons like this one, here, and nothing may lie between: an option of `mpiexec`
-    may name a program that is to run the ranks.
-    """
+    """Let ranks part from the process at an address, if they can."""
     job = given.configuration.job
-    if job is None or job.is_elsewhere or job.options:
+    if job is None or not can_part(job):
         return given
-    program = job.program
-    if program.python != sys.executable or program.kind == "executable":
-        return given
-    program = replace(program, stand_in=RankStandIn(stand_in.__file__, address))
+    program = replace(job.program, stand_in=RankStandIn(stand_in.__file__, address))
     told = replace(given.configuration, job=replace(job, program=program))
     return replace(given, configuration=told)

@@ -7,14 +7,17 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
+from runtime.allocations import batch_system
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
@@ -23,9 +26,10 @@ from runtime.launchers.local import LocalLauncher
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
-from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
+from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach, usual_launcher
 from runtime.processes.launcher.supply import supply
 from runtime.processes.member_host import FRONT_END
+from runtime.run.events import PlaceGranted, PlaceQueued
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN_DATA
@@ -44,6 +48,7 @@ class Ears:
     reactor: Reactor
     hear: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
     gone: Callable[[ClusterPlace, str], None]
+    tell: Callable[[PlaceQueued | PlaceGranted], None]
 
 
 class ClusterPlace:
@@ -66,6 +71,7 @@ class ClusterPlace:
         self.is_up = False
         self.was_lost = False  # its front-end could not clean up
         self.was_killed = False  # from here
+        self.hosts: tuple[str, ...] = ()  # those that a batch system has granted
         self.is_silent = False  # it was lost because nothing is heard of its host any more
         self.carried: tuple[int, ...] = ()  # messages, bytes to its ranks, bytes from them
         self.relay_figures: tuple[int, int, int, int] = (0, 0, 0, 0)  # as the front-end tells them
@@ -168,7 +174,7 @@ class RemotePlace(ClusterPlace):
         """Reach the cluster, bring files, start its front-end; raises LaunchError."""
         self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
         self._check_wanted()
-        given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle)
+        given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle, granted=self.hosts)
         self.work, self.folder = given.work, given.folder
         first = as_first_input([given.configuration])
         self._check_wanted()
@@ -213,6 +219,50 @@ class RemotePlace(ClusterPlace):
             if self.launcher is not self._local:
                 self.launcher.close()
             raise LauncherClosed("the run ended before the front-end was started")
+
+
+class QueuedPlace(RemotePlace):
+    """A cluster whose nodes a batch system grants; `open` waits in its queue before all else."""
+
+    def __init__(
+        self,
+        cluster: DeployedCluster,
+        local: LocalLauncher,
+        relay: Relay | None = None,
+        *,
+        idle: bool = False,
+    ) -> None:
+        super().__init__(cluster, local, relay, reach=self._into_job, idle=idle)
+        self._login: Launcher = local
+        self._allocation: JobAllocation | None = None
+
+    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
+        """Have the nodes granted, then start the front-end on the first; raises LaunchError."""
+        request, name = self.cluster.batch, self.identifier
+        assert request is not None
+        if self.cluster.hops:
+            self._login = usual_launcher(replace(self.cluster, batch=None), self._local)
+            self._login.ready()
+        system = batch_system(request.system)
+        self._allocation = JobAllocation(self._login, system, request, place=self.cluster.path)
+        self._allocation.submit()
+        self.hosts = self._allocation.await_hosts(
+            self._given_up, lambda job: ears.tell(PlaceQueued(name, str(job)))
+        )
+        ears.tell(PlaceGranted(name))
+        super().open(plan, keys, ears)
+
+    def close(self) -> None:
+        """Let go of the cluster, and give its nodes back."""
+        super().close()
+        if self._allocation is not None:
+            self._allocation.end()
+        if self._login is not self._local:
+            self._login.close()
+
+    def _into_job(self, cluster: DeployedCluster, local: LocalLauncher, timeout: float) -> Launcher:
+        assert self._allocation is not None
+        return usual_launcher(cluster, local, timeout, self._allocation.inside())
 
 
 class _Sink:

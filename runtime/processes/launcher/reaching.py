@@ -10,7 +10,8 @@ from pathlib import Path
 
 from runtime.deployment.language.ssh_options import ssh_settings
 from runtime.deployment.model import DeployedCluster, NamedLauncher, SshHop
-from runtime.launchers.base import Launcher
+from runtime.launchers.base import Command, Launcher
+from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import WayFailed
 from runtime.launchers.hops import Hop
 from runtime.launchers.local import LocalLauncher
@@ -28,21 +29,35 @@ The last argument is for how many seconds it waits for the host.
 
 
 def usual_launcher(
-    cluster: DeployedCluster, local: LocalLauncher, timeout: float = SSH_TIMEOUT
+    cluster: DeployedCluster,
+    local: LocalLauncher,
+    timeout: float = SSH_TIMEOUT,
+    within: tuple[str, ...] = (),
 ) -> Launcher:
     """Return what starts processes where the front-end of a cluster runs; it is not waited for.
+
+    `within` goes before their commands, such as the words that lead into a job.
 
     Raises:
         LaunchError: the class that the descriptor names cannot be used.
     """
     python = cluster.front_end.python
     python = "" if python == PYTHON else python
+    if not cluster.hops and cluster.batch is not None:
+        return CommandLauncher(
+            local,
+            lambda words: Command((*within, *words)),
+            place=cluster.path,
+            python=python,
+            timeout=timeout,
+        )
     if cluster.launcher is not None:
         return _named(cluster, cluster.launcher, local, python, timeout)
     return SshLauncher(
         ssh_hops(cluster.hops),
         local,
         place=cluster.path,
+        within=within,
         python=python,
         ssh=cluster.hops[-1].command_path,
         login=_login(cluster),

@@ -6,7 +6,7 @@ import datetime
 import os
 import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,11 +65,13 @@ def supply(
     address: str = "",
     *,
     idle: bool = False,
+    granted: Sequence[str] = (),
 ) -> Supplied:
     """Bring all that the front-end of a cluster needs; raises LaunchError.
 
     `address` is where it finds the launcher, empty for its standard input and output. `idle` ranks
-    are not started before somebody asks for them.
+    are not started before somebody asks for them. `granted` are the hosts of a job, where there is
+    one, instead of those that the plan has.
     """
     there = launcher.ready().python
     asked = cluster.front_end.folder
@@ -94,6 +96,9 @@ def supply(
         at_once = ranks.depends_on == (step.name,) and not idle
         assert ranks.job is not None
         job = _job_there(cluster, ranks.job, room, python, library)
+        if len(granted) > 1:
+            each = (held for _, held in job.hosts)
+            job = replace(job, hosts=tuple(zip(granted, each, strict=False)))
     passage = launcher.passage
     forwards = _forwards(plan, cluster, room, passage)
     ring = _keys(plan, cluster, RunKeys(keys.secret), is_dialling=bool(address))
@@ -112,7 +117,7 @@ def supply(
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
         nodes=tuple(_nodes(plan, with_python, room, folder, library)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
-        reach=_reach(plan, cluster, passage),
+        reach=_reach(plan, cluster, job, passage),
         forwards=forwards,
         known_as=cluster.front_end.address,
         passage=passage,
@@ -243,24 +248,17 @@ def _port(cluster: DeployedCluster, job: Job | None, forwards: str) -> int | Non
     return 0 if job is not None and job.is_elsewhere else None
 
 
-def _reach(plan: DeploymentPlan, cluster: DeployedCluster, passage: str) -> str:
+def _reach(plan: DeploymentPlan, cluster: DeployedCluster, job: Job | None, passage: str) -> str:
     """Return from where ranks of the cluster can expect connections.
 
     Ranks that others cannot reach still listen for their own front-end, which forwards to them.
     """
-    if not _has_others(plan, cluster) and not _goes_on(plan, cluster):
+    if not _has_others(plan, cluster) and not (job is not None and job.goes_on):
         return NOWHERE
     if cluster.reachability is Reachability.DIRECT:
         return ON_MACHINE if is_on_this_machine(plan) else passage or EVERYWHERE
     return (
         ON_MACHINE if all(is_at_front_end(cluster, node) for node in cluster.nodes) else EVERYWHERE
-    )
-
-
-def _goes_on(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:
-    """Tell whether the ranks of a cluster go on when others are lost."""
-    return any(
-        one.name == cluster.application and one.goes_on for one in plan.deployment.applications
     )
 
 

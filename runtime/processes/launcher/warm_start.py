@@ -12,7 +12,6 @@ import sys
 import threading
 from typing import NoReturn, Self
 
-from runtime.deployment.model import ProgramKind
 from runtime.deployment.planning.commands import RANKS_MODULE
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.home import python_path
@@ -20,7 +19,7 @@ from runtime.launchers.base import Command, Process
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
 from runtime.membership.room import LONGEST_SOCKET_PATH
-from runtime.native_mpi import python_module
+from runtime.native_mpi import Job, python_module
 from runtime.processes.front_end import main as front_end
 
 FRONT_END = "front-end"
@@ -65,10 +64,14 @@ class WarmStart:
         if not self._is_warm or self._has_loaded or sys.platform != "linux":
             return
         self._has_loaded = True
-        worlds = _worlds_of_ranks_here(plan)
-        path = os.path.join(self.launcher.make_folder(), RANKS) if len(worlds) >= FEWEST else ""
+        here = {one.identifier for one in plan.deployment.clusters() if one.is_local}
+        jobs = [step.job for step in plan.steps if step.job is not None and can_part(step.job)]
+        jobs = [job for job in jobs if job.program.cluster in here]
+        is_worth_it = sum(job.ranks for job in jobs) >= FEWEST
+        path = os.path.join(self.launcher.make_folder(), RANKS) if is_worth_it else ""
         if not path or len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
             return
+        worlds = {job.program.comm_world for job in jobs}
         told = f"{path}\n{'grid' if 'grid' in worlds else 'cluster'}\n".encode()
         command = Command((RANKS,), python_path(), first_input=told)
         self.launcher.start(command).close_input()
@@ -87,18 +90,15 @@ class WarmStart:
         self.close()
 
 
-def _worlds_of_ranks_here(plan: DeploymentPlan) -> list[str]:
-    """Return what COMM_WORLD means to each rank that may part."""
-    applications = {one.name: one for one in plan.deployment.applications}
-    return [
-        applications[one.application].comm_world
-        for one in plan.deployment.clusters()
-        for _ in range(one.ranks if one.application else 0)
-        if one.is_local
-        and not one.mpi.options
-        and one.front_end.python == sys.executable
-        and applications[one.application].kind is not ProgramKind.EXECUTABLE
-    ]
+def can_part(job: Job) -> bool:
+    """Return whether the ranks of a job on this machine can part from a process that listens here.
+
+    They have to be Pythons like this one, here, and nothing may lie between: an option of `mpiexec`
+    may name a program that is to run the ranks.
+    """
+    program = job.program
+    is_like_this = program.python == sys.executable and program.kind != "executable"
+    return is_like_this and not job.is_elsewhere and not job.options
 
 
 def _run() -> int:

@@ -82,3 +82,20 @@ def test_progress_summary_and_tags_are_those_of_any_run(start: Any, folder: Path
 def test_an_executable_runs_in_every_cluster(start: Any, folder: Path) -> None:
     process = start("--quiet", "--emulate", "2x2", "echo", "native", cwd=folder)
     assert ended(process) == (0, "native\n" * 4, "")
+
+
+def test_each_change_of_a_run_is_logged_where_somebody_asks_for_it(
+    start: Any, folder: Path
+) -> None:
+    words = ("--quiet", "--log-level", "info", "-n", "2", "package/shows.py", "fail")
+    code, _, err = ended(start(*words, cwd=folder))
+    assert code == 7
+    told = err.splitlines()
+    for line in (
+        "the run: planned -> starting, it begins",
+        "rank 1: running -> failed, ended with exit code 7",
+        "the run: running -> settling, something has failed",
+        "site0/cluster0: job: running -> ended, it has ended with code 7",
+        "the run: ending -> failed, all has ended, code 7",
+    ):
+        assert f"gcm-deploy: {line}" in told, err

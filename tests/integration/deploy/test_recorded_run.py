@@ -5,10 +5,17 @@ from __future__ import annotations
 import json
 import os
 import stat
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from gcm.documents import Diagnostics
+from runtime.deployment import DescriptorContext, make_plan, read_descriptor
+from runtime.processes.launcher.launch import deploy
+from runtime.views.facts import Fact, MessagesCounted
+from runtime.views.stream import nothing
 from tests.integration.deploy.conftest import Describe, Start
 
 pytestmark = pytest.mark.mpi
@@ -105,3 +112,44 @@ def test_a_run_is_not_begun_whose_record_has_no_space(start: Start, describe: De
         "gcm-deploy: /dev/full: the run cannot be recorded there: No space left on device. Name a"
         " file in a folder that is there and may be written to\n"
     )
+
+
+TALK = """\
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+until = time.monotonic() + 1.5
+while world.bcast(time.monotonic() < until):
+    world.sendrecv(b"x" * 100, 1 - world.rank, source=1 - world.rank)
+    time.sleep(0.01)
+"""
+
+
+class Samples:
+    """Keeps what is told of messages: of clusters while the run goes on, of ranks at their end."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, list[int]] = {}
+
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        if isinstance(fact.record, MessagesCounted):
+            self.told.setdefault(fact.name, []).append(fact.record.messages)
+        taken()
+
+
+@pytest.mark.parametrize("samples", [0.0, 0.1])
+def test_messages_are_sampled_only_where_somebody_asks(describe: Describe, samples: float) -> None:
+    grid = describe(TALK, clusters=2)
+    surroundings = DescriptorContext(str(grid.parent), python=sys.executable)
+    found = read_descriptor(grid, surroundings=surroundings, diagnostics=Diagnostics())
+    assert found is not None
+    listener = Samples()
+    assert deploy(make_plan(found), listener, samples=samples).exit_code == 0
+    if not samples:
+        assert set(listener.told) == {"0:0:0", "0:1:0"}
+        return
+    for cluster in ("0:0", "0:1"):
+        so_far = listener.told[cluster]
+        assert len(so_far) > 3
+        assert so_far == sorted(so_far)
+        assert 0 < so_far[-1] <= listener.told[f"{cluster}:0"][0]

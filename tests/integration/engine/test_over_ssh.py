@@ -182,10 +182,10 @@ def test_input_and_much_output_pass_over_ssh_unchanged(server: Server, tmp_path:
     said: dict[tuple[str, str], bytes] = {}
 
     class Joined(Recorder):
-        def output(
-            self, identifier: str, stream: str, data: bytes, taken: Callable[[], None]
-        ) -> None:
-            said[identifier, stream] = said.get((identifier, stream), b"") + data
+        def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+            match fact.record:
+                case OutputWritten(stream, data):
+                    said[fact.name, stream] = said.get((fact.name, stream), b"") + data
             taken()
 
     with open(tmp_path / "input", "rb") as source:

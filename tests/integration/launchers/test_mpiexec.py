@@ -17,7 +17,7 @@ from runtime.launchers import family, ranks
 from runtime.launchers.base import Command, OutputStream, Reach
 from runtime.launchers.errors import MissingMpiexec, MpiexecFailed, WrongMpiexec
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import Probes, detect_native_mpi, mpi_command
+from runtime.launchers.mpiexec import check_mpi_pair, detect_native_mpi, mpi_command
 from runtime.launchers.rank_lines import RankLines
 from runtime.native_mpi import MPICH, OPEN_MPI, MpiWorld, NativeMpi
 
@@ -163,7 +163,7 @@ def test_a_missing_mpiexec_is_told_with_what_to_install(local: LocalLauncher) ->
     with pytest.raises(MissingMpiexec, match=r"there is no 'no-mpiexec'.*pip install mpich"):
         detect_native_mpi(local, "no-mpiexec")
     with pytest.raises(MissingMpiexec):
-        Probes().check(local, MPICH, "no-mpiexec", sys.executable)
+        check_mpi_pair(local, MPICH, "no-mpiexec", sys.executable)
 
 
 def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher, tmp_path: Path) -> None:
@@ -175,13 +175,8 @@ def test_a_program_that_is_no_mpiexec_is_told(local: LocalLauncher, tmp_path: Pa
     assert fault.value.cause == "Some other MPI, --version"
 
 
-def test_a_probe_passes_for_the_right_pair_and_is_asked_once(
-    local: LocalLauncher, mpi: Mpi
-) -> None:
-    probes = Probes()
-    probes.check(local, mpi.native, mpi.mpiexec, mpi.python)
-    local.close()
-    probes.check(local, mpi.native, mpi.mpiexec, mpi.python)
+def test_the_right_pair_passes(local: LocalLauncher, mpi: Mpi) -> None:
+    check_mpi_pair(local, mpi.native, mpi.mpiexec, mpi.python)
 
 
 def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
@@ -193,16 +188,16 @@ def test_the_wrong_mpiexec_is_found_by_its_lonely_ranks(
     with pytest.raises(
         WrongMpiexec, match="each takes itself for rank 0 of 1: the mpi4py of"
     ) as fault:
-        Probes().check(local, mpich.native, mpich.mpiexec, openmpi.python)
+        check_mpi_pair(local, mpich.native, mpich.mpiexec, openmpi.python)
     assert openmpi.python in fault.value.what
     with pytest.raises(WrongMpiexec, match="they refuse to be its ranks: the mpi4py of") as fault:
-        Probes().check(local, openmpi.native, openmpi.mpiexec, mpich.python)
+        check_mpi_pair(local, openmpi.native, openmpi.mpiexec, mpich.python)
     assert "PMI version" in fault.value.cause
 
 
 def test_a_job_that_cannot_run_is_told_with_its_last_words(local: LocalLauncher, mpi: Mpi) -> None:
     with pytest.raises(MpiexecFailed, match="could not run two ranks") as fault:
-        Probes().check(local, mpi.native, mpi.mpiexec, "/no/such/python")
+        check_mpi_pair(local, mpi.native, mpi.mpiexec, "/no/such/python")
     assert "/no/such/python" in fault.value.cause
 
 

@@ -14,7 +14,7 @@ from gcm.adl.classes import ClassFault
 from gcm.adl.definitions.model import InterfaceNode
 from gcm.adl.definitions.references import absolute
 from gcm.adl.drafts import Traits
-from gcm.adl.writing.written import written
+from gcm.adl.writing.wording import written
 from gcm.components.declarations import provides, requires
 from gcm.interfaces.distribution import redistribute
 from gcm.membranes.content import ContentController

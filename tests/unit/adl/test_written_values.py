@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gcm.adl.values import AdlValueFault, convert
-from gcm.adl.writing.written import text_of, written
+from gcm.adl.writing.wording import text_of, written
 
 
 class Shade(Enum):

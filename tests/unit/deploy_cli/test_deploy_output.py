@@ -24,7 +24,7 @@ from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
 from runtime.views.plain_lines import PlainLines
-from runtime.views.stream import Audience, Silent, nothing
+from runtime.views.stream import FactListeners, Silent, nothing
 from tests.unit.views.told import change, fact, planned, said
 
 Plan = Callable[..., DeploymentPlan]
@@ -123,19 +123,16 @@ def test_what_each_wrote_can_be_told_from_what_is_shown(
 
 def test_each_rank_and_stream_has_its_own_file(tmp_path: Path) -> None:
     files = RankFiles(tmp_path / "new" / "logs")
-    out = io.BytesIO()
-    screen = PlainScreen(out, io.BytesIO(), news=None, tags=True, files=files)
-    screen.show([said("0:1:2", OUT, "a"), said("0:1:2", ERR, "x"), said("1:0:0", OUT, "b")])
-    screen.show([said("0:1:2", OUT, "c")])
+    files.show([said("0:1:2", OUT, "a"), said("0:1:2", ERR, "x"), said("1:0:0", OUT, "b")])
+    files.show([said("0:1:2", OUT, "c"), said("0:1:2", TRACEBACK, "why"), word("news")])
     folder = tmp_path / "new" / "logs"
     # readable while the run lasts
     assert {path.name: path.read_text() for path in folder.iterdir()} == {
         "0.1.2.stdout": "a\nc\n",
-        "0.1.2.stderr": "x\n",
+        "0.1.2.stderr": "x\nwhy\n",
         "1.0.0.stdout": "b\n",
     }
-    assert out.getvalue() == b"[0:1:2] a\n[1:0:0] b\n[0:1:2] c\n"
-    screen.close()
+    files.close()
 
 
 def test_more_ranks_than_files_that_may_be_open(tmp_path: Path) -> None:
@@ -248,7 +245,7 @@ def test_output_is_taken_once_all_listeners_have_taken_it() -> None:
             self.taken.append(taken)
 
     first, second, done = Kept(), Kept(), threading.Event()
-    Audience(first, second).hear(said("0:0:0", OUT, "a"), done.set)
+    FactListeners(first, second).hear(said("0:0:0", OUT, "a"), done.set)
     first.taken[0]()
     assert not done.is_set()
     second.taken[0]()

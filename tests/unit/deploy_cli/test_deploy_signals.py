@@ -103,3 +103,12 @@ def test_warnings_of_the_runtime_are_printed_like_everything_else() -> None:
     logging.getLogger("runtime.some.part").setLevel(logging.NOTSET)
     assert shown == ["gcm-deploy: odd: 3"]
     assert log not in logging.getLogger("runtime").handlers
+
+
+def test_what_is_less_important_is_printed_where_somebody_wants_that() -> None:
+    shown: list[str] = []
+    with LogLines(shown.append, "info").attached():
+        logging.getLogger("runtime.some.part").info("the run: %s -> %s", "planned", "starting")
+        logging.getLogger("runtime.some.part").debug("not worth a line")
+    logging.getLogger("runtime.some.part").info("nobody listens any more")
+    assert shown == ["gcm-deploy: the run: planned -> starting"]

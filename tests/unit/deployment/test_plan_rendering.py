@@ -139,6 +139,7 @@ def test_the_plain_values_hold_clusters_and_steps(read: Any) -> None:
             "reachability": "front-end",
             "application": "code",
             "works_in": {"folder": "/home/me/grid", "copy": True, "staged": True},
+            "batch": None,
             "flavour": "mpich",
             "nodes": [
                 {"name": "n1", "host": "n1", "ranks": 2, "first_number": 0},

@@ -8,8 +8,7 @@ from typing import Any, Protocol
 import pytest
 
 from gcm.interfaces.signature import signature_of
-from gcm.interfaces.spelling import compiled, spelled, unused
-from gcm.interfaces.stub import stub_class
+from gcm.interfaces.stub import compiled, spelled, stub_class, unused
 
 
 class Shapes(Protocol):

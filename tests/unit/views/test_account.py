@@ -19,8 +19,10 @@ from runtime.views.account import RunAccount
 from runtime.views.facts import (
     MACHINE,
     CommandEnded,
+    ConnectionsCounted,
     Fact,
     Logged,
+    MessagesCounted,
     RankResult,
     RankStarted,
     Record,
@@ -30,7 +32,7 @@ from runtime.views.facts import (
     StateChanged,
 )
 from runtime.views.summary import Summary, as_text, headline, tables
-from tests.unit.views.told import change, planned
+from tests.unit.views.told import change, fact, planned
 
 Plan = Callable[..., DeploymentPlan]
 MIXED = """<grid><site name="lyon"><cluster name="rhone"><ssh host="front"/>
@@ -269,3 +271,38 @@ def test_components_are_told_with_their_nodes() -> None:
     )
     assert len(table.rows) == 25
     assert table.rows[-1] == ("6 more", "", "", "")
+
+
+def test_what_clusters_have_sent_is_known_before_the_end(plan: Plan) -> None:
+    account = RunAccount()
+    account.take(planned(plan()))
+    for name, row in (
+        ("0:0", MessagesCounted("0:1", (), 1, 1, 10)),
+        ("0:0", MessagesCounted("0:1", (), 2, 5, 70)),
+        ("0:1", MessagesCounted("0:0", None, 2, 3, 30)),
+    ):
+        account.take(fact(name, row))
+    so_far = RouteTraffic("ranks of site0/cluster0 - site0/cluster1, direct", 8, 70, 30)
+    assert account.summary().traffic == (so_far,)
+    assert account.summary().code is None
+    account.take(fact("0:0:1", MessagesCounted("0:1", (), 2, 6, 90)))
+    account.take(fact(MACHINE, RunEnded(0)))
+    ended = replace(so_far, messages=6, sent=90, received=0)
+    assert account.summary().traffic == (ended,)
+
+
+def test_what_is_told_of_no_part_of_the_machine_is_passed_over(plan: Plan) -> None:
+    account = RunAccount()
+    account.take(planned(plan()))
+    for name, record in (
+        ("0:0:7", RankStarted("host", 1, "MPI")),
+        ("ghost", RankResult(1)),
+        ("0:0:0", MessagesCounted("7:7", (), 1, 1, 1)),
+        ("0:0:0", MessagesCounted("0:1", ("7:7",), 1, 1, 1)),
+        ("0:0:0", ConnectionsCounted({"tries": 2, "ghost": 3})),
+    ):
+        account.take(fact(name, record))
+    account.take(fact(MACHINE, RunEnded(0)))
+    outcome = account.outcome()
+    assert (outcome.ranks, outcome.exits, outcome.traffic) == ((), {}, ())
+    assert outcome.connections == Connections(tries=2)

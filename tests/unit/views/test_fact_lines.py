@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.deployment import DeploymentPlan
@@ -24,6 +24,7 @@ from runtime.run.outcome import (
     RouteTraffic,
 )
 from runtime.topology.rank_names import NamedCluster
+from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts
 from runtime.views.facts import (
     AwaitedPart,
@@ -49,6 +50,11 @@ from runtime.views.facts import (
     StateChanged,
     WaitExplained,
 )
+from runtime.views.inspection import RunInspection
+from runtime.views.picture import picture
+from runtime.views.plain_lines import PlainLines
+from runtime.views.progress_tree import ProgressTree
+from runtime.views.summary import as_json, as_text
 
 SEEN = Observation(Witness.PARENT, 139, 11, exception="ValueError: no", lost=(RankName(0, 1, 0),))
 DEATH = RankDeath(RankName(0, 0, 1), SEEN, host="n1")
@@ -159,3 +165,35 @@ def test_what_a_later_writer_adds_is_passed_over() -> None:
 def test_the_words_of_others_cannot_steer_the_terminal() -> None:
     evil = Fact(1.0, "a\x1bb", RankStarted("n1\x1b[2J", 7, "MPI\x07"))
     assert read(written([evil])) == [Fact(1.0, "a\\x1bb", RankStarted("n1\\x1b[2J", 7, "MPI\\x07"))]
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
+    lambda some: st.lists(some, max_size=3) | st.dictionaries(st.text(max_size=4), some),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_no_fold_breaks_on_what_a_record_may_say(data: st.DataObject) -> None:
+    lines = [json.loads(line_of(one)) for one in FACTS]
+    for _ in range(data.draw(st.integers(1, 4))):
+        line: Any = data.draw(st.sampled_from(lines))
+        where = data.draw(st.sampled_from([line, line["record"]]))
+        if isinstance(where, dict) and where:
+            where[data.draw(st.sampled_from(sorted(where)))] = data.draw(ANYTHING)
+    text = heading() + b"".join(json.dumps(one).encode() + b"\n" for one in lines)
+    account, tree, news, run = RunAccount(), ProgressTree(), PlainLines(), RunInspection(1)
+    try:
+        for one in read_facts(io.BytesIO(text), "run.facts"):
+            account.take(one)
+            tree.take(one)
+            news.told(one)
+            run.take(one)
+    except UnreadableFacts:
+        pass
+    as_text(account.summary())
+    as_json(account.summary())
+    picture(tree, 1.0, width=80, height=20)
+    assert all((list(run.ps()), list(run.waits()), list(run.stacks()), run.as_dict()))

@@ -51,6 +51,10 @@ def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
     ]
 
 
+def test_before_the_first_fact_there_is_no_machine() -> None:
+    assert drawn(ProgressTree()) == ["  planned  3 s"]
+
+
 def test_each_cluster_and_each_rank_has_its_own_state(plan: Plan) -> None:
     tree = tree_of(plan())
     tree.take(change(FIRST, "starting", "front-end"))

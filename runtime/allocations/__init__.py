@@ -1,0 +1,10 @@
+"""Batch systems: what is asked of them, and how each is spoken to. Pure text: nothing is run here.
+
+`request` has the values, `contract` what a batch system is, and each system has a file of its own.
+"""
+
+from runtime.allocations.contract import BatchSystem
+from runtime.allocations.known import SYSTEMS, batch_system
+from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+
+__all__ = ["SYSTEMS", "BatchJob", "BatchSystem", "JobPhase", "JobRequest", "batch_system"]

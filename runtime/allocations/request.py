@@ -1,0 +1,65 @@
+"""What is asked of a batch system, and what it says of a job."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from gcm.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """The nodes that a cluster needs, in words that all batch systems understand.
+
+    `walltime` is in seconds, and counts for the whole job. `lease` is for how many seconds the job
+    holds its nodes when nothing is heard of the run any more. `options` are words for the system's
+    own command as they are written by hand, for what has no name here; they come last, so they win.
+    """
+
+    system: str
+    nodes: int = 1
+    tasks_per_node: int = 1
+    walltime: float = 0.0
+    queue: str = ""
+    account: str = ""
+    qos: str = ""
+    constraint: str = ""
+    reservation: str = ""
+    lease: float = 60.0
+    options: tuple[str, ...] = ()
+
+
+class JobPhase(StrEnum):
+    """Where a job is, for everybody who waits for it."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    OVER = "over"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """A job as its batch system tells of it.
+
+    `state` and `reason` are the system's own words, such as `PENDING` and `Priority`; `start` is
+    when it expects to start the job, in its own words too, and `nodes` is its list of them, empty
+    before.
+    """
+
+    number: str
+    phase: JobPhase
+    state: str
+    reason: str = ""
+    start: str = ""
+    nodes: str = ""
+
+    def __str__(self) -> str:
+        """Say it as people do.
+
+        >>> print(BatchJob("17", JobPhase.QUEUED, "PENDING", "Priority", "2026-11-24T14:20:00"))
+        job 17 is PENDING (Priority), start expected 2026-11-24 14:20
+        """
+        why = f" ({self.reason})" if self.reason else ""
+        known = self.start and self.phase is JobPhase.QUEUED
+        when = f", start expected {self.start.replace('T', ' ')[:16]}" if known else ""
+        return f"job {self.number} is {self.state}{why}{when}"

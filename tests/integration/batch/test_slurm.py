@@ -1,0 +1,117 @@
+"""Runs in jobs of a real Slurm, by the command that a user types; Slurm's own record is asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.integration.batch.conftest import PATIENCE, Slurm, wait_until
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
+
+HELLO = """
+import os
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f"{world.rank} of {world.size} on {os.environ['SLURMD_NODENAME']}", flush=True)
+"""
+LONG = """
+import time
+from mpi4py import MPI
+print("rank", MPI.COMM_WORLD.rank, flush=True)
+time.sleep(300)
+"""
+
+
+def end_of(run: subprocess.Popen[str]) -> tuple[int, str, str]:
+    said, errors = run.communicate(timeout=PATIENCE)
+    return run.returncode, said, errors
+
+
+def is_given_back(slurm: Slurm) -> bool:
+    return not slurm.queue() and not slurm.leases()
+
+
+def test_a_program_runs_on_the_nodes_that_are_granted_with_a_cluster_beside_it(
+    slurm: Slurm,
+) -> None:
+    path = slurm.descriptor(
+        HELLO.replace("os.environ['SLURMD_NODENAME']", "os.environ.get('SLURMD_NODENAME')"),
+        'nodes="2"',
+        '<cluster name="here"><mpi ranks="1"/></cluster>',
+    )
+    code, said, errors = end_of(slurm.start(path))
+    assert (code, errors) == (0, "")
+    assert sorted(said.splitlines()) == [
+        "0 of 5 on n1", "1 of 5 on n1", "2 of 5 on n2", "3 of 5 on n2", "4 of 5 on None",
+    ]  # fmt: skip
+    assert is_given_back(slurm)
+    wait_until(lambda: slurm.record()["JobState"] == "CANCELLED")
+    record = slurm.record()
+    assert (record["NodeList"], record["TimeLimit"], record["NumTasks"]) == (
+        "n[1-2]", "00:05:00", "4",
+    )  # fmt: skip
+
+
+def test_the_queue_is_told_in_words_and_waited_for(slurm: Slurm) -> None:
+    other = slurm.hold_all()
+    run = slurm.start(slurm.descriptor(HELLO), "--verbose")
+    wait_until(lambda: len(slurm.queue()) == 2)
+    time.sleep(2)  # so that it has asked once
+    slurm.run("scancel", other)
+    code, said, errors = end_of(run)
+    assert code == 0, errors
+    assert re.search(r"0:0 lyon/rhone: job \d+ is PENDING( \((Resources|Priority)\))?", errors)
+    assert re.fullmatch(r"0 of 2 on (n\d)\n1 of 2 on \1", "\n".join(sorted(said.splitlines())))
+    assert is_given_back(slurm)
+
+
+def test_what_slurm_refuses_is_told_in_its_own_words(slurm: Slurm) -> None:
+    code, said, errors = end_of(slurm.start(slurm.descriptor(HELLO, 'queue="none"')))
+    assert (code, said) == (203, "")
+    assert errors.startswith(
+        "gcm-deploy: lyon/rhone: slurm refused the job. Correct <batch>;"
+        " a dry run shows the script\n"
+        "    sbatch: error: invalid partition specified: none\n"
+    )
+    assert is_given_back(slurm)
+
+
+def test_a_job_that_is_cancelled_in_the_queue_ends_the_run(slurm: Slurm) -> None:
+    other = slurm.hold_all()
+    run = slurm.start(slurm.descriptor(HELLO))
+    wait_until(lambda: len(slurm.queue()) == 2)
+    mine = next(name for name in slurm.queue() if name.startswith("gcm-"))
+    slurm.run("scancel", f"--name={mine}")
+    code, _, errors = end_of(run)
+    slurm.run("scancel", other)
+    assert code == 203
+    assert re.search(r"job \d+ is CANCELLED.*, before it had any nodes", errors)
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_ctrl_c_takes_the_job_out_of_the_queue(slurm: Slurm) -> None:
+    other = slurm.hold_all()
+    run = slurm.start(slurm.descriptor(HELLO))
+    wait_until(lambda: len(slurm.queue()) == 2)
+    run.send_signal(signal.SIGINT)
+    code, _, _ = end_of(run)
+    slurm.run("scancel", other)
+    assert code == 130
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_the_nodes_are_given_back_after_the_launcher_was_killed(slurm: Slurm) -> None:
+    run = slurm.start(slurm.descriptor(LONG, 'lease="5s"'))
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    assert len(slurm.queue()) == 1
+    os.kill(run.pid, signal.SIGKILL)
+    end_of(run)
+    wait_until(lambda: not slurm.queue(), 30)
+    wait_until(lambda: slurm.record()["JobState"] == "COMPLETED")

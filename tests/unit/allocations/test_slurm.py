@@ -1,0 +1,101 @@
+"""What Slurm is told, and how its words are read; the lines were printed by 22.05.8."""
+
+from __future__ import annotations
+
+import pytest
+
+from runtime.allocations import SYSTEMS, JobPhase, JobRequest, batch_system
+from runtime.allocations.contract import Unreadable
+from runtime.allocations.slurm import SLURM
+
+
+def test_everything_that_is_asked_for_is_in_the_script_and_own_options_come_last() -> None:
+    request = JobRequest(
+        "slurm",
+        nodes=4,
+        tasks_per_node=8,
+        walltime=7230,
+        queue="short",
+        account="physics",
+        qos="high",
+        constraint="ib&haswell",
+        reservation="course",
+        lease=10,
+        options=("--gres=gpu:1", "--exclusive"),
+    )
+    script = SLURM.script(request, "gcm-1", ".cache/gcm/leases/gcm-1").splitlines()
+    assert script[:13] == [
+        "#!/bin/sh",
+        "#SBATCH --job-name=gcm-1",
+        "#SBATCH --nodes=4",
+        "#SBATCH --ntasks-per-node=8",
+        "#SBATCH --time=121",
+        "#SBATCH --partition=short",
+        "#SBATCH --account=physics",
+        "#SBATCH --qos=high",
+        "#SBATCH --constraint=ib&haswell",
+        "#SBATCH --reservation=course",
+        "#SBATCH --output=/dev/null",
+        "#SBATCH --gres=gpu:1",
+        "#SBATCH --exclusive",
+    ]
+    assert 'lease="$HOME/.cache/gcm/leases/gcm-1"' in script
+    assert 'while [ "$same" -lt 2 ]; do' in script
+
+
+@pytest.mark.parametrize(
+    ("printed", "number"), [("17\n", "17"), ("17;alder\n", "17"), ("Welcome to alder\n17\n", "17")]
+)
+def test_the_number_of_a_job_is_found_behind_what_a_profile_prints(
+    printed: str, number: str
+) -> None:
+    assert SLURM.number(printed) == number
+
+
+@pytest.mark.parametrize("printed", ["", "Submitted\n", "-1\n"])
+def test_what_is_no_number_is_refused(printed: str) -> None:
+    with pytest.raises(Unreadable, match="printed no number of a job"):
+        SLURM.number(printed)
+
+
+@pytest.mark.parametrize(
+    ("printed", "phase", "words", "nodes"),
+    [
+        ("PENDING|Priority|N/A|\n", JobPhase.QUEUED, "job 9 is PENDING (Priority)", ""),
+        (
+            "PENDING|Resources|2026-11-24T14:20:00|\n",
+            JobPhase.QUEUED,
+            "job 9 is PENDING (Resources), start expected 2026-11-24 14:20",
+            "",
+        ),
+        ("CONFIGURING|None|2026-11-24T14:20:00|n1\n", JobPhase.QUEUED,
+         "job 9 is CONFIGURING, start expected 2026-11-24 14:20", "n1"),
+        ("RUNNING|None|2026-11-24T14:20:00|n[1-2]\n", JobPhase.RUNNING, "job 9 is RUNNING",
+         "n[1-2]"),
+        ("CANCELLED|None|2026-11-24T14:20:00|n1\n", JobPhase.OVER, "job 9 is CANCELLED", "n1"),
+        ("TIMEOUT|TimeLimit|2026-11-24T14:20:00|n1\n", JobPhase.OVER,
+         "job 9 is TIMEOUT (TimeLimit)", "n1"),
+        ("Welcome to alder\nNODE_FAIL|None|N/A|n1\n", JobPhase.OVER, "job 9 is NODE_FAIL", "n1"),
+        ("", JobPhase.OVER, "job 9 is UNKNOWN (the queue has no such job)", ""),
+    ],
+)  # fmt: skip
+def test_the_words_of_squeue_are_read(
+    printed: str, phase: JobPhase, words: str, nodes: str
+) -> None:
+    job = SLURM.job("9", printed)
+    assert (job.phase, str(job), job.nodes) == (phase, words, nodes)
+
+
+def test_other_words_of_squeue_are_refused() -> None:
+    with pytest.raises(Unreadable, match="squeue printed 'a banner'"):
+        SLURM.job("9", "a banner\n")
+
+
+def test_a_failure_of_squeue_is_the_end_of_a_job_only_where_it_says_so() -> None:
+    assert SLURM.is_forgotten("slurm_load_jobs error: Invalid job id specified")
+    assert not SLURM.is_forgotten("slurm_load_jobs error: Unable to contact slurm controller")
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_is_found_by_its_name(name: str) -> None:
+    assert batch_system(name).name == name
