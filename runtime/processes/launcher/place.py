@@ -245,10 +245,14 @@ class QueuedPlace(RemotePlace):
             self._login.ready()
         system = batch_system(request.system)
         self._allocation = JobAllocation(self._login, system, request, place=self.cluster.path)
-        self._allocation.submit()
-        self.hosts = self._allocation.await_hosts(
-            self._given_up, lambda job: ears.tell(PlaceQueued(name, str(job)))
-        )
+        try:
+            self._allocation.submit()
+            self.hosts = self._allocation.await_hosts(
+                self._given_up, lambda job: ears.tell(PlaceQueued(name, str(job)))
+            )
+        except LaunchError:
+            self._allocation.end()  # the place may have been closed before the job had a number
+            raise
         ears.tell(PlaceGranted(name))
         super().open(plan, keys, ears)
 

@@ -281,7 +281,8 @@ def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one
     assert not known.exists()
     (cure,) = re.findall(r'<ssh (new-host-keys="\w+")>', said)
     assert run(f" {cure}") == (0, "")
-    assert known.read_text().startswith(f"[127.0.0.1]:{server.ports[0]} ssh-ed25519 ")
+    (line,) = known.read_text().splitlines()
+    assert " ssh-ed25519 " in line  # its name may be hashed, as the system's configuration says
     assert run("") == (0, "")
 
     known.write_text(f"[127.0.0.1]:{server.ports[0]} {other}")
