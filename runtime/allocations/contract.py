@@ -31,10 +31,6 @@ class BatchSystem(ABC):
         """Return the command that submits the script on its standard input."""
 
     @abstractmethod
-    def test(self) -> Sequence[str]:
-        """Return the command that tries the script on its standard input, and submits nothing."""
-
-    @abstractmethod
     def number(self, printed: str) -> str:
         """Return the number of the job that was submitted; raises Unreadable."""
 

@@ -60,10 +60,6 @@ class Slurm(BatchSystem):
         """Return `sbatch`, told to print the number alone."""
         return ("sbatch", "--parsable")
 
-    def test(self) -> Sequence[str]:
-        """Return `sbatch --test-only`."""
-        return ("sbatch", "--test-only")
-
     def number(self, printed: str) -> str:
         """Return the number; what a profile or a prolog has printed before it does not matter.
 

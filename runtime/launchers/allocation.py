@@ -131,8 +131,6 @@ class JobAllocation:
 
     def state(self) -> str:
         """Return what the batch system says of the job, "" where it says nothing."""
-        if not self._number:
-            return ""
         try:
             code, printed, _ = self._run(self._system.status(self._number))
             return "" if code else str(self._job(printed))

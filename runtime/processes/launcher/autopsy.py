@@ -20,6 +20,13 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
     process = place.process
     if process is not None and process.exit is not None and process.exit.code == REFUSED:
         return GridError("\n".join(process.tail), place=place.cluster.path)
+    if job := place.state_of_job():
+        return GridError(
+            f"the front-end has ended; {job}",
+            place=place.cluster.path,
+            cause=words,
+            cure="A job ends at its walltime, or when somebody cancels it",
+        )
     found = _too_old(place) if place.cluster.is_local and not place.is_up else None
     return found or GridError(
         "the front-end has ended",

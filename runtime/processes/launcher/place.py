@@ -110,6 +110,10 @@ class ClusterPlace:
             with suppress(ChannelClosed):
                 self.channel.note(call, now=now)
 
+    def state_of_job(self) -> str:
+        """Return what a batch system says of the job, "" where there is none; this may wait."""
+        return ""
+
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
         raise FetchFailed("the process that started everything on this machine has ended")
@@ -255,6 +259,10 @@ class QueuedPlace(RemotePlace):
             raise
         ears.tell(PlaceGranted(name))
         super().open(plan, keys, ears)
+
+    def state_of_job(self) -> str:
+        """Return what the batch system says of the job; this may wait."""
+        return "" if not self.hosts or self._allocation is None else self._allocation.state()
 
     def close(self) -> None:
         """Let go of the cluster, and give its nodes back."""

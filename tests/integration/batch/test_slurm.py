@@ -95,6 +95,19 @@ def test_a_job_that_is_cancelled_in_the_queue_ends_the_run(slurm: Slurm) -> None
     wait_until(lambda: is_given_back(slurm))
 
 
+def test_a_job_that_is_cancelled_during_the_run_is_named_as_the_reason(slurm: Slurm) -> None:
+    run = slurm.start(slurm.descriptor(LONG))
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    slurm.run("scancel", f"--name={slurm.queue()[0]}")
+    code, _, errors = end_of(run)
+    assert code == 204
+    assert re.search(
+        r"lyon/rhone: the front-end has ended; job \d+ is (CANCELLED|COMPLETING)", errors
+    )
+    wait_until(lambda: is_given_back(slurm))
+
+
 def test_ctrl_c_takes_the_job_out_of_the_queue(slurm: Slurm) -> None:
     other = slurm.hold_all()
     run = slurm.start(slurm.descriptor(HELLO))
