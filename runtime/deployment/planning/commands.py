@@ -10,6 +10,7 @@ from runtime.deployment.model import (
     ProcessKind,
     SshHop,
 )
+from runtime.deployment.planning.preparation import preparation
 from runtime.deployment.planning.ssh_commands import over_ssh
 from runtime.native_mpi import Job, RankProgram, python_module
 from runtime.topology import Node
@@ -25,6 +26,7 @@ def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tupl
     The run's secret and the front-end's part of the plan follow on its standard input.
     """
     command = [
+        *preparation(cluster.front_end),
         *python_module(cluster.front_end.python, FRONT_END_MODULE),
         "--cluster", cluster.identifier,
         "--levels", ",".join(levels),

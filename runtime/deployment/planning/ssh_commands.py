@@ -24,8 +24,9 @@ def over_ssh(hops: Sequence[SshHop], command: Sequence[str], folder: str = "") -
 
 def _ssh(hops: Sequence[SshHop]) -> list[str]:
     hop = hops[-1]
-    # a question that nobody can answer would hang the start
-    words = [hop.command_path, "-o", "BatchMode=yes"]
+    # a question that nobody can answer would hang the start, and a shared connection that a run has
+    # opened would outlive it, or be taken away from those who use it by then
+    words = [hop.command_path, "-o", "BatchMode=yes", "-o", "ControlMaster=no"]
     if hop.port is not None:
         words += ["-p", str(hop.port)]
     if hop.key:

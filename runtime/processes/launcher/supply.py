@@ -88,7 +88,8 @@ def supply(
     python = _full_path(cluster.front_end.python) if cluster.is_local else there
     library = _library(cluster, launcher, python, room)
     levels = levels_at(plan.deployment, cluster.position)
-    plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
+    here = replace(cluster.front_end, python=python, modules=(), before="", container="")
+    plain = replace(cluster, hops=(), front_end=here)  # the launcher has prepared the host
     with_python = replace(cluster, front_end=plain.front_end)
     job, at_once = None, False
     if cluster.ranks:
