@@ -14,8 +14,8 @@ from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.other_node import NODE
 from runtime.launchers.base import Command, OutputStream, Process
-from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
+from runtime.launchers.lines import BlockCutter
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.contracts import Reports
 from runtime.membership.room import address_in, as_others_see

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
-from runtime.launchers.blocks import Buffer
+from runtime.launchers.lines import Buffer
 from runtime.machine.calls import NotServed, Served
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
