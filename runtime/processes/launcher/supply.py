@@ -89,7 +89,8 @@ def supply(
     library, found = _library(cluster, launcher, python, room)
     search = f"{library}:{found}" if library and found else library
     levels = levels_at(plan.deployment, cluster.position)
-    plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
+    here = replace(cluster.front_end, python=python, modules=(), before="", container="")
+    plain = replace(cluster, hops=(), front_end=here)  # the launcher has prepared the host
     with_python = replace(cluster, front_end=plain.front_end)
     job, at_once = None, False
     if cluster.ranks:
