@@ -16,7 +16,7 @@ from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
-from runtime.launchers.blocks import Buffer, lines_of
+from runtime.launchers.lines import Buffer, lines_of
 from runtime.machine.contracts import Orders
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report, report

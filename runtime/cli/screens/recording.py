@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from runtime.cli.errors import OutputFailed
 from runtime.cli.screens.printer import Printer
-from runtime.cli.streams import OutputFailed
 from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact
 from runtime.views.stream import nothing

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.launcher.wait_reports import Snapshot, WaitReports, facts_of
 from runtime.run.run_life import RunPhase
-from runtime.views.facts import MACHINE, RankSeen, RunSeen
+from runtime.views.facts import MACHINE, RankSeen, Record, RunSeen
 from runtime.views.stream import FactStream
 
 SELDOM = 5
@@ -25,14 +24,14 @@ class Samples:
     def __init__(
         self,
         places: Iterable[ClusterPlace],
-        waits: WaitReports,
+        look: Callable[[Callable[[list[tuple[str, Record]]], None]], None],
         facts: FactStream,
         later: Callable[[float, Callable[[], None]], object],
         *,
         seconds: float,
     ) -> None:
         self._places = places
-        self._waits = waits
+        self._look_at_ranks = look
         self._facts = facts
         self._later = later
         self._seconds = seconds
@@ -69,18 +68,17 @@ class Samples:
                 place.orders.count_messages()
             if not self._is_looking:  # it takes longer than to count
                 self._is_looking = True
-                self._waits.look(self._tell)
+                self._look_at_ranks(self._tell)
             self._look_later(self._seconds)
 
-    def _tell(self, seen: Snapshot) -> None:
+    def _tell(self, seen: list[tuple[str, Record]]) -> None:
         self._is_looking = False
         if not self._is_running:
             return
         self._looks += 1
         is_for_all = self._looks % SELDOM == 1
-        found = list(facts_of(seen))
         self._facts.tell(MACHINE, RunSeen(str(RunPhase.RUNNING)))
-        for name, record in found:
+        for name, record in seen:
             if not isinstance(record, RankSeen):
                 self._facts.tell(name, record)
             elif is_for_all or _lasting(record) != _lasting(self._told.get(name)):

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from runtime.cli.errors import OutputFailed
 from runtime.cli.screens.live import LiveScreen
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream
 from runtime.cli.screens.recording import Recording
-from runtime.cli.streams import OutputFailed
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten

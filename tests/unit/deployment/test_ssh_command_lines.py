@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtime.deployment.model import SshHop
-from runtime.deployment.planning.ssh_commands import over_ssh
+from runtime.deployment.planning.commands import over_ssh
 
 QUIET = ("ssh", "-o", "BatchMode=yes")
 
