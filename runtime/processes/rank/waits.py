@@ -95,7 +95,8 @@ class RankWaits:
 def _has_communicators() -> bool:
     """Tell whether the program uses the MPI of the machine; importing it here would begin that."""
     made = sys.modules.get("runtime.mpi.progress.predefined")
-    return made is not None and bool(made.are_made())
+    are_made = getattr(made, "are_made", None)  # the program may be importing it just now
+    return are_made is not None and bool(are_made())
 
 
 def _teller() -> Callable[[str, CallWatch, bool], dict[str, object]]:
