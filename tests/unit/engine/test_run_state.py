@@ -82,7 +82,7 @@ def read(line: str) -> tuple[float | None, Event]:
 
 def death(
     rank: str,
-    code: str,
+    code: int | str,
     why: str = "",
     lost: str = "",
     *,
@@ -222,7 +222,7 @@ def test_a_rank_that_failed_in_all_replicas_has_lost_its_last_one() -> None:
     clusters = {"0:0": NamedCluster("a/b", 0, world=2), "1:0": NamedCluster("c/d", 2, world=2)}
     failures = Failures()
     for rank in ("0:0:1", "1:0:1"):
-        failures.rank_died(death(rank, "3"))
+        failures.rank_died(death(rank, 3))
     assert list(messages(failures, (), {}, RankNames(clusters))) == [
         "rank 1, replica 0 (a/b 1) failed first: exit code 3",
         "rank 1 has lost its last replica: replica 1 failed in the same way",
