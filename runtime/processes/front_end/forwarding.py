@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding import Forwarder
-from runtime.forwarding.words import coupled_stop
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
@@ -16,6 +15,7 @@ from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
+from runtime.wire.dialling.forward_requests import coupled_stop
 
 
 class Forwarding:
