@@ -1,7 +1,7 @@
 """How messages travel: native, direct or forwarded; which routes are tried and remembered."""
 
 from runtime.routing.cache import ConnectionBound, ReferenceCache
-from runtime.routing.reach import without_way
+from runtime.routing.reach import with_tunnels, without_way
 from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop
 from runtime.routing.tension import (
     Experience,
@@ -30,5 +30,6 @@ __all__ = [
     "experiences_of",
     "plain",
     "routes",
+    "with_tunnels",
     "without_way",
 ]

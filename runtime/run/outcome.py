@@ -103,6 +103,21 @@ class RouteTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+class TunnelTraffic:
+    """What a tunnel over the launcher carried between two clusters, and its shortest round trip.
+
+    `sent` are bytes from the first cluster to the second; `round_trip` is in seconds.
+    """
+
+    first: str
+    second: str
+    connections: int
+    sent: int
+    received: int
+    round_trip: float
+
+
+@dataclass(frozen=True, slots=True)
 class Ways:
     """By which routes ranks of two clusters reached each other: how many of them by each."""
 

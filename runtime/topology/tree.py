@@ -6,6 +6,7 @@ Two processes are the nearer the smaller the part is that holds both.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from enum import IntEnum, StrEnum
 
 from gcm.records import dataclass
@@ -22,6 +23,8 @@ class Reachability(StrEnum):
     """Only the front-end can be reached, and all traffic passes through it."""
     OUTWARDS = "outwards"
     """Nothing can be reached from outside, but processes can open connections outwards."""
+    ISOLATED = "isolated"
+    """Nothing can be reached from outside, and nothing outside can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nodes joined by one native MPI; its ranks are numbered node after node."""
+    """Nodes joined by one native MPI; its ranks are numbered node after node.
+
+    `has_tunnel` tells that the launcher's way to its front-end carries connections of ranks, too.
+    """
 
     name: str
     nodes: tuple[Node, ...]
     reachability: Reachability = Reachability.DIRECT
+    has_tunnel: bool = False
 
     @property
     def size(self) -> int:
@@ -127,7 +134,7 @@ class Grid:
                 for node in cluster.nodes:
                     nodes.append(Node(node.name, node.host, min(node.ranks, ranks)))
                     ranks -= nodes[-1].ranks
-                clusters.append(Cluster(cluster.name, tuple(nodes), cluster.reachability))
+                clusters.append(replace(cluster, nodes=tuple(nodes)))
             sites.append(Site(site.name, tuple(clusters)))
         return Grid(tuple(sites))
 

@@ -33,7 +33,7 @@ from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
 from runtime.run.hierarchy import node_path
-from runtime.topology import Cluster, Grid, Reachability, Site
+from runtime.topology import Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 from runtime.transport.passage import FORWARDER, Passage
 
@@ -235,7 +235,7 @@ def _machine_of(plan: DeploymentPlan, cluster: DeployedCluster) -> Grid:
     sites = []
     for number, site in enumerate(plan.grid.sites):
         clusters = [
-            known if (number, at) in mine else Cluster(known.name, (), known.reachability)
+            known if (number, at) in mine else replace(known, nodes=())
             for at, known in enumerate(site.clusters)
         ]
         sites.append(Site(site.name, tuple(clusters)))
