@@ -381,7 +381,8 @@ class PeerConnections:
         member = name.removesuffix(LANE)
         index = self._directory.index(parsed(member)[0])
         if index in (None, self.me) or self._directory.party(index).member != member:
-            _log.warning("a connection of %s was refused: it is not a peer, or no longer", name)
+            who = name if index is None else self.describe(index)
+            _log.warning("a connection of %s was refused: it is not a peer, or no longer", who)
             connected.close()
             return
         if name.endswith(LANE):

@@ -36,8 +36,9 @@ class Forwarding:
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         self.links = FrontEndLinks(
-            reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward
-        )
+            reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward,
+            names=told.names,
+        )  # fmt: skip
         """Connections to other front-ends."""
         self._forwarder = Forwarder(
             reactor, told.forwards, told.credentials, self._find, self.links.admit

@@ -378,6 +378,7 @@ class FrontEndProcess:
         return HeartbeatLoop(
             self._reactor, watch, own,
             send=self._send_heartbeat, found=self._found, received=self._received, decides=False,
+            names=self._configuration.names,
         )  # fmt: skip
 
     def _received(self, member: str) -> int:

@@ -175,6 +175,7 @@ class RanksRun:
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,
+                names=told.names,
             )
             self._routes.gate = self._gate
             write_key(told.room, ranks, self._entrance(self._gate.address, self.incarnation))
