@@ -532,6 +532,14 @@ class Deployment:
         ]
         return with_tunnels(plain, among, filter(self._can_have_tunnel, among))
 
+    def tunnelled(self) -> list[DeployedCluster]:
+        """Return the clusters with tunnels, in order."""
+        return [
+            self.cluster((site, number))
+            for site, number, cluster in self.grid().clusters()
+            if cluster.has_tunnel
+        ]
+
     def _can_have_tunnel(self, position: Position) -> bool:
         cluster = self.cluster(position)
         return not cluster.peer and cluster.launcher is None

@@ -2,7 +2,7 @@
 
 from runtime.routing.cache import ConnectionBound, ReferenceCache
 from runtime.routing.reach import with_tunnels, without_way
-from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop
+from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, tunnelled_leg
 from runtime.routing.tension import (
     Experience,
     Tension,
@@ -30,6 +30,7 @@ __all__ = [
     "experiences_of",
     "plain",
     "routes",
+    "tunnelled_leg",
     "with_tunnels",
     "without_way",
 ]

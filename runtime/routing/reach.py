@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import combinations_with_replacement, pairwise
 
 from gcm.records import dataclass
 from runtime.routing.stops import FrontEndStop, Rank, Stop
 from runtime.routing.ways import Route, routes
-from runtime.topology import Grid, Identifier, Reachability
+from runtime.topology import Cluster, Grid, Identifier, Reachability, Site
 
 Position = tuple[int, int]
 
@@ -80,16 +79,13 @@ def with_tunnels(grid: Grid, among: Iterable[Position], able: Iterable[Position]
     0:0:0 -> 0:0 => 0:1 -> 0:1:0
     """
     needed = {one for apart in _apart(grid, among) for one in apart} & set(able)
-    sites = [
-        replace(
-            site,
-            clusters=tuple(
-                replace(cluster, has_tunnel=(number, at) in needed)
-                for at, cluster in enumerate(site.clusters)
-            ),
+    sites = []
+    for number, site in enumerate(grid.sites):
+        clusters = (
+            Cluster(one.name, one.nodes, one.reachability, (number, at) in needed)
+            for at, one in enumerate(site.clusters)
         )
-        for number, site in enumerate(grid.sites)
-    ]
+        sites.append(Site(site.name, tuple(clusters)))
     return Grid(tuple(sites)) if needed else grid
 
 
@@ -118,7 +114,8 @@ def _words(route: Route, here: Position, there: Position) -> str:
     """Return the stops of a route with an arrow from the dialling to the listening end."""
     words = _stop(route.stops[0], here, there)
     for (before, after), leg in zip(pairwise(route.stops), route.legs, strict=True):
-        words += f" {'→' if leg.dialler == before else '←'} {_stop(after, here, there)}"
+        arrow = "⇒" if leg.is_tunnelled else "→" if leg.dialler == before else "←"
+        words += f" {arrow} {_stop(after, here, there)}"
     return words
 
 

@@ -6,7 +6,6 @@ Two processes are the nearer the smaller the part is that holds both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import IntEnum, StrEnum
 
 from gcm.records import dataclass
@@ -134,7 +133,9 @@ class Grid:
                 for node in cluster.nodes:
                     nodes.append(Node(node.name, node.host, min(node.ranks, ranks)))
                     ranks -= nodes[-1].ranks
-                clusters.append(replace(cluster, nodes=tuple(nodes)))
+                clusters.append(
+                    Cluster(cluster.name, tuple(nodes), cluster.reachability, cluster.has_tunnel)
+                )
             sites.append(Site(site.name, tuple(clusters)))
         return Grid(tuple(sites))
 

@@ -16,7 +16,9 @@ OPEN, DATA, CREDIT, SHUT, RESET = b"O", b"D", b"C", b"S", b"R"
 GONE, PING = b"G", b"P"
 """From the hub: another end has gone; an end lives if it says the same again."""
 
-MOST_ENDS = 1 << 12
+FROM_OTHERS = "tunnelled"
+"""The socket in the folder of a run at which a front-end takes what comes through tunnels."""
+
 _CONNECTIONS = 1 << 20
 
 WINDOW = 2 << 20
@@ -27,6 +29,11 @@ PIECE = 1 << 16
 
 LEASE = 30.0
 """Seconds without a word after which an end takes the hub for lost."""
+
+
+def socket_to(cluster: str) -> str:
+    """Return the name of the socket there that leads to the front-end of another cluster."""
+    return f"to-{cluster}"
 
 
 def number_of(end: int, connection: int) -> int:

@@ -7,6 +7,7 @@ A process of its own, it goes on while the launcher is stopped or busy.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import selectors
@@ -37,6 +38,7 @@ MOST_HELD = 4 << 20
 """Bytes on their way to an end beyond which no end is read that has sent it some."""
 
 _PERIOD = LEASE / 6
+_PIPE = 1 << 20  # bytes of a pipe: fewer turns for many bytes
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
@@ -68,7 +70,7 @@ class HubEnd:
                 pipe.close()
 
 
-class Hub:
+class TunnelHub:
     """Passes frames between ends, which it counts and does not open.
 
     `tell` gets what the launcher is to know.
@@ -91,6 +93,8 @@ class Hub:
             self._actions[end.sink] = lambda end=end: self._flush(end)  # type: ignore[misc]
             for descriptor in (end.source, end.sink):
                 os.set_blocking(descriptor, False)
+                with suppress(OSError):  # a system may not give so many
+                    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
 
     def run(self) -> None:
         """Serve until the launcher says no more; tell then what was carried."""
@@ -224,7 +228,9 @@ def main() -> None:
         sys.stdout.write(json.dumps(what) + "\n")
         sys.stdout.flush()
 
-    hub = Hub([start_end(number, told) for number, told in enumerate(json.loads(line))], 0, tell)
+    hub = TunnelHub(
+        [start_end(number, told) for number, told in enumerate(json.loads(line))], 0, tell
+    )
     try:
         hub.run()
     finally:

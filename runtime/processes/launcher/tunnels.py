@@ -10,31 +10,24 @@ from contextlib import suppress
 from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.home import python_path
+from runtime.later import logger
 from runtime.launchers.base import Command, OutputStream, Process
 from runtime.launchers.bootstrap import new_marker
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.launchers.local import LocalLauncher
-from runtime.later import logger
 from runtime.membership.room import UNIX, address_in
 from runtime.native_mpi import python_module
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.run.events import Event, StepFailed, StepUp
 from runtime.run.outcome import TunnelTraffic
 from runtime.tunnels import end, hub
+from runtime.tunnels.frames import FROM_OTHERS, socket_to
 
 END_TIMEOUT = 5.0
 """Seconds for the hub to tell what was carried."""
 
-INNER = "tunnelled"
-"""The socket at which a front-end takes the connections that come through tunnels."""
-
 _log = logger(__name__)
-
-
-def tunnel_address(room: str, cluster: str) -> str:
-    """Return where a front-end connects to get to that of another cluster through a tunnel."""
-    return address_in(room, f"to-{cluster}")
 
 
 class Tunnels:
@@ -46,7 +39,7 @@ class Tunnels:
         self._places: Sequence[ClusterPlace] = ()
         self._step = ""
         self._process: Process | None = None
-        self._carried: list[list[float]] = []
+        self._carried: list[tuple[int, int, int, int, int, float]] = []
         self._is_up = self._is_closed = False
 
     def start(self, step: Step, places: Sequence[ClusterPlace]) -> None:
@@ -69,21 +62,22 @@ class Tunnels:
                 self._process.close_input()
 
     def traffic(self) -> Iterator[TunnelTraffic]:
-        """Yield what was carried, once the hub has ended."""
+        """Let the hub end, and yield what was carried."""
+        self.close()
         if self._process is None:
             return
         with suppress(LaunchError):
             self._process.wait(END_TIMEOUT)
-        for one, two, *counts, seconds in self._carried:
-            names = (self._places[int(at)].cluster.path for at in (one, two))
-            yield TunnelTraffic(*names, *map(int, counts), seconds)
+        for one, two, connections, sent, received, seconds in self._carried:
+            first, second = (self._places[at].cluster.path for at in (one, two))
+            yield TunnelTraffic(first, second, connections, sent, received, seconds)
 
     def _end(self, number: int, place: ClusterPlace) -> Mapping[str, object]:
         supplied = place.supplied
         assert supplied is not None
         room, marker = supplied.configuration.room, new_marker()
         sockets = {
-            other: _path_of(tunnel_address(room, one.identifier), place)
+            other: _path_of(address_in(room, socket_to(one.identifier)), place)
             for other, one in enumerate(self._places)
             if other != number
         }
@@ -91,7 +85,7 @@ class Tunnels:
             "me": number,
             "marker": marker,
             "sockets": sockets,
-            "target": _path_of(address_in(room, INNER), place),
+            "target": _path_of(address_in(room, FROM_OTHERS), place),
         }
         settings = [f"{name}={value}" for name, value in supplied.environment.items()]
         python = python_module(supplied.argv[0], end.MODULE)
