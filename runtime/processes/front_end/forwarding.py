@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding import Forwarder
-from runtime.forwarding.words import coupled_stop
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX, address_in
 from runtime.processes.configuration import Configuration
@@ -17,6 +16,7 @@ from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
+from runtime.wire.dialling.forward_requests import coupled_stop
 
 
 class Forwarding:
