@@ -61,7 +61,8 @@ class Codes:
         self.idle = idle
         self.is_steered = steered
         self._settle = settle
-        self._runs = {name: CodeRun(name, dict(parts)) for name, parts in clusters.items()}
+        names = deployment.rank_names()
+        self._runs = {name: CodeRun(name, dict(parts), names) for name, parts in clusters.items()}
         for run in () if idle else self._runs.values():
             run.begin()
         self._by_cluster = {cluster: run for run in self._runs.values() for cluster in run.clusters}

@@ -146,13 +146,18 @@ class NamedLauncher:
 class FrontEnd:
     """The process that represents a cluster; a port 0 or an empty folder is chosen at the start.
 
-    `folder` is where the run's folders are made.
+    `folder` is where the run's folders are made. `modules` are loaded and the line of shell
+    `before` is run before anything else there, and all of it runs in the `container`, if any.
     """
 
     address: str
     port: int = 0
     python: str = "python3"
     folder: str = ""
+    modules: tuple[str, ...] = ()
+    before: str = ""
+    container: str = ""
+    container_program: str = "apptainer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,6 +439,8 @@ class Deployment:
     named_classes: tuple[NamedClass, ...] = ()
     explain_waits: float = 30.0
     """Seconds in an MPI call after which ranks report what they wait for; 0 means never."""
+    observed: bool = False
+    """Whether ranks count their calls and the receivers of their messages, for who looks on."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None

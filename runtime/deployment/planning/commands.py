@@ -13,6 +13,7 @@ from runtime.deployment.model import (
     ProcessKind,
     SshHop,
 )
+from runtime.deployment.planning.preparation import preparation
 from runtime.native_mpi import Job, RankProgram, python_module
 from runtime.topology import Node
 
@@ -27,6 +28,7 @@ def front_end_command(cluster: DeployedCluster, levels: tuple[str, ...]) -> tupl
     The run's secret and the front-end's part of the plan follow on its standard input.
     """
     command = [
+        *preparation(cluster.front_end),
         *python_module(cluster.front_end.python, FRONT_END_MODULE),
         "--cluster", cluster.identifier,
         "--levels", ",".join(levels),
@@ -141,8 +143,9 @@ def over_ssh(hops: Sequence[SshHop], command: Sequence[str], folder: str = "") -
 
 def _ssh(hops: Sequence[SshHop]) -> list[str]:
     hop = hops[-1]
-    # a question that nobody can answer would hang the start
-    words = [hop.command_path, "-o", "BatchMode=yes"]
+    # a question that nobody can answer would hang the start, and a shared connection that a run has
+    # opened would outlive it, or be taken away from those who use it by then
+    words = [hop.command_path, "-o", "BatchMode=yes", "-o", "ControlMaster=no"]
     if hop.port is not None:
         words += ["-p", str(hop.port)]
     if hop.key:

@@ -378,6 +378,7 @@ class FrontEndProcess:
         return HeartbeatLoop(
             self._reactor, watch, own,
             send=self._send_heartbeat, found=self._found, received=self._received, decides=False,
+            names=self._configuration.names,
         )  # fmt: skip
 
     def _received(self, member: str) -> int:
@@ -529,6 +530,7 @@ def main() -> int:
 
 def _part(configurations: tuple[Configuration, ...]) -> int:
     """Become as many processes as there are front-ends, and wait for all of them."""
+    os.chdir(configurations[0].room)  # this process began before there was one
     rehearse()  # what is worked out once, all of them know
     gc.freeze()  # what all have in common stays in common
     for configuration in configurations:

@@ -175,6 +175,7 @@ class RanksRun:
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,
+                names=told.names,
             )
             self._routes.gate = self._gate
             write_key(told.room, ranks, self._entrance(self._gate.address, self.incarnation))
@@ -303,6 +304,7 @@ class RanksRun:
             "routes": self._routes.known(),
             "named-classes": list(self._told.named_classes),
             "explain-waits": self._told.explain_waits,
+            "observed": self._told.observed,
         }
 
     def find(self, rank: str) -> Channel | None:

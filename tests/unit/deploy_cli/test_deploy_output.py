@@ -68,7 +68,7 @@ def test_news_goes_to_standard_error_only_when_wanted(plan: Plan) -> None:
     items = [planned(plan()), change(FIRST, "up", "front-end"), change(f"{FIRST}:0", "ready")]
     assert written(items, news=PlainLines()) == (
         "",
-        "gcm-deploy: 0:0 site0/cluster0: reached\n",
+        "gcm-deploy: site0/cluster0: reached\n",
     )
     assert written(items) == ("", "")
     assert written([word("gcm-deploy: stopping")]) == ("", "gcm-deploy: stopping\n")
