@@ -74,12 +74,12 @@ class UsualPlans:
         return plans[0]
 
 
-class Fixed:
+class FixedPlan:
     """Chooses one plan wherever it is offered, and else as usual: a baseline to compare with.
 
-    A descriptor names one of its classes, such as `runtime.collectives.choice.Flat`.
+    A descriptor names one of its classes, such as `runtime.collectives.choice.FlatPlan`.
 
-    >>> Flat(UsualPlans()).choose("Bcast", 8, (((0,), (1,)),), ("short", "tree", "flat"))
+    >>> FlatPlan(UsualPlans()).choose("Bcast", 8, (((0,), (1,)),), ("short", "tree", "flat"))
     'flat'
     """
 
@@ -95,31 +95,31 @@ class Fixed:
         )
 
 
-class Tree(Fixed):
+class TreePlan(FixedPlan):
     """By way of one member of each site, and of each cluster."""
 
     plan = TREE
 
 
-class Flat(Fixed):
+class FlatPlan(FixedPlan):
     """From the root to each cluster."""
 
     plan = FLAT
 
 
-class Chain(Fixed):
+class ChainPlan(FixedPlan):
     """From cluster to cluster in a row."""
 
     plan = CHAIN
 
 
-class Exchange(Fixed):
+class ExchangePlan(FixedPlan):
     """Sites exchange partial results."""
 
     plan = EXCHANGE
 
 
-class Spread(Fixed):
+class SpreadPlan(FixedPlan):
     """Sites own pieces of the result."""
 
     plan = SPREAD

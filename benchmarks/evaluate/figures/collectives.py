@@ -49,7 +49,7 @@ def _claims() -> Iterator[Claim]:
     )
 
 
-PLANS = {"tuned": "", "tree": "Tree", "flat": "Flat", "chain": "Chain"}
+PLANS = {"tuned": "", "tree": "TreePlan", "flat": "FlatPlan", "chain": "ChainPlan"}
 
 
 def tuned(setting: Setting) -> Iterator[Sample]:

@@ -13,12 +13,12 @@ from runtime.collectives.broadcast import WAYS, bcast, bcast_blob
 from runtime.collectives.choice import (
     PLANS,
     SPREAD_FROM,
-    Chain,
-    Exchange,
-    Fixed,
-    Flat,
-    Spread,
-    Tree,
+    ChainPlan,
+    ExchangePlan,
+    FixedPlan,
+    FlatPlan,
+    SpreadPlan,
+    TreePlan,
     UsualPlans,
 )
 
@@ -34,8 +34,8 @@ def test_the_usual_plan_is_the_first_one_that_is_offered() -> None:
         assert UsualPlans().choose(operation, 8, TWO, plans[1:]) == plans[1]
 
 
-@pytest.mark.parametrize("named", [Tree, Flat, Chain, Exchange, Spread])
-def test_a_named_plan_is_chosen_wherever_it_is_offered(named: type[Fixed]) -> None:
+@pytest.mark.parametrize("named", [TreePlan, FlatPlan, ChainPlan, ExchangePlan, SpreadPlan])
+def test_a_named_plan_is_chosen_wherever_it_is_offered(named: type[FixedPlan]) -> None:
     choice = named(UsualPlans())
     for operation, plans in PLANS.items():
         expected = named.plan if named.plan in plans else plans[0]
