@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from random import Random
 
-from runtime.peers.connections.round_trips import PINGS
+from runtime.peers.connections.connection import PINGS
 from runtime.peers.latency import RttTarget, network_of
-from runtime.peers.membership import Row
+from runtime.peers.membership.rows import Row
 from runtime.peers.model import Address, Member, PeerName, Share
 
 HOSTS_OF_A_NETWORK = 100

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
-from runtime.peers.staging import Shape
+from runtime.peers.staging.broadcast import Shape
 from tests.network.peers_on_hosts import ROOT, PeersOnHosts
 
 SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)

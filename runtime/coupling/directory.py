@@ -48,10 +48,6 @@ class CodeDirectory:
         self.check(code)
         return self._clusters.get(code, ())
 
-    def path_of(self, member: str) -> str:
-        """Return where messages for a member go: a rank, or the program that drives."""
-        return DRIVER_PATH if member == DRIVER else rank_path(member)
-
     def check(self, code: str, rank: int | None = None) -> None:
         """Check that a code and a rank exist; raises UnknownCode, NoSuchRank."""
         if code not in self.sizes:

@@ -13,22 +13,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from runtime.peers.booking import (
-    AdmissionRules,
-    Asker,
+from runtime.peers.booking.asker import Asker
+from runtime.peers.booking.asker_words import (
     AskerEffect,
     AskPlaces,
     Booked,
     BookedHost,
     BookingFailed,
-    Gatekeeper,
     NeedHosts,
-    Offer,
-    PlacesRequest,
     ReleasePlaces,
     RenewPlaces,
     Shortfall,
 )
+from runtime.peers.booking.gatekeeper import AdmissionRules, Gatekeeper, PlacesRequest
+from runtime.peers.booking.strategies import Offer
 from runtime.peers.errors import Refused
 from runtime.peers.model import Key, Principal
 

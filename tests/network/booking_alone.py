@@ -11,11 +11,14 @@ import sys
 import time
 from pathlib import Path
 
-from runtime.peers.booking import AskerSettings, Demand, strategy_named
-from runtime.peers.credentials import Credential
+from runtime.peers.booking.allocation import Demand
+from runtime.peers.booking.asker import AskerSettings
+from runtime.peers.booking.strategies import strategy_named
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import MemberRole
-from runtime.peers.submission import Booking, Lab
+from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.lab import Lab
 
 SEARCH = 120.0
 """For how many seconds places are looked for: with fewer than are wanted, others have to end."""

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from runtime.peers.configuration import PeerFolder
-from runtime.peers.credentials import Authority
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.credentials.authority import Authority
 from runtime.peers.model import Address, Principal
 from tests.integration.peers.labs import eventually
 

@@ -92,7 +92,7 @@ class Connection:
         import fcntl  # only where a rank ends that has not heard from all peers
         import termios
 
-        from runtime.wire.round_trip import has_answered
+        from runtime.transport.round_trip import has_answered
 
         try:
             left = fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4))

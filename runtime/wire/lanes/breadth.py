@@ -15,12 +15,12 @@ from runtime.wire.stream.sender import MessageSender
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.routing import widening
-    from runtime.wire import round_trip as trips
+    from runtime.transport import round_trip as trips
     from runtime.wire.lanes import of_a_pair as parts
     from runtime.wire.peer_context import PeerContext
 else:
     widening = Later("runtime.routing.widening")
-    trips = Later("runtime.wire.round_trip")
+    trips = Later("runtime.transport.round_trip")
 
 
 class Breadth:

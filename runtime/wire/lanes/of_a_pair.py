@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from runtime.later import logger
 from runtime.routing import PairFlow, Widening
+from runtime.transport.round_trip import round_trip
 from runtime.wire.errors import BadFrame, PeerLost, gone, said
 from runtime.wire.lanes.lane import Lane
 from runtime.wire.lanes.opening import Coming, Going, Opening
-from runtime.wire.round_trip import round_trip
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE_OVER, WIDEN
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.health import (
+from runtime.health.detector import Detector
+from runtime.health.messages import (
     Beat,
     Declare,
-    Detector,
-    DetectorProtocol,
-    DetectorSettings,
     Effect,
     Expel,
     Join,
@@ -17,12 +15,15 @@ from runtime.health import (
     PingReply,
     Send,
     Suspect,
-    UnfitDetector,
-    cleanup_rounds,
-    fitted,
-    offsets,
 )
-from runtime.health.protocols import rounds_to_all, spreading_rounds
+from runtime.health.protocols import (
+    DetectorProtocol,
+    cleanup_rounds,
+    offsets,
+    rounds_to_all,
+    spreading_rounds,
+)
+from runtime.health.settings import DetectorSettings, UnfitDetector, fitted
 
 SETTINGS = DetectorSettings(DetectorProtocol.DBRR, period=1.0, max_hang=2.0)
 

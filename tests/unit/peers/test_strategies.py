@@ -11,17 +11,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from runtime.peers.booking import (
+from runtime.peers.booking.allocation import Demand, allocate, missing
+from runtime.peers.booking.strategies import (
     Allocation,
     BookingError,
     ConcentrateStrategy,
-    Demand,
     MixedStrategy,
     Offer,
     SpreadStrategy,
     Strategy,
-    allocate,
-    missing,
     strategy_named,
 )
 
