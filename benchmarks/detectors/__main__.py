@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.detectors.reliability import PUBLISHED, failure_probability
 from benchmarks.detectors.simulation import Case, Found, Run
 from benchmarks.plots import curves
-from runtime.health.protocols import DetectorProtocol as P
+from runtime.health import DetectorProtocol as P
 
 PICTURES = Path("build/benchmarks")
 FLAT = (P.ROUND_ROBIN, P.BRR, P.DBRR)

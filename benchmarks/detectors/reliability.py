@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.health.protocols import DetectorProtocol, offsets
+from runtime.health import DetectorProtocol, offsets
 
 PUBLISHED = {
     (4, "brr"): 9.506e-3,

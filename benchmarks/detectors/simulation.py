@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from random import Random
 
 from benchmarks.detectors.arrays import ArrayTable
-from runtime.health.detector import Detector
-from runtime.health.hierarchical import Groups, HierarchicalDetector
-from runtime.health.messages import Declare, Effect, Suspect
-from runtime.health.protocols import DetectorProtocol
-from runtime.health.settings import DetectorSettings
-from runtime.health.table import ListTable
+from runtime.health import (
+    Declare,
+    Detector,
+    DetectorProtocol,
+    DetectorSettings,
+    Effect,
+    Groups,
+    HierarchicalDetector,
+    ListTable,
+    Suspect,
+)
 from runtime.testing.simulated_members import AnyDetector, World
 
 _ARRAYS_FROM = 200  # members; below that lists are faster

@@ -9,10 +9,14 @@ from random import Random
 from statistics import median
 
 from benchmarks.peers.lab import Lab
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.asker import Asker, AskerSettings
-from runtime.peers.booking.gatekeeper import AdmissionRules
-from runtime.peers.booking.strategies import Offer, strategy_named
+from runtime.peers.booking import (
+    AdmissionRules,
+    Asker,
+    AskerSettings,
+    Demand,
+    Offer,
+    strategy_named,
+)
 from runtime.peers.model import Key
 from runtime.testing.simulated_bookings import BookingWorld
 

@@ -7,7 +7,7 @@ from random import Random
 
 from runtime.peers.connections.connection import PINGS
 from runtime.peers.latency import RttTarget, network_of
-from runtime.peers.membership.rows import Row
+from runtime.peers.membership import Row
 from runtime.peers.model import Address, Member, PeerName, Share
 
 HOSTS_OF_A_NETWORK = 100

@@ -11,9 +11,7 @@ from statistics import mean
 
 from benchmarks.peers.lab import Lab
 from runtime.peers.latency import RttTable
-from runtime.peers.membership.hosts import HostList
-from runtime.peers.membership.rows import OwnRow, Row
-from runtime.peers.membership.table import MemberTable
+from runtime.peers.membership import HostList, MemberTable, OwnRow, Row
 
 ALIVE_EVERY, EXPIRE_AFTER, EXCHANGE_EVERY, REFRESH_EVERY = 20, 90.0, 5, 300
 PING_EVERY, KNOWN_HOSTS = 10, 1000

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.peers.lab import Lab
-from runtime.peers.booking.allocation import Demand
+from runtime.peers.booking import Demand
 from runtime.peers.latency import near_and_others
 from runtime.peers.submission.lab import FEWEST_HOSTS
 

@@ -18,10 +18,16 @@ from runtime.errors import GridError
 from runtime.exit_codes import FAULTS, NEVER_STARTED
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import PeerLauncher
-from runtime.peers.booking.allocation import Demand, in_order
-from runtime.peers.booking.asker import AskerSettings
-from runtime.peers.booking.asker_words import BookedHost
-from runtime.peers.booking.strategies import Offer, Strategy, nearest_first, strategy_named
+from runtime.peers.booking import (
+    AskerSettings,
+    BookedHost,
+    Demand,
+    Offer,
+    Strategy,
+    in_order,
+    nearest_first,
+    strategy_named,
+)
 from runtime.peers.configuration.folder import user_credential, user_folder
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import MemberRole

@@ -9,7 +9,7 @@ from enum import StrEnum
 from gcm.documents import Location
 from gcm.records import dataclass
 from runtime.allocations import JobRequest
-from runtime.health.protocols import DetectorProtocol
+from runtime.health import DetectorProtocol
 from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
 from runtime.topology import (

@@ -8,3 +8,53 @@ group inside a group of groups. Both are driven in the same way:
     when a message comes:     for effect in detector.receive(message, now): ...
     when the system says so:  for effect in detector.gone("b", "exit code 1", now): ...
 """
+
+from runtime.health.detector import Detector
+from runtime.health.hierarchical import Groups, HierarchicalDetector
+from runtime.health.messages import (
+    Beat,
+    Declare,
+    Effect,
+    Expel,
+    Expelled,
+    Join,
+    Message,
+    Ping,
+    PingReply,
+    Send,
+    Suspect,
+    Trust,
+    plain,
+    read,
+)
+from runtime.health.protocols import DetectorProtocol, cleanup_rounds, offsets
+from runtime.health.settings import DetectorSettings, UnfitDetector, fitted
+from runtime.health.table import HeartbeatTable, ListTable
+
+__all__ = [
+    "Beat",
+    "Declare",
+    "Detector",
+    "DetectorProtocol",
+    "DetectorSettings",
+    "Effect",
+    "Expel",
+    "Expelled",
+    "Groups",
+    "HeartbeatTable",
+    "HierarchicalDetector",
+    "Join",
+    "ListTable",
+    "Message",
+    "Ping",
+    "PingReply",
+    "Send",
+    "Suspect",
+    "Trust",
+    "UnfitDetector",
+    "cleanup_rounds",
+    "fitted",
+    "offsets",
+    "plain",
+    "read",
+]

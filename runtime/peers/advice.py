@@ -5,6 +5,8 @@ the longer it has been up, the less likely). A rank fails when all its r replica
 ranks when any rank does: P(p, r) = 1 - (1 - f^r)^p. As r times as many processes share the hosts,
 the run takes longer: t(r) = t·(1 + s·(r - 1)), with the slowdown s = 1 where the hosts are as many
 as before, and near 0 where there are spare ones.
+
+Below is how somebody writes how often hosts fail, and how times and chances are shown.
 """
 
 from __future__ import annotations

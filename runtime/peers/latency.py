@@ -1,7 +1,8 @@
-"""Round trips to other peers: what is known of them, and whom to measure next.
+"""Round trips between peers: estimates, what to measure next, and which hosts make a site. Pure.
 
 What that costs does not depend on how many peers there are: a few measurements in each period, and
 a bounded table. Hosts of networks of which nothing is known (see `network_of`) come first.
+A supernode that cannot tell all hosts tells near ones and others.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gcm.invocation import Invocation
-from runtime.health.detector import Detector
+from runtime.health import Detector
 from runtime.health.messages import Effect, NotUnderstood, Send, plain, read
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.machine.paths import LAUNCHER, clustering_path

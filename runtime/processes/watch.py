@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gcm.records import dataclass
-from runtime.health.protocols import DetectorProtocol
-from runtime.health.settings import DetectorSettings, fitted
+from runtime.health import DetectorProtocol, DetectorSettings, fitted
 
 if TYPE_CHECKING:
     from runtime.deployment.planning.plan import DeploymentPlan

@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from runtime.health.detector import Detector
-from runtime.health.hierarchical import Groups, HierarchicalDetector
-from runtime.health.messages import Declare, Effect, Expelled, Suspect
-from runtime.health.protocols import DetectorProtocol
-from runtime.health.settings import DetectorSettings
+from runtime.health import (
+    Declare,
+    Detector,
+    DetectorProtocol,
+    DetectorSettings,
+    Effect,
+    Expelled,
+    Groups,
+    HierarchicalDetector,
+    Suspect,
+)
 from runtime.testing.simulated_members import AnyDetector, World, deaths
 
 

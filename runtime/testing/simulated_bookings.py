@@ -13,20 +13,22 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from runtime.peers.booking.asker import Asker
-from runtime.peers.booking.asker_words import (
+from runtime.peers.booking import (
+    AdmissionRules,
+    Asker,
     AskerEffect,
     AskPlaces,
     Booked,
     BookedHost,
     BookingFailed,
+    Gatekeeper,
     NeedHosts,
+    Offer,
+    PlacesRequest,
     ReleasePlaces,
     RenewPlaces,
     Shortfall,
 )
-from runtime.peers.booking.gatekeeper import AdmissionRules, Gatekeeper, PlacesRequest
-from runtime.peers.booking.strategies import Offer
 from runtime.peers.errors import Refused
 from runtime.peers.model import Key, Principal
 

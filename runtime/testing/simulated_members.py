@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
 
-from runtime.health.messages import Declare, Effect, Expelled, Message, Send
+from runtime.health import Declare, Effect, Expelled, Message, Send
 
 
 class AnyDetector(Protocol):

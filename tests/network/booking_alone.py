@@ -11,9 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.asker import AskerSettings
-from runtime.peers.booking.strategies import strategy_named
+from runtime.peers.booking import AskerSettings, Demand, strategy_named
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import MemberRole

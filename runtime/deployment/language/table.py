@@ -49,7 +49,7 @@ from runtime.deployment.model import (
     SshHop,
     VirtualNode,
 )
-from runtime.health.protocols import DetectorProtocol
+from runtime.health import DetectorProtocol
 from runtime.native_mpi import AUTO, FLAVOURS
 
 _YES = "yes".__eq__

@@ -23,8 +23,7 @@ from runtime.deployment.model import (
 )
 from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, spread
 from runtime.deployment.surroundings import Reading, distinct
-from runtime.health.protocols import DetectorProtocol
-from runtime.health.settings import UnfitDetector, fitted
+from runtime.health import DetectorProtocol, UnfitDetector, fitted
 from runtime.routing import without_way
 from runtime.topology import Node, Reachability, Wan
 

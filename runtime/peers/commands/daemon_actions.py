@@ -20,7 +20,7 @@ from runtime.peers.contracts import StatusService
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError
-from runtime.peers.membership.hosts import read_text
+from runtime.peers.membership import read_text
 from runtime.peers.model import Address, MemberRole
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
 

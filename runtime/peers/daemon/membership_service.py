@@ -16,8 +16,7 @@ from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.round_trips import RoundTrips
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
-from runtime.peers.membership.hosts import HostList, read_text, text_of
-from runtime.peers.membership.rows import OwnRow, Row
+from runtime.peers.membership import HostList, OwnRow, Row, read_text, text_of
 from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole, PeerName, Reason
 
 log = logging.getLogger(__name__)

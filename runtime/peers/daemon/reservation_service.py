@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from gcm import provides
-from runtime.peers.booking.gatekeeper import AdmissionRules, Gatekeeper, Hold, PlacesRequest
+from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import Reservation

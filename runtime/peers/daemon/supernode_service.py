@@ -15,8 +15,7 @@ from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.latency import near_and_others, network_of
-from runtime.peers.membership.rows import MemberState, OwnRow, Row
-from runtime.peers.membership.table import AT_ONCE, MemberTable
+from runtime.peers.membership import AT_ONCE, MemberState, MemberTable, OwnRow, Row
 from runtime.peers.model import Address, Member, MemberRole, PeerName, Principal, Reason, Share
 
 log = logging.getLogger(__name__)

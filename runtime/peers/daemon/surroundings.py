@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gcm.records import dataclass
-from runtime.peers.booking.gatekeeper import Hold
+from runtime.peers.booking import Hold
 from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.configuration.reading import PeerConfiguration
 from runtime.peers.connections.dialling import MemberDialler

@@ -3,3 +3,21 @@
 Times are those of one clock of this host that does not stop while it sleeps; they never travel.
 What travels is how old something is.
 """
+
+from __future__ import annotations
+
+from runtime.peers.membership.hosts import HostList, Known, read_text, text_of
+from runtime.peers.membership.rows import MemberState, OwnRow, Row
+from runtime.peers.membership.table import AT_ONCE, MemberTable
+
+__all__ = [
+    "AT_ONCE",
+    "HostList",
+    "Known",
+    "MemberState",
+    "MemberTable",
+    "OwnRow",
+    "Row",
+    "read_text",
+    "text_of",
+]

@@ -1,4 +1,4 @@
-"""One row of the table of members: a version of what a member says about itself."""
+"""A row of the table of members, which a member makes anew with each alive signal."""
 
 from __future__ import annotations
 

@@ -12,21 +12,24 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from typing import Self
 
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.asker import Asker, AskerSettings, AskerState
-from runtime.peers.booking.asker_words import (
+from runtime.peers.booking import (
+    Asker,
     AskerEffect,
+    AskerSettings,
+    AskerState,
     AskPlaces,
     Booked,
     BookedHost,
     BookingFailed,
+    Demand,
     HostSilent,
     NeedHosts,
+    Offer,
     ReleasePlaces,
     RenewPlaces,
     Shortfall,
+    Strategy,
 )
-from runtime.peers.booking.strategies import Offer, Strategy
 from runtime.peers.contracts import Reservation
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Key, PlacesAnswer

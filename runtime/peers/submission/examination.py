@@ -9,7 +9,7 @@ from gcm.cli.output import counted
 from gcm.documents import Location, Severity
 from gcm.records import dataclass
 from runtime.doctor.records import Finding
-from runtime.peers.booking.allocation import Demand
+from runtime.peers.booking import Demand
 from runtime.peers.contracts import Reservation
 from runtime.peers.errors import PeerError
 from runtime.peers.submission.lab import FAR, Lab

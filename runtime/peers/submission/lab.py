@@ -10,15 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runtime.peers.booking.strategies import Offer, nearest_first
+from runtime.peers.booking import Offer, nearest_first
 from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
 from runtime.peers.latency import ASKER, Distances, Sites
-from runtime.peers.membership.hosts import HostList, read_text, text_of
-from runtime.peers.membership.rows import Row
+from runtime.peers.membership import HostList, Row, read_text, text_of
 from runtime.peers.model import MOST_MEASURED, Address, Member, MemberRole
 
 C = TypeVar("C")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runtime.deployment.model import BookedPeer
-from runtime.peers.booking.asker_words import BookedHost
+from runtime.peers.booking import BookedHost
 from runtime.peers.submission.lab import Lab
 
 

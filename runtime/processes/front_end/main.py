@@ -47,7 +47,7 @@ from runtime.transport.reactor import Reactor
 from runtime.transport.streams import ByteStream, PipeStream, SocketStream
 
 if TYPE_CHECKING:
-    from runtime.health.messages import Effect
+    from runtime.health import Effect
     from runtime.processes.front_end.forwarding import Forwarding
     from runtime.processes.front_end.frozen_ranks import FrozenRanks
     from runtime.processes.front_end.node_keeper import NodeKeeper
@@ -390,7 +390,7 @@ class FrontEndProcess:
 
     def _found(self, effect: Effect) -> None:
         """End, if the others have declared this process dead; the launcher decides the rest."""
-        from runtime.health.messages import Expelled
+        from runtime.health import Expelled
 
         if isinstance(effect, Expelled):
             text = "%s: the others have declared this front-end lost, so it ends"

@@ -14,7 +14,7 @@ from typing import Any
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.health.messages import Declare, Effect, Suspect, Trust
+from runtime.health import Declare, Effect, Suspect, Trust
 from runtime.processes.heartbeats import HeartbeatLoop
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.watch import ARBITER, WatchedGroups

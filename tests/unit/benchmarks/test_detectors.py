@@ -10,8 +10,8 @@ import pytest
 from benchmarks.detectors.arrays import ArrayTable
 from benchmarks.detectors.reliability import PUBLISHED, failure_probability
 from benchmarks.detectors.simulation import Case, Run
-from runtime.health.protocols import DetectorProtocol as P
-from runtime.health.table import ListTable
+from runtime.health import DetectorProtocol as P
+from runtime.health import ListTable
 
 
 @pytest.mark.parametrize(("members", "brr", "dbrr"), [(16, 4.0, 6.0), (32, 5.0, 7.5)])

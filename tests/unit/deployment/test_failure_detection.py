@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from runtime.deployment import make_plan
-from runtime.health.protocols import DetectorProtocol
+from runtime.health import DetectorProtocol
 from runtime.processes.watch import WatchedGroups, watch_of
 
 FAR = '<site><cluster><ssh host="h"/></cluster></site>'

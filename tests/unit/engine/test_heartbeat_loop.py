@@ -11,8 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.health.messages import Declare, Effect, Expelled, Ping, Send
-from runtime.health.settings import DetectorSettings
+from runtime.health import Declare, DetectorSettings, Effect, Expelled, Ping, Send
 from runtime.processes.heartbeats import HeartbeatLoop, heartbeat
 from runtime.processes.watch import WatchedGroups
 from runtime.transport.reactor import Reactor

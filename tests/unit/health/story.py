@@ -15,11 +15,20 @@ import sys
 from pathlib import Path
 from random import Random
 
-from runtime.health.detector import Detector
-from runtime.health.hierarchical import Groups, HierarchicalDetector
-from runtime.health.messages import Declare, Effect, Expelled, Join, Send, Suspect, Trust
-from runtime.health.protocols import DetectorProtocol
-from runtime.health.settings import DetectorSettings
+from runtime.health import (
+    Declare,
+    Detector,
+    DetectorProtocol,
+    DetectorSettings,
+    Effect,
+    Expelled,
+    Groups,
+    HierarchicalDetector,
+    Join,
+    Send,
+    Suspect,
+    Trust,
+)
 from runtime.testing.simulated_members import AnyDetector, World
 
 MARK = "----\n"

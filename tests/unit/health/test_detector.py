@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.health.detector import Detector
-from runtime.health.messages import (
+from runtime.health import (
     Beat,
     Declare,
+    Detector,
+    DetectorProtocol,
+    DetectorSettings,
     Effect,
     Expel,
     Join,
@@ -15,15 +17,12 @@ from runtime.health.messages import (
     PingReply,
     Send,
     Suspect,
-)
-from runtime.health.protocols import (
-    DetectorProtocol,
+    UnfitDetector,
     cleanup_rounds,
+    fitted,
     offsets,
-    rounds_to_all,
-    spreading_rounds,
 )
-from runtime.health.settings import DetectorSettings, UnfitDetector, fitted
+from runtime.health.protocols import rounds_to_all, spreading_rounds
 
 SETTINGS = DetectorSettings(DetectorProtocol.DBRR, period=1.0, max_hang=2.0)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.health.protocols import DetectorProtocol
+from runtime.health import DetectorProtocol
 from runtime.testing.detector_contract import DetectorContract
 
 

@@ -9,23 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.health.detector import Detector
-from runtime.health.messages import (
+from runtime.health import (
     Beat,
     Declare,
+    Detector,
+    DetectorProtocol,
+    DetectorSettings,
     Effect,
     Expel,
     Join,
+    ListTable,
     Message,
-    NotUnderstood,
     Ping,
     PingReply,
     plain,
     read,
 )
-from runtime.health.protocols import DetectorProtocol
-from runtime.health.settings import DetectorSettings
-from runtime.health.table import ListTable
+from runtime.health.messages import NotUnderstood
 from runtime.testing.simulated_members import World
 
 FLAT = [one for one in DetectorProtocol if one is not DetectorProtocol.HIERARCHICAL]

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.asker import Asker, AskerSettings, AskerState
-from runtime.peers.booking.asker_words import (
+from runtime.peers.booking import (
+    Asker,
     AskerEffect,
+    AskerSettings,
+    AskerState,
     AskPlaces,
     Booked,
     BookingFailed,
+    Demand,
     HostSilent,
     NeedHosts,
+    Offer,
     ReleasePlaces,
     RenewPlaces,
     Shortfall,
+    SpreadStrategy,
+    Strategy,
+    strategy_named,
 )
-from runtime.peers.booking.strategies import Offer, SpreadStrategy, Strategy, strategy_named
 from runtime.peers.model import Key, PlacesAnswer, Reason
 
 BUSY = PlacesAnswer(0, 0.0, Reason.BUSY, "1 of 1 applications run")

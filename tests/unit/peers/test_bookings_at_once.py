@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.asker import Asker, AskerSettings
-from runtime.peers.booking.asker_words import Shortfall
-from runtime.peers.booking.gatekeeper import AdmissionRules
-from runtime.peers.booking.strategies import Offer, strategy_named
+from runtime.peers.booking import (
+    AdmissionRules,
+    Asker,
+    AskerSettings,
+    Demand,
+    Offer,
+    Shortfall,
+    strategy_named,
+)
 from runtime.peers.model import Key, Share
 from runtime.testing.simulated_bookings import BookingWorld, SimulatedUser
 

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.strategies import Offer, SpreadStrategy
+from runtime.peers.booking import Demand, Offer, SpreadStrategy
 from runtime.peers.errors import PeerUnreachable
 from runtime.peers.submission.booking import Booking
 

@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.peers.errors import PeerError
-from runtime.peers.membership.hosts import HostList, read_text, text_of
-from runtime.peers.membership.rows import MemberState, OwnRow, Row
-from runtime.peers.membership.table import AT_ONCE, MemberTable
+from runtime.peers.membership import (
+    AT_ONCE,
+    HostList,
+    MemberState,
+    MemberTable,
+    OwnRow,
+    Row,
+    read_text,
+    text_of,
+)
 from runtime.peers.model import Address, Member, MemberRole, PeerName, Share
 
 EXPIRE = 90.0

@@ -11,15 +11,17 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from runtime.peers.booking.allocation import Demand, allocate, missing
-from runtime.peers.booking.strategies import (
+from runtime.peers.booking import (
     Allocation,
     BookingError,
     ConcentrateStrategy,
+    Demand,
     MixedStrategy,
     Offer,
     SpreadStrategy,
     Strategy,
+    allocate,
+    missing,
     strategy_named,
 )
 

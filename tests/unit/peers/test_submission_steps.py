@@ -20,8 +20,7 @@ from runtime.deployment import (
 )
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.model import BookedPeer
-from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.strategies import Offer
+from runtime.peers.booking import Demand, Offer
 from runtime.peers.staging.broadcast import Shape
 from runtime.peers.submission.lab import FAR
 from runtime.peers.submission.steps import Steps, StepState, SubmissionStep
