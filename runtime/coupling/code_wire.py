@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.connections import CodeConnections
 from runtime.later import logger
@@ -17,10 +18,8 @@ from runtime.machine.contracts import CONTRACTS, Mail
 from runtime.transport.messages import PLAIN_DATA
 from runtime.wire.errors import PeerLost
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     import socket
-    from typing import Any
 
     from runtime.coupling.directory import CodeDirectory
     from runtime.coupling.mailbox import CouplingMailbox

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from runtime.coupling.words import rank_path
 from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
@@ -13,11 +16,8 @@ from runtime.wire.dialling.forward_requests import coupled_stop
 from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.words import LANE, PROBES
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
-    from typing import Any
 
     from runtime.coupling.directory import CodeDirectory
     from runtime.membership.doorstep import Found

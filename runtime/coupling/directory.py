@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.words import DRIVER, rank_path
 from runtime.machine.paths import DRIVER_PATH
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from runtime.topology import Grid, RankNames
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from runtime.later import Later, logger
 from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
@@ -19,10 +20,7 @@ from runtime.wire.errors import PeerLost
 from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.stream.messages import MessageSink
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime import routing
     from runtime.wire.dialling.probing import Probe
     from runtime.wire.dialling.routed import RoutedConnector

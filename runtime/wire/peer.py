@@ -8,6 +8,7 @@ breaks only when the peer has ended.
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING
 
 from runtime.later import Later, logger
 from runtime.wire.dialling.joining import Joining
@@ -30,7 +31,6 @@ from runtime.wire.stream.pending import ResumePoint
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.sender import MessageSender
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire import resting as rests
     from runtime.wire.lanes import of_a_pair as parts

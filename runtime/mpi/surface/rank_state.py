@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -25,11 +27,7 @@ from runtime.mpi.surface.waiting_calls import (
     told_of,
 )
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
     from runtime.matching import Pattern
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers

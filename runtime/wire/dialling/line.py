@@ -5,18 +5,13 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Callable
+from typing import Protocol
 
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.messages import SENT, Outgoing
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.replay import Piece, total
 from runtime.wire.stream.sender import MessageSender
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from runtime.later import Later
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.sender import MessageSender
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.routing import widening
     from runtime.transport import round_trip as trips

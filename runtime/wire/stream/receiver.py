@@ -7,6 +7,7 @@ right where they stay, small ones with their heads, several at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from runtime.later import Later
 from runtime.matching import Debt, weight
@@ -36,7 +37,6 @@ from runtime.wire.stream.frames import (
 from runtime.wire.stream.messages import Incoming, MessageSink
 from runtime.wire.stream.sender import WINDOW, MessageSender
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire.stream import claims as parts
 else:
