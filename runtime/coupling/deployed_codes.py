@@ -240,7 +240,7 @@ class Codes:
                 f"{name} could not be started", cause=why, cure="Look at its output"
             )
 
-    def stop(self, name: str, grace: float) -> None:
+    def stop(self, name: str, grace: float = 2.0) -> None:
         """Ask a code to end, and return when it has ended; raises CodeNotRunning."""
         self._end(name, lambda control: control.stop_ranks(grace))
 
@@ -256,13 +256,17 @@ class Codes:
             codes = dict(sorted(run.exit_codes.items()))
             return CodeStatus(name, run.state, ranks, run.incarnation, codes, run.why)
 
+    def exit_codes(self, name: str) -> dict[int, int]:
+        """Return the exit codes of a code's ranks that have ended."""
+        return dict(self.status(name).exit_codes)
+
     def output(self, name: str) -> list[OutputLine]:
         """Return the last lines of output of a code."""
         self._run(name)
         with self._changed:
             return list(self._lines[name])
 
-    def wait(self, name: str, timeout: float | None) -> dict[int, int]:
+    def wait(self, name: str, timeout: float | None = None) -> dict[int, int]:
         """Return the exit codes of a code once it has ended; raises TimeoutError."""
         run = self._run(name)
         with self._changed:

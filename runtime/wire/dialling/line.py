@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable
 from typing import Protocol
 
+from runtime.transport.round_trip import has_answered
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.messages import SENT, Outgoing
 from runtime.wire.stream.receiver import MessageReceiver
@@ -86,8 +87,6 @@ class Connection:
         """
         import fcntl  # only where a rank ends that has not heard from all peers
         import termios
-
-        from runtime.transport.round_trip import has_answered
 
         try:
             left = fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4))
