@@ -78,6 +78,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.view import view
 
         return view(words[1:])
+    if first == "compare":
+        from runtime.cli.view import compare
+
+        return compare(words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 
@@ -147,7 +151,7 @@ def _run(plan: DeploymentPlan, options: Options) -> int:
     gc.freeze()  # loaded modules stay, and forked processes share them
     with WarmStart() as warm:  # before there are any threads
         with suppress(LaunchError):  # then nothing can be started, and the run reports it
-            warm.load_ranks(plan)
+            warm.load(plan)
         from runtime.cli.run import run_plan  # while that loads
 
         gc.enable()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.errors import COMMAND
@@ -17,6 +20,7 @@ from runtime.cli.missing import hints
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles
+from runtime.cli.screens.run_log import RunLog
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -31,11 +35,21 @@ from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
 
+_log = logging.getLogger(__name__)
+
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
 
 SAMPLES = 2.0
-"""How many seconds lie between two counts of messages in a recorded run."""
+"""How many seconds lie between two looks at a run that somebody observes."""
+
+
+class Recorder(FactListener, Protocol):
+    """A listener that keeps what it hears. `close` returns a message if it could not keep all."""
+
+    def close(self) -> str:
+        """Keep what is left."""
+        ...
 
 
 def run_plan(
@@ -53,25 +67,39 @@ def run_plan(
     pass `through` another listener. `is_repeated` is asked about a run in which no rank has begun;
     one that will be repeated has no summary.
     """
-    run = partial(
-        _run, plan, options, warm=warm, reach=reach, through=through, is_repeated=is_repeated
-    )
-    if not options.record:
-        return run(())
-    from runtime.cli.screens.recording import Recording
+    run_log = RunLog(options.log, options.log_level)
+    recorders: list[Recorder] = []
+    if options.record:
+        from runtime.cli.screens.recording import Recording
 
-    recording = Recording(options.record)
+        recorders.append(Recording(options.record))
+    if options.report:
+        from runtime.cli.screens.report import ReportFile
+
+        recorders.append(ReportFile(options.report))
+    if recorders:
+        from runtime.cli.description import description
+
+        for one in recorders:
+            one.hear(Fact(0.0, MACHINE, description(options)))
     try:
-        return run((recording,))
+        return _run(
+            plan, options, recorders, run_log, warm=warm, reach=reach, through=through,
+            is_repeated=is_repeated,
+        )  # fmt: skip
     finally:
-        if fault := recording.close():
-            complain(fault)
+        for one in recorders:
+            if fault := one.close():
+                complain(fault)
+        if kept := run_log.close():
+            complain(f"the log of this run: {kept}")
 
 
 def _run(
     plan: DeploymentPlan,
     options: Options,
     recorders: Sequence[FactListener],
+    run_log: RunLog,
     *,
     warm: WarmStart | None,
     reach: Reach,
@@ -100,7 +128,8 @@ def _run(
     log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, plan, interrupts, begun)
-        with ending.awaited(), log.attached(), open_to_inspection(seen):
+        with run_log.attached(), log.attached(), ending.awaited(), open_to_inspection(seen):
+            _log.info("process %d: %s", os.getpid(), shlex.join(sys.argv))
             outcome = deploy(
                 plan,
                 through(listeners),
@@ -125,9 +154,17 @@ def _run(
     for message in (*errors, *hints(plan, outcome.exceptions)):
         complain(message)
     code = _code(outcome, ending, failures)
+    run_log.stays = code != 0 and _needs_log(outcome, ending)
     tell(CommandEnded(code, errors))
     _tell(listeners.account.summary(), options)
     return code
+
+
+def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
+    """Tell whether a run has failed by itself: its program has not told that, nor has a signal."""
+    cause = outcome.first_cause
+    is_of_program = cause is not None and cause.death is not None and cause.death.is_said
+    return ending.code is None and not is_of_program
 
 
 def _seen(

@@ -106,6 +106,10 @@ class Appeals(Protocol):
         """
         ...
 
+    def called(self, member: str, rows: list[Any]) -> None:
+        """Report which MPI calls the rank made: name, number, and seconds of each."""
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""
@@ -355,6 +359,10 @@ class Reports(Protocol):
         ...
 
     # -- what is written, and who wants to read
+
+    def logged(self, text: str) -> None:
+        """Pass on what the front-end logs, for the log of the run."""
+        ...
 
     def lines(self, batch: list[tuple[int | None, str, Any]]) -> None:
         """Pass on blocks of whole lines: of a rank or else of `mpiexec`, its stream, the bytes."""

@@ -98,11 +98,13 @@ class Configuration:
     where the ranks expect those of other clusters. `forwards` is the address at which the front-end
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
     which they reach it; with a `passage`, as text, others reach both by that alone. Ranks tell of
-    waits that take `explain_waits` seconds; 0 means none. `certificates` has one with its key for
+    waits that take `explain_waits` seconds; 0 means none. They count their calls if these are to be
+    `observed`. `certificates` has one with its key for
     each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
     anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
     ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
-    cluster, where it is emulated. `names` is how messages name the ranks of the run.
+    cluster, where it is emulated. `names` is how messages name the ranks of the run. `tunnels` are
+    the clusters whose front-ends are reached through sockets in the `room`, and by no other way.
     """
 
     cluster: str
@@ -123,11 +125,13 @@ class Configuration:
     known_as: str = ""
     passage: str = ""
     explain_waits: float = 0.0
+    observed: bool = False
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
     wan: Wan | None = None
     names: RankNames = NO_NAMES
+    tunnels: tuple[str, ...] = ()
 
     def certificate(self, name: str) -> bytes:
         """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""

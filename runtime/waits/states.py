@@ -88,6 +88,8 @@ class Wait:
     serial: int = 0
     size: int | None = None
     began: str = ""
+    is_of_mpi: bool = True
+    """Whether it is known to be a call of MPI; `wait` may also be one of another library."""
 
     @property
     def is_collective(self) -> bool:
@@ -137,6 +139,9 @@ class RankState:
     pid: int = 0
     is_alone: bool = False
     """Whether the program has one thread, so that nobody beside it can complete its wait."""
+    memory: int = 0
+    cpu: float = 0.0
+    """The bytes that its process had at most, and its seconds of processor time."""
 
 
 def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
@@ -163,6 +168,8 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
         _text(told["host"]),
         int(told["pid"]),
         is_alone=bool(told.get("alone", False)),
+        memory=int(told.get("memory", 0)),
+        cpu=float(told.get("cpu", 0.0)),
     )
 
 
@@ -186,6 +193,7 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
         int(told["serial"]),
         None if told["size"] is None else int(told["size"]),
         _text(told.get("began", "")),
+        bool(told.get("is-mpi", False)),
     )
 
 

@@ -30,7 +30,13 @@ from runtime.run.events import (
 )
 from runtime.run.exchanged import Figures, Row
 from runtime.transport.keys import parsed
-from runtime.views.facts import TRACEBACK, ConnectionsCounted, MessagesCounted, RankStarted
+from runtime.views.facts import (
+    TRACEBACK,
+    CallsCounted,
+    ConnectionsCounted,
+    MessagesCounted,
+    RankStarted,
+)
 from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
@@ -110,6 +116,8 @@ class ClusterReports:
         """Take in what a rank tells about itself."""
         arrival = RankArrival.parse(facts)
         self.post(RankReady(rank))
+        name = self.ranks.names.name(rank)
+        _log.info("%s is process %d on %s, %s", name, arrival.pid, arrival.host, arrival.mpi)
         self.codes.rank_ready(rank, arrival)
         self.facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self.waits.rank_ready(rank)
@@ -205,6 +213,14 @@ class ClusterReports:
         """Take in the calls of a rank."""
         self.waits.told(parsed(member)[0], number, state)
 
+    def called(self, member: str, rows: list[Any]) -> None:
+        """Tell which MPI calls a rank made."""
+        rank, _ = parsed(member)
+        for name, calls, seconds in rows:
+            if (type(name), type(calls), type(seconds)) != (str, int, float):
+                raise UnreadableReport("it is no count of calls")
+            self.facts.tell(rank, CallsCounted(name, calls, seconds))
+
     # --- references -----------------------------------------------------------------------------
 
     def rank_exchanged(self, rank: str, rows: list[Row], figures: Figures) -> None:
@@ -228,6 +244,10 @@ class ClusterReports:
         self.place.relay_figures = bytes_there, bytes_back, opened, refused
 
     # --- output ---------------------------------------------------------------------------------
+
+    def logged(self, text: str) -> None:
+        """Put what the front-end logs into the log of the run."""
+        _log.info("%s: %s", self.place.cluster.path, text)
 
     def lines(self, batch: list[tuple[int | None, str, Buffer]]) -> None:
         """Pass on what the ranks have written."""

@@ -43,7 +43,9 @@ from runtime.processes.launcher.output import (
 from runtime.processes.launcher.place import ClusterPlace, Ears, QueuedPlace, RemotePlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
+from runtime.processes.launcher.samples import Samples
 from runtime.processes.launcher.standard_input import StandardInput
+from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import (
     Snapshot,
@@ -99,6 +101,7 @@ class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
 
     _stopping = False
+    _tunnels: Tunnels | None = None
 
     def __init__(
         self,
@@ -116,7 +119,6 @@ class Executor:
         samples: float = 0.0,
     ) -> None:
         self._plan = plan
-        self._samples = samples
         self._local = local
         self._post = post
         self._reactor = reactor
@@ -152,6 +154,13 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         self.waits = self._new_waits()
+        self.samples = Samples(
+            self._places.values(),
+            partial(self.look, with_stacks=False),
+            facts,
+            lambda seconds, then: reactor.later(seconds, lambda: post(then)),
+            seconds=samples,
+        )
         codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.tell_where_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
@@ -204,6 +213,8 @@ class Executor:
         if self._input is not None:
             self._input.close()
         kill_all(self._helpers)
+        if self._tunnels is not None:
+            self._tunnels.close()
         for place in self._places.values():
             place.kill()
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
@@ -260,6 +271,8 @@ class Executor:
         for place in self._places.values():
             for traffic in _traffic(place):
                 self._facts.tell(place.identifier, traffic)
+        for carried in () if self._tunnels is None else self._tunnels.traffic():
+            self._facts.tell(MACHINE, carried)
         for results in self._homecoming.results():
             self._facts.tell(results.cluster, results)
 
@@ -272,6 +285,7 @@ class Executor:
 
     def _start(self, step: Step) -> None:
         cluster = step.name.partition(":")[2]
+        _log.info("%s begins", step.name)
         match step.kind:
             case StepKind.FRONT_END:
                 self._openings.open(self._places[cluster], self._places.values(), self._ears)
@@ -284,12 +298,19 @@ class Executor:
                 self._shake_hands()
             case StepKind.PROCESS:
                 self._crew.do(step.name, lambda: self._help(step), self._failed(step))
+            case StepKind.TUNNELS:
+                self._crew.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
             case StepKind.FETCH:
                 self._homecoming.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
                 self._assembly.start(step)
             case _:
                 self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
+
+    def _open_tunnels(self, step: Step) -> None:
+        clusters = self._plan.deployment.tunnelled()
+        self._tunnels = Tunnels(self._local, self._post)
+        self._tunnels.start(step, [self._places[one.identifier] for one in clusters])
 
     def _go(self) -> None:
         self._homecoming.go()
@@ -300,18 +321,11 @@ class Executor:
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
-        if self._samples:
-            self._sample()
-
-    def _sample(self) -> None:
-        """Ask from time to time what the ranks have sent, since somebody wants to know."""
-        if not self._stopping:
-            for place in self._places.values():
-                place.orders.count_messages()
-            self._reactor.later(self._samples, lambda: self._post(self._sample))
+        self.samples.begin()
 
     def _stop(self) -> None:
         self._stopping = True
+        self.samples.end()
         self._ranks.end()
         self._verdicts.end()
         kill_all(self._helpers)
@@ -381,6 +395,7 @@ class Executor:
 
     def _lose(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
+        _log.info("%s: the front-end has gone: %s", place.cluster.path, words)
         if fault is not None:
             place.expel()  # what is not heard of any more must not come back
         self._ranks.place_lost(place.identifier)

@@ -22,12 +22,14 @@ from runtime.run.outcome import (
     KeptFolder,
     Results,
     RouteTraffic,
+    TunnelTraffic,
 )
 from runtime.topology.rank_names import NamedCluster
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts
 from runtime.views.facts import (
     AwaitedPart,
+    CallsCounted,
     CallSeen,
     CommandEnded,
     CommunicatorSeen,
@@ -42,6 +44,7 @@ from runtime.views.facts import (
     RankSeen,
     RankStarted,
     Record,
+    RunDescribed,
     RunEnded,
     RunPlanned,
     RunSeen,
@@ -67,6 +70,7 @@ SEEN_RANK = RankSeen(
 )  # fmt: skip
 CEDAR = PlannedCluster(NamedCluster("s/cedar", 0, 2, "ocean"), "ocean", ("n1", "n2"))
 FACTS = [
+    Fact(0.0, "", RunDescribed("2026-11-27", "gcm-deploy a.xml", "<deployment/>", {"mpi4py": "4"})),
     Fact(0.0, "", RunPlanned("ring", (PlannedSite("s", (CEDAR,)),), {"ocean": 2}, goes_on=True)),
     Fact(0.25, "0:0", StateChanged("up", "front-end")),
     Fact(0.5, "0:0:1", RankStarted("n1", 77, "MPICH")),
@@ -79,9 +83,11 @@ FACTS = [
     Fact(2.0, "0:0:1", DEATH),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", ("0:1", "1:0"), 2, 3, 40)),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", None, 2, 3, 40)),
+    Fact(2.0, "0:0:1", CallsCounted("Recv", 3, 1.25)),
     Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
     Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),
+    Fact(2.5, "", TunnelTraffic("s/cedar", "s/fir", 1, 2, 3, 0.25)),
     Fact(2.5, "/app/a", ComponentReport("/app/a", "n1", "host", 7)),
     Fact(2.5, "s/cedar", Results("s/cedar", 2, 9, ("out",), kept=KeptFolder("s", "w", "ssh"))),
     Fact(3.0, "0:0:1", RankResult(139, 11)),
