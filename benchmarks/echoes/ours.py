@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast
 from benchmarks.echoes.contract import Rounds, listening, timed
 from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
 from gcm import primitive, provides
-from runtime.forwarding import Forwarder
+from runtime.forwarding.forwarder import Forwarder
 from runtime.hosting.host import Host
 from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.credentials import Credentials
