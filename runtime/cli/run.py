@@ -63,10 +63,10 @@ def run_plan(
     one that will be repeated has no summary.
     """
     recorders: list[Recorder] = []
-    if options.record:
+    for file in filter(None, (options.record, options.spool)):
         from runtime.cli.screens.recording import Recording
 
-        recorders.append(Recording(options.record))
+        recorders.append(Recording(file))
     if options.report:
         from runtime.cli.screens.report import ReportFile
 
