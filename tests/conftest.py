@@ -55,6 +55,21 @@ QUICK = (
 )
 """The tests of `make test`: all pure logic, and a few of each seam with the real thing."""
 
+LONGEST = (
+    "examples/test_documents.py",
+    "faults/test_waits_explained.py",
+    "faults/test_first_cause.py",
+    "faults/test_far_end.py",
+    "faults/test_random_faults.py",
+    "integration/results/test_results_come_home.py",
+    "mpi/test_arguments.py",
+    "mpi/test_recovering.py",
+    "security/test_where_the_secret_is.py",
+    "unit/drawing/test_drawing_properties.py",
+    "fuzz/test_adl_parser_fuzz.py",
+)
+"""The files that take longest; they are begun first, so that none is left alone at the end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Belongings:
@@ -251,9 +266,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    missing = [name for name in QUICK if not (HERE / name).exists()]
+    missing = [name for name in (*QUICK, *LONGEST) if not (HERE / name).exists()]
     if missing and config.getoption("--only"):
-        raise pytest.UsageError(f"QUICK in {__file__} names what does not exist: {missing}")
+        raise pytest.UsageError(
+            f"QUICK or LONGEST in {__file__} names what is not there: {missing}"
+        )
     state = tempfile.TemporaryDirectory(prefix="gcm-state-")
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name  # where runs that fail leave their logs
@@ -269,6 +286,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return is_quick or None
     leads_there = any(path.is_relative_to(collection_path) for path in quick)
     return None if is_quick or leads_there else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
