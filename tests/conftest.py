@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import select
 import shutil
 import signal
 import socket
@@ -20,6 +19,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.leftovers import await_end
 
 # What a busy machine takes long for is no fault of the code: no test has a time limit per example.
 hypothesis.settings.register_profile("tests", deadline=None)
@@ -168,20 +169,9 @@ def _what_stays(before: Belongings) -> Belongings:
     for thread in left.threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     for pid in left.children:
-        _await_end(pid, deadline)
+        await_end(pid, deadline)
     gc.collect()
     return Belongings.now().minus(before)
-
-
-def _await_end(pid: int, deadline: float) -> None:
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
-    finally:
-        os.close(handle)
 
 
 def _end_processes(left: Belongings) -> None:
