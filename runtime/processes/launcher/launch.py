@@ -12,7 +12,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
 from runtime.run.run_life import RunPhase
 from runtime.run.state import RunTimeouts
-from runtime.views.facts import MACHINE, RankSeen, RunSeen, WaitExplained
+from runtime.views.facts import MACHINE, RankSeen, RunSeen, StateChanged, WaitExplained
 from runtime.views.stream import FactListener
 
 SNAPSHOT_TIMEOUT = 6.0
@@ -40,16 +40,19 @@ class Interrupts:
 
     def snapshot(
         self, *, with_stacks: bool
-    ) -> list[tuple[str, RunSeen | RankSeen | WaitExplained]]:
+    ) -> list[tuple[str, RunSeen | StateChanged | RankSeen | WaitExplained]]:
         """Return what the run is doing, as facts with their names, for observers outside."""
         machine = self._machine
         state = RunPhase.PLANNED if machine is None else machine.state
-        if machine is None or state is not RunPhase.RUNNING:
+        if machine is None:
             return [(MACHINE, RunSeen(str(state)))]
-        with suppress(TimeoutError):
-            seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
-            return [(MACHINE, RunSeen(str(state))), *facts_of(seen)]
-        return [(MACHINE, RunSeen(str(state)))]
+        told: list[tuple[str, RunSeen | StateChanged | RankSeen | WaitExplained]]
+        told = [(MACHINE, RunSeen(str(state))), *machine.jobs().items()]
+        if state is RunPhase.RUNNING:
+            with suppress(TimeoutError):
+                seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
+                told += facts_of(seen)
+        return told
 
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""
