@@ -19,7 +19,7 @@ from runtime.transport.credentials import Credentials
 from runtime.wire import Incoming, PeerLeft
 from runtime.wire.dialling.connecting import Attempt, Connector, Dialling, DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
-from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
+from runtime.wire.dialling.forwarded import Forwarded
 from runtime.wire.peer_connections import PeerConnections
 
 CLIENT, SERVER = 0, 1
@@ -62,8 +62,8 @@ class _ByFrontEnds:
         """Begin."""
         mine, theirs = FRONT_ENDS
         first = Dialling("the first front-end", mine, self._ways, self._credentials, now)
-        asked = ForwardedAttempt(first, (theirs, ENDS[SERVER]), "the server")
-        return Forwarded(asked, ENDS[SERVER], "the server", self._credentials)
+        stops = (theirs, ENDS[SERVER])
+        return Forwarded(first, stops, "the server", ENDS[SERVER], self._credentials)
 
     def again(self, _peer: int, _now: float) -> Attempt | None:
         """One connection has to do."""

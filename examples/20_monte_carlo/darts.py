@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 TRIES = 200_000
-"""How many darts each process throws."""
+"""How many darts each process throws unless the command line says how many all of them throw."""
+BLOCK = 1 << 20
+"""How many of them are in memory at a time."""
+
+
+def tries_of(processes: int) -> int:
+    """Return how many darts each process throws: an equal share of the first argument."""
+    return int(float(sys.argv[1])) // processes if len(sys.argv) > 1 else TRIES
 
 
 def hits(tries: int, seed: int) -> int:
     """Throw darts at the unit square; return how many fall into the quarter of a circle."""
-    dice = np.random.default_rng(seed)
-    x, y = dice.random(tries), dice.random(tries)
-    return int(np.count_nonzero(x * x + y * y < 1))
+    dice, inside = np.random.default_rng(seed), 0
+    for begun in range(0, tries, BLOCK):
+        x, y = dice.random((2, min(BLOCK, tries - begun)))
+        inside += int(np.count_nonzero(x * x + y * y < 1))
+    return inside
 
 
 def verdict(estimate: float, tries: int) -> str:

@@ -2,7 +2,7 @@
 
     gcm-deploy descriptors/monte-carlo.xml           on sites and clusters, emulated on this machine
     mpiexec -n 4 python examples/20_monte_carlo/flat.py         on one cluster
-    python examples/20_monte_carlo/flat.py                      alone
+    python examples/20_monte_carlo/flat.py 1e8                  alone, with 10^8 darts
 
 The program does not mention sites or clusters. `COMM_GRID` has the processes of all of them, and a
 reduction on it sends one number over each slow link.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from darts import TRIES, hits, verdict
+from darts import hits, tries_of, verdict
 
 from runtime import MPI
 
@@ -21,12 +21,13 @@ from runtime import MPI
 def main() -> int:
     """Throw, average, check; return the exit code."""
     grid = MPI.COMM_GRID
-    mine = np.array([4 * hits(TRIES, seed=grid.rank) / TRIES])
+    each = tries_of(grid.size)
+    mine = np.array([4 * hits(each, seed=grid.rank) / each])
     average = np.empty(1)
     grid.Reduce(mine, average, op=MPI.AVG, root=0)
     if grid.rank:
         return 0
-    pi, tries = float(average[0]), TRIES * grid.size
+    pi, tries = float(average[0]), each * grid.size
     answer = verdict(pi, tries)
     print(f"pi is about {pi:.6f} after {tries} tries of {grid.size} processes: {answer}")
     return 0 if answer == "right" else 1

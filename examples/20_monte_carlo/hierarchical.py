@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-from darts import TRIES, hits, verdict
+from darts import hits, tries_of, verdict
 
 from runtime import MPI
 
@@ -25,7 +25,8 @@ from runtime import MPI
 def main() -> int:
     """Throw, add up level by level, check; return the exit code."""
     grid = MPI.COMM_GRID
-    counted = np.array([hits(TRIES, seed=grid.rank), TRIES])
+    each = tries_of(grid.size)
+    counted = np.array([hits(each, seed=grid.rank), each])
     for level in (MPI.COMM_CLUSTER, MPI.COMM_SITE_GATEWAYS, MPI.COMM_GRID_GATEWAYS):
         if level:
             total = np.empty_like(counted)

@@ -2,7 +2,7 @@
 
     gcm-deploy descriptors/mergesort.xml           on sites and clusters, emulated on this machine
     mpiexec -n 4 python examples/21_mergesort/flat.py         on one cluster
-    python examples/21_mergesort/flat.py                      alone
+    python examples/21_mergesort/flat.py 1e7                  alone, 10^7 numbers
 
 This is a plain mpi4py program that knows nothing about grids. The descriptor has
 `comm-world="grid"`, so `COMM_WORLD` has the processes of all clusters.
@@ -14,26 +14,26 @@ import sys
 
 import numpy as np
 from mpi4py import MPI
-from numbers_to_sort import SIZE, Row, merge, report, shares, unsorted
+from numbers_to_sort import Row, merge, report, shares, size_wanted, unsorted
 
 
 def main() -> int:
     """Scatter, sort, merge in the order of arrival; return the exit code."""
     world = MPI.COMM_WORLD
-    size = int(sys.argv[1]) if len(sys.argv) > 1 else SIZE
+    size = size_wanted()
     counts = shares(world.bcast(size), [1] * world.size)
-    mine: Row = np.empty(counts[world.rank], np.int32)
+    mine: Row = np.empty(counts[world.rank], np.int64)
     numbers = unsorted(size) if world.rank == 0 else None
-    world.Scatterv([numbers, counts, MPI.INT32_T], mine, root=0)
+    world.Scatterv([numbers, counts, MPI.INT64_T], mine, root=0)
     mine.sort()
     if world.rank:
         world.Send(mine, dest=0)
         return 0
     for _ in range(world.size - 1):
-        arrived: Row = np.empty(max(counts), np.int32)
+        arrived: Row = np.empty(max(counts), np.int64)
         status = MPI.Status()
         world.Recv(arrived, source=MPI.ANY_SOURCE, status=status)
-        mine = merge(mine, arrived[: status.Get_count(MPI.INT32_T)])
+        mine = merge(mine, arrived[: status.Get_count(MPI.INT64_T)])
     return report(mine, size, world.size)
 
 

@@ -22,6 +22,9 @@ class BatchSystem(ABC):
 
     name: str
 
+    own_starters: Sequence[Sequence[str]] = ()
+    """Commands of the system that start two ranks on the nodes of a job, such as `srun`."""
+
     @abstractmethod
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return the options of a request, as the lines of its script have them."""
@@ -29,6 +32,10 @@ class BatchSystem(ABC):
     @abstractmethod
     def submit(self) -> Sequence[str]:
         """Return the command that submits the script on its standard input."""
+
+    def check(self) -> Sequence[str]:
+        """Return the command that only checks the script on its standard input, () for none."""
+        return ()
 
     @abstractmethod
     def number(self, printed: str) -> str:

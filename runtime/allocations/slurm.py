@@ -28,6 +28,10 @@ class Slurm(BatchSystem):
     """Slurm, from 20.11 on, which has `srun --overlap`; seen with 22.05."""
 
     name = "slurm"
+    own_starters = (
+        ("srun", "--mpi=pmix", "--ntasks=2"),
+        ("srun", "--mpi=pmi2", "--ntasks=2"),
+    )
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#SBATCH` lines.
@@ -59,6 +63,10 @@ class Slurm(BatchSystem):
     def submit(self) -> Sequence[str]:
         """Return `sbatch`, told to print the number alone."""
         return ("sbatch", "--parsable")
+
+    def check(self) -> Sequence[str]:
+        """Return `sbatch`, told to ask only whether such a job could ever run."""
+        return ("sbatch", "--test-only")
 
     def number(self, printed: str) -> str:
         """Return the number; what a profile or a prolog has printed before it does not matter.

@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gcm.cli.output import written
-from runtime.cli.errors import UsageError
+from runtime.cli.errors import OutputFailed, UsageError
 from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
-from runtime.cli.streams import OutputFailed, fill_gaps
+from runtime.cli.streams import fill_gaps
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
 from runtime.shown_text import shown_lines

@@ -16,6 +16,8 @@ from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
 from runtime.deployment.model import BookedPeer
+from runtime.home import HOME
+from runtime.native_mpi import python_module
 
 if TYPE_CHECKING:
     from runtime.cli.line.document import OneLineDocument
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 _NO_SETTINGS: Mapping[str, str] = {}
 
 Sites = Sequence[Sequence[BookedPeer]]
+
+_IMPORT_TIMEOUT = 60.0
+"""Seconds for importing the modules of a program, to look at its classes."""
 
 COMMAND_LINE = "command line"
 """The name in messages of a descriptor that is in no file."""
@@ -119,13 +124,39 @@ def _surroundings(
         with_classes=with_classes,
     )
     found = replace(found, booked=booked)
-    return replace(found, named_classes=_faults_of) if with_classes else found
+    return replace(found, named_classes=_faults_of_classes) if with_classes else found
 
 
-def _faults_of(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str]:
-    from runtime.cli.named_classes import faults_of  # only for descriptors that name some
+def _faults_of_classes(search: str, wanted: tuple[tuple[str, str], ...]) -> Sequence[str]:
+    """Return why each class does not fit its role, empty if it does.
 
-    return faults_of(search, wanted)
+    `search` is the folder in which the program finds its modules; if it is not on this machine
+    nothing is checked.
+    """
+    if not os.path.isdir(search):
+        return [""] * len(wanted)
+    import json  # only for descriptors that name some
+    import subprocess
+
+    path = os.pathsep.join(filter(None, (HOME, os.environ.get("PYTHONPATH", ""))))
+    try:
+        done = subprocess.run(
+            python_module(sys.executable, "runtime.machine.class_check"),
+            input=json.dumps([search, wanted]),
+            capture_output=True,
+            text=True,
+            timeout=_IMPORT_TIMEOUT,
+            env={**os.environ, "PYTHONPATH": path},
+            cwd=search,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [f"importing it takes more than {_IMPORT_TIMEOUT:g} seconds"] * len(wanted)
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2]
+        return [f"importing it ends Python with code {done.returncode}: {last}"] * len(wanted)
+    found: list[str] = json.loads(done.stdout)
+    return found
 
 
 def write_findings_of(diagnostics: Diagnostics, style: Format) -> None:

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from gcm.cli.output import Paint, columns_of, forget_output
+from runtime.cli.errors import COMMAND
 from runtime.cli.inspection import open_to_inspection
 from runtime.cli.line.options import Format, Options, ProgressMode
 from runtime.cli.missing import hints
-from runtime.cli.screens.called import COMMAND
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles

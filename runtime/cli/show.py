@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from runtime.cli.errors import OutputFailed
 from runtime.cli.line.options import Format
-from runtime.cli.streams import OutputFailed, write
+from runtime.cli.streams import write
 from runtime.deployment import (
     Deployment,
     DeploymentPlan,

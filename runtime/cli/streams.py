@@ -6,11 +6,7 @@ import os
 import sys
 
 from gcm.cli.output import forget_output
-from runtime.errors import GridError
-
-
-class OutputFailed(GridError):
-    """Output that cannot be written."""
+from runtime.cli.errors import OutputFailed
 
 
 def fill_gaps() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
+from runtime.cli.errors import OutputFailed
 from runtime.cli.line.document import document_of
 from runtime.cli.line.options import Options
 from runtime.cli.load import read_document
-from runtime.cli.streams import OutputFailed, write
+from runtime.cli.streams import write
 from runtime.exit_codes import FAULTS
 
 STANDARD_OUTPUT = "-"

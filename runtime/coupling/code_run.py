@@ -9,6 +9,7 @@ from enum import StrEnum
 from gcm.records import dataclass
 from runtime.coupling.errors import CodeBusy, CodeNotRunning
 from runtime.machine.deaths import RankDeath
+from runtime.topology import NO_NAMES, RankNames
 
 
 class CodeState(StrEnum):
@@ -31,6 +32,7 @@ class CodeRun:
 
     name: str
     clusters: Mapping[str, int]
+    names: RankNames = NO_NAMES
     state: CodeState = CodeState.IDLE
     incarnation: int = 0
     exit_codes: dict[int, int] = field(default_factory=dict)
@@ -110,7 +112,8 @@ class CodeRun:
         self._open.discard(cluster)
         if not self._open:
             self.state = CodeState.ENDED
-        self._blame(code, f"rank {silent[0]}" if len(silent) == 1 else f"cluster {cluster}", words)
+        who = f"rank {silent[0]}" if len(silent) == 1 else f"cluster {self.names.name(cluster)}"
+        self._blame(code, who, words)
         return dict.fromkeys(silent, words)
 
     def begins_to_settle(self) -> bool:

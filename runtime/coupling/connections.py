@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from runtime.coupling.words import rank_path
-from runtime.forwarding.words import coupled_stop
 from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed
 from runtime.wire import MessageSink, PeerConnections
 from runtime.wire.dialling.connecting import DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
+from runtime.wire.dialling.forward_requests import coupled_stop
 from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.words import LANE, PROBES
 

@@ -16,7 +16,7 @@ from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeNotRunning, CodeNotStarted, NotCoupled, UnknownCode
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
-from runtime.launchers.blocks import Buffer, lines_of
+from runtime.launchers.lines import Buffer, lines_of
 from runtime.machine.contracts import Orders
 from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival, Report, report
@@ -61,7 +61,8 @@ class Codes:
         self.idle = idle
         self.is_steered = steered
         self._settle = settle
-        self._runs = {name: CodeRun(name, dict(parts)) for name, parts in clusters.items()}
+        names = deployment.rank_names()
+        self._runs = {name: CodeRun(name, dict(parts), names) for name, parts in clusters.items()}
         for run in () if idle else self._runs.values():
             run.begin()
         self._by_cluster = {cluster: run for run in self._runs.values() for cluster in run.clusters}

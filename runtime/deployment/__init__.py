@@ -19,10 +19,9 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.deployment.planning.assembly import ExportedComponent, Level, implied_assembly
-from runtime.deployment.planning.commands import is_at_front_end
+from runtime.deployment.planning.commands import is_at_front_end, over_ssh
 from runtime.deployment.planning.plan import DeploymentPlan, RankPlacement, make_plan
 from runtime.deployment.planning.render import plan_as_dict, render_plan, render_variables
-from runtime.deployment.planning.ssh_commands import over_ssh
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.deployment.reading.reader import read_descriptor
 from runtime.deployment.surroundings import DescriptorContext

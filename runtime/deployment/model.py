@@ -146,13 +146,18 @@ class NamedLauncher:
 class FrontEnd:
     """The process that represents a cluster; a port 0 or an empty folder is chosen at the start.
 
-    `folder` is where the run's folders are made.
+    `folder` is where the run's folders are made. `modules` are loaded and the line of shell
+    `before` is run before anything else there, and all of it runs in the `container`, if any.
     """
 
     address: str
     port: int = 0
     python: str = "python3"
     folder: str = ""
+    modules: tuple[str, ...] = ()
+    before: str = ""
+    container: str = ""
+    container_program: str = "apptainer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ more, end to end, so what travels is between them alone.
 from runtime.forwarding.forwarder import Forwarder
 from runtime.forwarding.leading import lead_on
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import (
+from runtime.wire.dialling.forward_requests import (
     LINK,
     Answer,
     AnswerReader,

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from runtime.forwarding.leading import Find, SilentStop, lead_on
 from runtime.forwarding.pipes import Pipes
 from runtime.forwarding.splice import Splice
-from runtime.forwarding.words import Answer, ForwardRequest, RequestReader
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import FrameError, TransportError
 from runtime.transport.listening import Admitted, Door
 from runtime.transport.reactor import READ, Reactor, Timer
+from runtime.wire.dialling.forward_requests import Answer, ForwardRequest, RequestReader
 
 _log = logging.getLogger(__name__)
 

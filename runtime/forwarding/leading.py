@@ -6,12 +6,12 @@ import socket
 import time
 from collections.abc import Callable
 
-from runtime.forwarding.words import AnswerReader, ForwardRequest
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
 from runtime.transport.errors import AuthenticationFailed, TransportError, Unreachable
 from runtime.transport.lean import dial, socket_for
 from runtime.transport.passage import announce
+from runtime.wire.dialling.forward_requests import AnswerReader, ForwardRequest
 
 ANSWER_TIMEOUT = 10.0
 """Seconds for the next stop of a route to prove itself, or to begin to encrypt."""

@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from runtime.deployment.planning.preparation import NOT_PREPARED
 from runtime.launchers import bootstrap, wire
 from runtime.launchers.base import Command, OutputStream
 from runtime.launchers.errors import (
     BadHop,
     LauncherClosed,
     LaunchError,
+    NotPrepared,
     PythonMissing,
     PythonTooOld,
     StartTimeout,
@@ -120,6 +122,9 @@ class CommandLauncher(GuardSession):
         if code.code == NO_PYTHON:
             self.lose(no_python(self._way, said))
             return
+        if code.code == NOT_PREPARED:
+            self.lose(not_prepared(self._way, said))
+            return
         self.lose(self.explain(code.code, said or self._banner()))
 
     def _on_deadline(self) -> None:
@@ -207,4 +212,14 @@ def no_python(way: str, said: Sequence[str]) -> LaunchError:
         return PythonMissing("no Python was found", place=way, cause="\n".join(found), cure=cure)
     return PythonTooOld(
         f"the newest Python found is too old ({'; '.join(versions)})", place=way, cure=cure
+    )
+
+
+def not_prepared(way: str, said: Sequence[str]) -> NotPrepared:
+    """Return the error for a place whose modules or line of shell failed, from its last words."""
+    return NotPrepared(
+        "the modules cannot be loaded there, or the line of shell after them has failed",
+        place=way,
+        cause="\n".join(said),
+        cure="Try it in a login shell there, then correct `modules` or `before` of <front-end>",
     )

@@ -53,6 +53,10 @@ class WayFailed(LaunchError):
     """The command that leads to a place ended before anything could be started there."""
 
 
+class NotPrepared(LaunchError):
+    """Modules could not be loaded at a place, or its line of shell before all else has failed."""
+
+
 class SshFailed(WayFailed):
     """The ssh client gave up for a reason not known here; the cause holds its words."""
 

@@ -1,4 +1,8 @@
-"""From bytes as they come to lines, and the sinks most callers want."""
+"""Whole lines out of bytes as they come, and the sinks most callers want.
+
+Blocks of lines are cut from what was read, unchanged, and not decoded: what a program writes need
+not be text.
+"""
 
 from __future__ import annotations
 
@@ -6,57 +10,117 @@ from collections import deque
 from collections.abc import Callable
 
 from runtime.launchers.base import OutputStream
-from runtime.launchers.blocks import LONGEST_LINE
 
 TAIL_LINES = 20
 TAIL_WIDTH = 500
 
+LONGEST_LINE = 1 << 20
+"""A longer line is handed on in pieces, so that memory stays bounded."""
 
-class LineSplitter:
-    """Cut a stream of bytes into lines; the last one counts without its newline too."""
+LAST_BYTES = 16 << 10
+LAST_LINES = 20
+
+
+Buffer = bytes | memoryview
+"""A block as it comes out of a message."""
+
+
+def lines_of(block: bytes) -> list[str]:
+    """Return the lines of a block as text; what is no UTF-8 is replaced.
+
+    >>> lines_of(b"one\\r\\n\\ntwo\\n")
+    ['one', '', 'two']
+    """
+    if not block:
+        return []
+    text = block.removesuffix(b"\n").decode("utf-8", errors="replace")
+    return [line.removesuffix("\r") for line in text.split("\n")]
+
+
+class BlockCutter:
+    """Cut a stream of bytes behind the last newline of each piece that comes.
+
+    >>> cutter = BlockCutter()
+    >>> cutter.feed(b"one\\ntwo\\nth"), cutter.feed(b"re"), cutter.feed(b"e\\n"), cutter.finish()
+    (b'one\\ntwo\\n', b'', b'three\\n', b'')
+    """
+
+    __slots__ = ("_rest", "_size")
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._rest: list[bytes] = []
+        self._size = 0
 
-    def feed(self, data: bytes) -> list[str]:
-        """Return the lines that are complete now."""
-        self._rest += data
-        if b"\n" not in data and len(self._rest) < LONGEST_LINE:
-            return []
-        *complete, rest = bytes(self._rest).split(b"\n")
-        while len(rest) >= LONGEST_LINE:
-            complete.append(rest[:LONGEST_LINE])
-            rest = rest[LONGEST_LINE:]
-        self._rest = bytearray(rest)
-        return [_text(line) for line in complete]
+    @property
+    def has_begun(self) -> bool:
+        """Whether something has come of a line that is not complete."""
+        return bool(self._rest)
 
-    def finish(self) -> list[str]:
-        """Return what is left as a last line, if anything is."""
-        rest, self._rest = bytes(self._rest), bytearray()
-        return [_text(rest)] if rest else []
+    def feed(self, data: bytes) -> bytes:
+        """Return the lines that are complete now; without a newline, a piece of a long one."""
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            self._keep(data)
+            return self.finish() if self._size >= LONGEST_LINE else b""
+        if cut == len(data) and not self._rest:
+            return data
+        rest, self._rest, self._size = self._rest, [], 0
+        self._keep(data[cut:])
+        return b"".join((*rest, memoryview(data)[:cut]))  # copied once, however large it is
+
+    def finish(self) -> bytes:
+        """Return what has come of a line that is not complete."""
+        rest, self._rest, self._size = self._rest, [], 0
+        return b"".join(rest)
+
+    def _keep(self, data: bytes) -> None:
+        if data:
+            self._rest.append(data)
+            self._size += len(data)
 
 
-def _text(line: bytes) -> str:
-    return line.decode("utf-8", errors="replace").removesuffix("\r")
+class LastLines:
+    """The last lines of all blocks, for an error message.
+
+    >>> last = LastLines()
+    >>> last.add(b"one\\n\\ntwo\\n")
+    >>> last.text
+    'one\\ntwo'
+    """
+
+    __slots__ = ("_end",)
+
+    def __init__(self) -> None:
+        self._end = b""
+
+    def add(self, block: bytes) -> None:
+        """Take the next block."""
+        self._end = (self._end + block[-LAST_BYTES:])[-LAST_BYTES:]
+
+    @property
+    def text(self) -> str:
+        """The lines that are not empty."""
+        lines = self._end.decode("utf-8", errors="replace").splitlines()
+        return "\n".join([line for line in lines if line.strip()][-LAST_LINES:])
 
 
 class Tail:
     """The last lines of a stream, each cut to a bearable width."""
 
     def __init__(self, size: int = TAIL_LINES) -> None:
-        self._splitter = LineSplitter()
+        self._cutter = BlockCutter()
         self._lines: deque[str] = deque(maxlen=size)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes."""
-        self._keep(self._splitter.feed(data))
+        self._keep(self._cutter.feed(data))
 
     def finish(self) -> None:
         """Count what is left as a line."""
-        self._keep(self._splitter.finish())
+        self._keep(self._cutter.finish())
 
-    def _keep(self, lines: list[str]) -> None:
-        for line in lines:
+    def _keep(self, block: bytes) -> None:
+        for line in lines_of(block):
             self._lines.append(line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + "...")
 
     @property
@@ -77,17 +141,17 @@ class Lines:
 
     def __init__(self, call: Callable[[OutputStream, str], None]) -> None:
         self._call = call
-        self._splitters = {stream: LineSplitter() for stream in OutputStream}
+        self._cutters = {stream: BlockCutter() for stream in OutputStream}
 
     def received(self, stream: OutputStream, data: bytes) -> None:
         """Pass on the lines that are complete now."""
-        for line in self._splitters[stream].feed(data):
+        for line in lines_of(self._cutters[stream].feed(data)):
             self._call(stream, line)
 
     def finished(self) -> None:
         """Pass on what never got its newline."""
-        for stream, splitter in self._splitters.items():
-            for line in splitter.finish():
+        for stream, cutter in self._cutters.items():
+            for line in lines_of(cutter.finish()):
                 self._call(stream, line)
 
 

@@ -14,7 +14,7 @@ from importlib.resources.abc import Traversable
 
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import InputClosed
-from runtime.launchers.unpacking import await_unpacking
+from runtime.launchers.staging import await_unpacking
 
 _OLD_FORMAT = 2  # which every Python understands
 _FAST = 1  # a network is seldom slower than a better compression

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from runtime.launchers.base import OutputStream
-from runtime.launchers.blocks import BlockCutter
+from runtime.launchers.lines import BlockCutter
 from runtime.launchers.ranks import unescaped
 
 _RECORD = re.compile(rb"\x1e(\d+) ([oex]) (.*)", re.DOTALL)

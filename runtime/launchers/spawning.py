@@ -46,13 +46,9 @@ def spawn(
     A `~` at the beginning of its path is the home folder here.
     """
     argv = [os.path.expanduser(argv[0]), *argv[1:]]
-    ends = [os.pipe(), os.pipe(), os.pipe()]
-    inner = [ends[0][0], ends[1][1], ends[2][1]]
-    outer = [ends[0][1], ends[1][0], ends[2][0]]
-    try:
-        if cwd:
-            os.chdir(cwd)
-        pid = os.posix_spawn(
+
+    def start(inner: list[int]) -> int:
+        return os.posix_spawn(
             find_program(argv[0], environment.get(b"PATH", os.defpath.encode())),
             argv,
             environment,
@@ -61,16 +57,8 @@ def spawn(
             setsigmask=[],
             setsigdef=[SIGPIPE, SIGXFSZ],
         )
-    except OSError:
-        for descriptor in outer:
-            os.close(descriptor)
-        raise
-    finally:
-        os.fchdir(home)
-        for descriptor in inner:
-            os.close(descriptor)
-    os.set_blocking(outer[0], False)
-    return ChildProcess(number, pid, outer)
+
+    return _piped(number, start, cwd, home)
 
 
 def part(
@@ -80,15 +68,25 @@ def part(
 
     Raises OSError. `home` is a descriptor of the folder to come back to.
     """
+
+    def start(inner: list[int]) -> int:
+        pid = os.fork()
+        if pid == 0:
+            _become(program, inner, environment)
+        return pid
+
+    return _piped(number, start, cwd, home)
+
+
+def _piped(number: int, start: Callable[[list[int]], int], cwd: bytes, home: int) -> ChildProcess:
+    """Start a process in a folder, with three pipes; `start` gets the ends that are its own."""
     ends = [os.pipe(), os.pipe(), os.pipe()]
     inner = [ends[0][0], ends[1][1], ends[2][1]]
     outer = [ends[0][1], ends[1][0], ends[2][0]]
     try:
         if cwd:
             os.chdir(cwd)
-        pid = os.fork()
-        if pid == 0:
-            _become(program, inner, environment)
+        pid = start(inner)
     except OSError:
         for descriptor in outer:
             os.close(descriptor)

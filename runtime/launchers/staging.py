@@ -9,7 +9,6 @@ from typing import IO, TYPE_CHECKING, Protocol, cast
 from runtime.launchers import archive, bootstrap
 from runtime.launchers.base import Command, Process, Sink
 from runtime.launchers.errors import InputClosed, StagingFailed
-from runtime.launchers.unpacking import await_unpacking
 from runtime.web_address import WebAddress
 
 if TYPE_CHECKING:
@@ -73,6 +72,22 @@ def unpack_stored(
     program = bootstrap.read_source("archive")
     process = launcher.start(Command((python, "-I", "-S", "-c", program, folder, stored, *plain)))
     await_unpacking(process, launcher.place, folder)
+
+
+def await_unpacking(process: Process, place: str, folder: str) -> None:
+    """End the input of a process that writes it below `folder`, and wait until it is written.
+
+    Raises:
+        StagingFailed: it could not be, with the cause as the place tells it, such as a full disk.
+    """
+    process.close_input()
+    if not process.wait().ok:
+        raise StagingFailed(
+            f"files could not be written to {folder}",
+            place=place,
+            cause="\n".join(process.tail),
+            cure="Make room there, or name another folder for temporary files",
+        )
 
 
 def _inside(name: str, place: str) -> None:

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from runtime.errors import GridError
-from runtime.machine.contracts import CONTRACTS
+from runtime.machine.contracts import CONTRACTS, Reports
 
 C = TypeVar("C")
 
@@ -44,6 +44,17 @@ def stub(contract: type[C], send: Send) -> C:
     ('views', 'view', (1, b'table'))
     """
     return cast(C, _stub_class(cast(Hashable, contract))(send))
+
+
+def reports_of(name: str, send: Send) -> Reports:
+    """Return what a front-end calls of the launcher, in the name of its cluster.
+
+    >>> reports_of("0:1#3", lambda *call: print(call)).failed("ranks:0:1", "no mpiexec")
+    ('reports', 'failed', ('0:1#3', 'ranks:0:1', 'no mpiexec'))
+    """
+    return stub(
+        Reports, lambda interface, operation, args: send(interface, operation, (name, *args))
+    )
 
 
 class Served:

@@ -23,8 +23,7 @@ order in which they were sent. They are carried out at once by the thread that r
 they must not wait. Arguments are plain data (numbers, text, bytes, lists, dictionaries), because
 the processes above open nothing else of what a rank sends. The first argument of every upward call
 is its sender's identifier, `0:1:2` for a rank, `0:1` for a cluster, `0` for a site; the receiver
-compares it with the name that the sender has proved when it connected. What a front-end tells of
-its ranks is told as `0:1#3`, with their incarnation, so that it is not taken for another one's.
+compares it with the name that the sender has proved when it connected.
 """
 
 from __future__ import annotations
@@ -277,100 +276,99 @@ class Reports(Protocol):
     """From a front-end to the launcher: all that happens in a cluster, singly and at once.
 
     What ranks write stays behind until the launcher has taken what was written before; nothing else
-    waits for anything.
+    waits for anything. Its stub (`runtime.machine.calls.reports_of`) puts the sender before the
+    arguments: `0:1`, or `0:1#3` where the third incarnation of the ranks is meant.
     """
 
     # -- who has come, of the present incarnation of the ranks
 
-    def up(self, member: str) -> None:
+    def up(self) -> None:
         """Tell that a front-end is there and serves what it has to."""
         ...
 
-    def rank_here(self, member: str, rank: str) -> None:
+    def rank_here(self, rank: str) -> None:
         """Tell that a rank has found its front-end."""
         ...
 
-    def rank_ready(self, member: str, rank: str, facts: Facts) -> None:
+    def rank_ready(self, rank: str, facts: Facts) -> None:
         """Tell that a rank has started its MPI and waits."""
         ...
 
-    def ranks_up(self, member: str) -> None:
+    def ranks_up(self) -> None:
         """Tell that all ranks of the cluster are ready."""
         ...
 
-    def gathered(self, member: str, part: str) -> None:
+    def gathered(self, part: str) -> None:
         """Tell that all members of a cluster, a site or the grid (`""`) have told who they are."""
         ...
 
-    def node_up(self, member: str, name: str, facts: Any) -> None:
+    def node_up(self, name: str, facts: Any) -> None:
         """Tell that a process for the components of a node serves; `facts` make a `NodeFacts`."""
         ...
 
     # -- what failed, and how ranks, jobs and nodes have ended, of the present incarnation too
 
-    def failed(self, member: str, step: str, why: str) -> None:
+    def failed(self, step: str, why: str) -> None:
         """Tell that a step of the plan will not come up; `why` is the whole message."""
         ...
 
-    def rank_ended(self, member: str, rank: str, death: Facts) -> None:
+    def rank_ended(self, rank: str, death: Facts) -> None:
         """Tell how a rank has ended, as a `RankDeath` of `runtime.machine.deaths`."""
         ...
 
-    def rank_aborted(self, member: str, rank: str) -> None:
+    def rank_aborted(self, rank: str) -> None:
         """Tell that a rank ends the run; how it ended was told before."""
         ...
 
-    def rank_frozen(self, member: str, rank: str, seconds: float) -> None:
+    def rank_frozen(self, rank: str, seconds: float) -> None:
         """Tell that a rank has been stopped for so long; 0 if it goes on again."""
         ...
 
-    def output_follows(self, member: str) -> None:
+    def output_follows(self) -> None:
         """Tell that nothing runs any more, but output is left; told again while that is so."""
         ...
 
-    def output_passed_on(self, member: str) -> None:
+    def output_passed_on(self) -> None:
         """Tell that all output has been taken, which is the last that a front-end tells."""
         ...
 
-    def job_ended(self, member: str, code: int, why: str, is_fault: bool) -> None:
+    def job_ended(self, code: int, why: str, is_fault: bool) -> None:
         """Tell that the native MPI has ended; `is_fault` if it failed, and not one of its ranks."""
         ...
 
-    def node_lost(self, member: str, name: str, why: str) -> None:
+    def node_lost(self, name: str, why: str) -> None:
         """Tell that a process for the components of a node has gone without being asked."""
         ...
 
     # -- what was carried over which connections
 
-    def rank_exchanged(
-        self, member: str, rank: str, rows: list[Any], figures: dict[str, int]
-    ) -> None:
+    def rank_exchanged(self, rank: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Tell what a rank has sent to whom until its end."""
         ...
 
-    def counted(self, member: str, rows: list[Any]) -> None:
+    def counted(self, rows: list[Any]) -> None:
         """Tell what all ranks together had sent to whom when they were last asked."""
         ...
 
-    def carried(self, member: str, messages: int, sent: int, received: int) -> None:
+    def carried(self, messages: int, sent: int, received: int) -> None:
         """Tell what went between the front-end and its ranks: messages, bytes to and from them."""
         ...
 
-    def forwarded(self, member: str, *figures: int) -> None:
+    def forwarded(self, *figures: int) -> None:
         """Tell what the front-end has forwarded: connections, bytes, addresses found and not."""
         ...
 
     # -- what is written, and who wants to read
 
-    def lines(self, member: str, batch: list[tuple[int | None, str, Any]]) -> None:
+    def lines(self, batch: list[tuple[int | None, str, Any]]) -> None:
         """Pass on blocks of whole lines: of a rank or else of `mpiexec`, its stream, the bytes."""
         ...
 
-    def node_lines(self, member: str, name: str, stream: str, block: bytes) -> None:
+    def node_lines(self, name: str, stream: str, block: bytes) -> None:
         """Pass on whole lines of a node process."""
         ...
 
-    def input_wanted(self, member: str, size: int) -> None:
+    def input_wanted(self, size: int) -> None:
         """Tell that the first rank of all wants to read so many bytes."""
         ...
 

@@ -14,6 +14,7 @@ from runtime.health.messages import NotUnderstood
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.machine.paths import LAUNCHER, clustering_path
 from runtime.processes.watch import ARBITER, WatchedGroups
+from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.reactor import Reactor, Timer
 
 _log = logging.getLogger(__name__)
@@ -48,7 +49,9 @@ class HeartbeatLoop:
         found: Callable[[Effect], None],
         received: Callable[[str], int],
         decides: bool,
+        names: RankNames = NO_NAMES,
     ) -> None:
+        self._names = names
         self._reactor = reactor
         self._watch = watch
         self._own = own
@@ -93,10 +96,11 @@ class HeartbeatLoop:
         try:
             message = read(kind, fields, len(detector.members))
         except NotUnderstood as fault:
-            _log.warning("%s says: %s", member, fault)
+            _log.warning("%s says: %s", self._names.name(member), fault)
             return
         if message.sender != member:
-            _log.warning("%s speaks of heartbeats in the name of %s", member, message.sender)
+            who, of = self._names.name(member), self._names.name(message.sender)
+            _log.warning("%s speaks of heartbeats in the name of %s", who, of)
             return
         self._do(detector.receive(message, time.monotonic()))
 

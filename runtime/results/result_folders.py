@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.deployment.model import DeployedCluster
-from runtime.deployment.planning.ssh_commands import over_ssh
+from runtime.deployment.planning.commands import over_ssh
 from runtime.launchers import contents, fetching, wire
 from runtime.launchers.errors import FetchFailed, LaunchError, StillRunning
 from runtime.results.instructions import own_name

@@ -273,7 +273,8 @@ class RunState:
             name = self.outline.names.name(event.who)
             what = f"{name} ended with code {event.code} before the application ran"
         else:
-            ended = f"{event.cluster}: its MPI ended with code {event.code}"
+            place = self.outline.names.name(event.cluster)
+            ended = f"{place}: its MPI ended with code {event.code}"
             what = f"{ended} before all its ranks were ready"
         yield from self._fail(event.why or what, NEVER_STARTED)
 
@@ -452,7 +453,8 @@ class RunState:
 
     def _left(self) -> str:
         """Return the clusters of which more than output is left."""
-        return ", ".join(sorted(one.identifier for one in self._jobs if not one.has_output))
+        left = sorted(one.identifier for one in self._jobs if not one.has_output)
+        return self.outline.names.names(left)
 
     def _time_is_over(self) -> Iterable[Effect]:
         """Let the ranks say what they are doing, then end the run, whether they do or not."""

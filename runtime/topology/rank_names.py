@@ -35,15 +35,16 @@ class NamedCluster:
 
 
 class RankNames:
-    """Names ranks in messages. All methods take names as text, with or without an incarnation.
+    """Names ranks and clusters in messages. All methods take names as text, of ranks with or
+    without an incarnation.
 
-    What is no rank of the machine, such as a cluster or a step, is returned as it is. So are all
-    ranks where no machine is known.
+    A cluster is named by its path. What is neither, such as a step, is returned as it is. So are
+    all ranks where no machine is known.
 
     >>> cedar = NamedCluster("s/cedar", 2)
     >>> names = RankNames({"0:0": NamedCluster("north/alder", 0), "1:0": cedar})
     >>> names.name("1:0:0"), names.name("1:0:1#2"), names.name("1:0")
-    ('rank 2 (s/cedar 0)', 'rank 3 (s/cedar 1)', '1:0')
+    ('rank 2 (s/cedar 0)', 'rank 3 (s/cedar 1)', 's/cedar')
     >>> names.names(["0:0:0", "0:0:1", "1:0:0", "1:0:2"])
     'ranks 0-1 (north/alder 0-1), rank 2 (s/cedar 0), rank 4 (s/cedar 2)'
     """
@@ -111,7 +112,8 @@ class RankNames:
         """Return how a message names a process: `rank 5, replica 1 (south/cedar 0)`."""
         found = self._found(name)
         if found is None:
-            return name
+            cluster = self._clusters.get(name)
+            return name if cluster is None else cluster.path
         replica = f", replica {self.replica(name)}" if found[1].world else ""
         where = self.where(name)
         return f"rank {_number(*found)}{_of(found[1])}{replica}{where and f' ({where})'}"
@@ -147,8 +149,7 @@ class RankNames:
         """
         found = self._found(name)
         if found is None:
-            cluster = self._clusters.get(name)
-            return name if cluster is None else cluster.path
+            return self.name(name)
         cluster = found[1]
         world = cluster.path if cluster.is_world and len(self._clusters) > 1 else cluster.code
         return f"{world} {_number(*found)}".lstrip()
@@ -173,7 +174,7 @@ class RankNames:
             run.append(one)
         if run:
             yield self._range(run)
-        yield from others
+        yield from map(self.name, others)
 
     def _follows(self, before: str, after: str) -> bool:
         a, b = RankName.parse(before), RankName.parse(after)

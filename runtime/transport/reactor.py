@@ -82,7 +82,7 @@ class Reactor:
         self._wait: Wait = brief_waits.wait if brief_waits else _sleep
         self._threads = [threading.Thread(target=self._run, name=name, daemon=True)]
         self._poll = select.epoll()
-        self._watched: dict[int, tuple[int, Callable[[int], None]]] = {}
+        self._watched: dict[int, tuple[int, Callable[[int], object]]] = {}
         self._watching = threading.Lock()
         self._awake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.watch(self._awake, READ, self._woken)
@@ -165,7 +165,7 @@ class Reactor:
         """
         self._tasks.append((task, elsewhere))
 
-    def watch(self, descriptor: int, events: int, callback: Callable[[int], None]) -> None:
+    def watch(self, descriptor: int, events: int, callback: Callable[[int], object]) -> None:
         """Call `callback` with what a file descriptor is ready for; no events: forget it.
 
         Safe from every thread; what is forgotten by another one may be called once more.

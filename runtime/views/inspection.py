@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 
 from gcm.cli.output import counted
 from runtime.shown_text import shown_table
 from runtime.topology import RankNames
+<<<<<<< HEAD
 from runtime.views.facts import Fact, RankSeen, RunPlanned, RunSeen, StateChanged, WaitExplained
+=======
+from runtime.views.facts import Fact, RankSeen, Record, RunPlanned, RunSeen, WaitExplained
+
+MOST_FINDINGS = 12
+"""So many findings are printed at a time while the run goes on."""
+
+_MOST_IN_LINE, _AND_SO_ON = 120, ", which waits in"
+"""Findings with more characters get a line for each rank that waits for another one."""
+>>>>>>> main
 
 
 class RunInspection:
@@ -90,25 +100,17 @@ class RunInspection:
         for name, one in self._named():
             for call in one.calls:
                 yield f"  {name} has waited for {call.seconds:.0f} s in {call.text}"
-        heading = ""
-        for finding in self._findings:
-            if finding.heading != heading:
-                heading = finding.heading
-                yield heading
-            yield f"  {finding.text}"
+        yield from _headed(self._findings)
         if not self._findings and not any(one.calls for one in self._ranks.values()):
             yield "  no rank waits"
 
     def stacks(self) -> Iterator[str]:
         """Yield the stacks of all threads; ranks with the same one have it once."""
         yield self._heading()
-        stacks: dict[tuple[str, str], list[str]] = {}
         for name, one in self._named():
-            for stack in one.stacks:
-                stacks.setdefault((stack.thread, stack.stack), []).append(name)
             if not one.stacks:
                 yield f"  {name}: {one.doing}"
-        for (thread, text), ranks in stacks.items():
+        for (thread, text), ranks in _stacks(self._named()).items():
             yield f"  {thread} of {', '.join(ranks)}:"
             yield from (f"  {line}" for line in text.rstrip().splitlines())
 
@@ -124,3 +126,46 @@ def _state_of(rank: RankSeen) -> str:
     """Return the state of the process of a rank where losses are survived, and which one it is."""
     state, number = rank.process_state, rank.incarnation
     return f"{state} (process {number} in its place)" if number > 1 else state or ""
+
+
+def explanation(seen: Iterable[tuple[str, Record]], names: RankNames) -> Iterator[str]:
+    """Yield what all ranks do, why they wait, and their stacks, as lines for the log of a run."""
+    facts = list(seen)
+    ranks = [(name, one) for name, one in facts if isinstance(one, RankSeen)]
+    yield "what the ranks are doing:"
+    alike: dict[str, list[str]] = {}
+    for name, one in ranks:
+        alike.setdefault(one.doing, []).append(name)
+    yield from (f"  {names.names(those)}: {doing}" for doing, those in alike.items())
+    yield from told_findings([one for _, one in facts if isinstance(one, WaitExplained)])
+    for (thread, text), those in _stacks(ranks).items():
+        yield f"stack of {thread} in {names.names(those)}:"
+        yield from text.rstrip().splitlines()
+
+
+def told_findings(findings: Sequence[WaitExplained]) -> Iterator[str]:
+    """Yield findings as lines of bearable length, and not too many of them."""
+    for line in _headed(findings[:MOST_FINDINGS]):
+        is_long = len(line) > _MOST_IN_LINE
+        whole = line.replace(_AND_SO_ON, f",\n   {_AND_SO_ON[1:]}") if is_long else line
+        yield from whole.splitlines()
+    if left := findings[MOST_FINDINGS:]:
+        yield f"  and {len(left)} more"
+
+
+def _headed(findings: Iterable[WaitExplained]) -> Iterator[str]:
+    heading = ""
+    for one in findings:
+        if one.heading != heading:
+            heading = one.heading
+            yield heading
+        yield f"  {one.text}"
+
+
+def _stacks(ranks: Iterable[tuple[str, RankSeen]]) -> dict[tuple[str, str], list[str]]:
+    """Return which ranks have each stack of a thread."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, one in ranks:
+        for stack in one.stacks:
+            found.setdefault((stack.thread, stack.stack), []).append(name)
+    return found

@@ -63,7 +63,7 @@ class MinuteLines:
         cluster = self._tree.cluster_of(fact.name)
         match fact.record:
             case StateChanged(state, detail) if state == LOST and self._tree.goes_on and cluster:
-                return _with(f"{fact.name} {cluster.name}: {state}", detail)
+                return _with(f"{self._tree.names.name(fact.name)}: {state}", detail)
         return ""
 
     def due(self) -> str:
@@ -103,9 +103,9 @@ class PlainLines:
             rank = self._tree.names.name(name)
             return _with(f"{rank}: {state}", detail) if state in BAD else ""
         if state in BAD:
-            return f"{name} {cluster.name}: {cluster.words}"
+            return f"{cluster.name}: {cluster.words}"
         told = "" if self._is_large or state == ENDED else _told(cluster)
-        return f"{name} {cluster.name}: {told}" if told else ""
+        return f"{cluster.name}: {told}" if told else ""
 
     @property
     def _is_large(self) -> bool:

@@ -12,13 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from runtime.later import logger
+from runtime.transport.admission import Admission
 from runtime.transport.credentials import Credentials
 from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
+from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.wire.dialling.connecting import Attempt, Connector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
-from runtime.wire.dialling.listeners import Listeners
 from runtime.wire.dialling.meetings import Meetings
 from runtime.wire.errors import LinkLost, PeerAbsent, PeerLost, WireError
 from runtime.wire.peer import Peer
@@ -55,7 +56,7 @@ class PeerConnections:
 
     `listeners` are listening sockets, which are closed with it. After so many seconds of `silence`
     a connection is of no use whose other end does not answer; one that broke has to be resumed
-    within so many of `resume_timeout`.
+    within so many of `resume_timeout`. One that comes in has `patience` seconds to prove itself.
     """
 
     suspect: Callable[[int, PeerLost | None], None] | None = None
@@ -78,6 +79,7 @@ class PeerConnections:
         credentials: Credentials | None = None,
         silence: float = SILENCE_TIMEOUT,
         resume_timeout: float = RESUME_TIMEOUT,
+        patience: float = HANDSHAKE_SECONDS,
     ) -> None:
         self.me = me
         self.silence = silence
@@ -108,19 +110,13 @@ class PeerConnections:
         """Those of this machine; `ready` returns when somebody wakes this rank."""
         if self.wake_ups.fileno() >= 0:
             self.watch_descriptor(self.wake_ups.fileno(), READ, self.wake_ups.drain)
-        self._meetings = Meetings(
-            self._met, watch=self.watch_descriptor, clock=self.now, look_again=self.look_again
-        )
-        self._listeners: Listeners | None = None
+        self._meetings = Meetings(self._met, self)
+        self._admission: Admission | None = None
         if listeners and credentials is not None:
-            self._listeners = Listeners(
-                list(listeners),
-                credentials,
-                self._admitted,
-                watch=self.watch_descriptor,
-                clock=self.now,
-                look_again=self.look_again,
+            self._admission = Admission(
+                listeners, credentials, self._admitted, self, patience=patience
             )
+            self._admission.open()
 
     # --- sending and receiving --------------------------------------------------------------------
 
@@ -381,7 +377,8 @@ class PeerConnections:
         member = name.removesuffix(LANE)
         index = self._directory.index(parsed(member)[0])
         if index in (None, self.me) or self._directory.party(index).member != member:
-            _log.warning("a connection of %s was refused: it is not a peer, or no longer", name)
+            who = name if index is None else self.describe(index)
+            _log.warning("a connection of %s was refused: it is not a peer, or no longer", who)
             connected.close()
             return
         if name.endswith(LANE):
@@ -394,10 +391,10 @@ class PeerConnections:
         (self._peers.get(index) or self._meet(index)).admit(connected, received)
 
     def _met(self, connected: socket.socket, received: bytes) -> None:
-        if self._listeners is None:
+        if self._admission is None:
             connected.close()
         else:
-            self._listeners.receive(connected, "a meeting", received)
+            self._admission.receive(connected, "a meeting", received)
 
     # --- what peers and listeners need ------------------------------------------------------------
 
@@ -437,9 +434,9 @@ class PeerConnections:
             peer.look(now)
         times = [peer.deadline for peer in self._peers.values()]
         times.append(self._meetings.deadline)
-        if self._listeners is not None:
-            self._listeners.look(now)
-            times.append(self._listeners.deadline)
+        if self._admission is not None:
+            self._admission.look(now)
+            times.append(self._admission.deadline)
         self._deadline = min((one for one in times if one is not None), default=None)
 
     # --- the end ----------------------------------------------------------------------------------
@@ -467,8 +464,8 @@ class PeerConnections:
                 _log.warning("%s may not have received the last messages: %s", name, why)
         if self.at_end is not None:
             self.at_end()
-        if self._listeners is not None:
-            self._listeners.close()
+        if self._admission is not None:
+            self._admission.close()
         self._meetings.close()
         for peer in self._peers.values():
             peer.hang_up()

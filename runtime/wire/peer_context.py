@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from runtime.transport.admission import EventLoop
 from runtime.wire.dialling.connecting import Connector
-from runtime.wire.dialling.listeners import Watch
 from runtime.wire.errors import PeerLost
 from runtime.wire.stream.messages import MessageSink
 
@@ -15,7 +15,7 @@ else:
     Protocol = object
 
 
-class PeerContext(Protocol):
+class PeerContext(EventLoop, Protocol):
     """`PeerConnections`, to a peer."""
 
     me: int
@@ -26,19 +26,6 @@ class PeerContext(Protocol):
     resume_timeout: float
     suspect: Callable[[int, PeerLost | None], None] | None
     are_all_ends_told: bool
-
-    @property
-    def watch_descriptor(self) -> Watch:
-        """Return what watches a descriptor."""
-        ...
-
-    def now(self) -> float:
-        """Return the time."""
-        ...
-
-    def look_again(self) -> None:
-        """See to it that `look` of each peer is called soon."""
-        ...
 
     def describe(self, peer: int) -> str:
         """Return how errors name a peer."""

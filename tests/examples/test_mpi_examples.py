@@ -16,6 +16,7 @@ pytestmark = pytest.mark.mpi
 ROOT = Path(__file__).parents[2]
 DEPLOY = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())"]
 VERSIONS = ["flat", "hierarchical"]
+SORTED = "examples/21_mergesort"
 PI = r"pi is about 3\.1[34]\d{4} after (\d+) tries of (\d+) processes: right\n"
 
 
@@ -71,6 +72,11 @@ def test_numbers_are_sorted_on_one_cluster(version: str, ranks: int) -> None:
     start = [mpiexec(), "-n", str(ranks)] if ranks else []
     said = run(*start, sys.executable, f"examples/21_mergesort/{version}.py", "1001")
     assert said == f"1001 numbers sorted by {max(ranks, 1)} processes: right\n"
+
+
+def test_clusters_sort_and_merge_without_sites_between_them() -> None:
+    said = run(*DEPLOY, "--quiet", "--emulate", "2x2x1", f"{SORTED}/hierarchical.py", "1e5", "1")
+    assert said == "100000 numbers sorted by 4 processes: right\n"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest, RequestReader
 from runtime.transport.credentials import NONCE, Credentials, Dialler, Greeting, ListeningEnd, proof
 from runtime.transport.errors import AuthenticationFailed, FrameError, TransportError
 from runtime.transport.frames import HEAD, MARK, Frame, FrameReader
@@ -33,6 +32,12 @@ from runtime.transport.pyro_messages import (
     SERPENT,
     MessageReader,
     PyroMessage,
+)
+from runtime.wire.dialling.forward_requests import (
+    Answer,
+    AnswerReader,
+    ForwardRequest,
+    RequestReader,
 )
 
 if TYPE_CHECKING:

@@ -26,7 +26,6 @@ from runtime.transport.pyro import Guests, ServedObject
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
 from runtime.wire import Incoming, PeerConnections
-from runtime.wire.dialling import listeners
 from runtime.wire.dialling.connecting import DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
 
@@ -80,7 +79,6 @@ class Ear:
 
 
 def rank(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Close]:
-    listeners.HANDSHAKE_TIMEOUT = patience
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     parties = (
@@ -98,6 +96,7 @@ def rank(reactor: Reactor, known: Credentials, patience: float) -> tuple[str, Cl
             DirectConnector(0, directory, known),
             listeners=[listener],
             credentials=known,
+            patience=patience,
         )
         while not ended.is_set():
             made.ready(0.1)

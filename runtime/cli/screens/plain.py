@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import BinaryIO
 
-from runtime.cli.screens.called import COMMAND
+from runtime.cli.errors import COMMAND
 from runtime.cli.screens.rank_output import OutputChoice, SharedStream, stream_of
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames

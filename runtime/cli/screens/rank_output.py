@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 from gcm.records import dataclass
-from runtime.cli.streams import OutputFailed
+from runtime.cli.errors import OutputFailed
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
 from runtime.views.facts import TRACEBACK, Fact, OutputWritten

@@ -6,8 +6,8 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 
+from runtime.cli.errors import OutputFailed
 from runtime.cli.screens.printer import Printer
-from runtime.cli.streams import OutputFailed
 from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact
 from runtime.views.stream import nothing

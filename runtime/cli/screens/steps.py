@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from runtime.peers.submission import StepNews, Steps, StepState, SubmissionStep
+from runtime.peers.submission import Steps, StepState, SubmissionStep
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.views.facts import Fact, RunPlanned, StateChanged
 from runtime.views.picture import GLYPHS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.text import Text
 
-_STYLES = {
+_STYLES: Mapping[str, str] = {
     StepState.PLANNED: "dim",
     StepState.RUNNING: "yellow",
     StepState.DONE: "green",
@@ -32,14 +32,15 @@ Hears = Callable[[SubmissionStep], None]
 
 
 class StepsScreen:
-    """The display of the steps, on a terminal until the run has a tree of its own.
+    """Folds the states of the steps; on a terminal it shows them until the run has its own tree.
 
     Elsewhere each step is a line if it is to be `verbose`; if not, nothing is told in the first
     minute, and then a line a minute at most.
     """
 
     def __init__(self, *, is_live: bool, is_quiet: bool, is_verbose: bool = False) -> None:
-        self.steps = Steps(self._told)
+        self.steps = Steps(self._show)
+        self._states = {str(one): StateChanged(StepState.PLANNED) for one in SubmissionStep}
         self._is_quiet = is_quiet
         self._pause = 0.0 if is_verbose else MINUTE
         self._next = time.monotonic() + self._pause
@@ -60,15 +61,17 @@ class StepsScreen:
             self._live.stop()
             self._live = None
 
-    def _told(self, news: StepNews) -> None:
+    def _show(self, step: str, change: StateChanged) -> None:
+        told = change.detail or self._states[step].detail
+        self._states[step] = StateChanged(change.state, told)
         if self._is_quiet:
             return
         with suppress(OSError):  # nobody may read it any more
             if self._live is not None:
                 self._live.update(self._drawn(), refresh=True)
-            elif (news.detail or news.state is StepState.RUNNING) and self._is_time():
-                detail = f": {shown(news.detail, LONGEST_CELL)}" if news.detail else ""
-                print(f"gcm-run: {news.step}{detail}", file=sys.stderr, flush=True)
+            elif (change.detail or change.state == StepState.RUNNING) and self._is_time():
+                detail = f": {shown(change.detail, LONGEST_CELL)}" if change.detail else ""
+                print(f"gcm-run: {step}{detail}", file=sys.stderr, flush=True)
 
     def _is_time(self) -> bool:
         """Return whether a line may be told now."""
@@ -82,12 +85,12 @@ class StepsScreen:
         from rich.text import Text
 
         drawn = Text()
-        for step, state in self.steps.states.items():
+        for step, change in zip(SubmissionStep, self._states.values(), strict=True):
             fork = "└─ " if step is SubmissionStep.WATCH else "├─ "
-            detail, _, _ = self.steps.details[step].partition("\n")
+            detail, _, _ = change.detail.partition("\n")
             words = f"{step.value}{f': {shown(detail, LONGEST_CELL)}' if detail else ''}"
             drawn.append(fork)
-            drawn.append(f"{GLYPHS[state]} {words}\n", _STYLES[state])
+            drawn.append(f"{GLYPHS[change.state]} {words}\n", _STYLES[change.state])
         drawn.rstrip()
         return drawn
 
@@ -104,7 +107,7 @@ class StepListener:
         self._hears = hears
         self._now = 0.0
         self._reached: set[str] = set()
-        self._steps = Steps(self._told)
+        self._steps = Steps(self._tell)
         self._steps.states |= {one: StepState.DONE for one in SubmissionStep if one.number < _FIRST}
 
     def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
@@ -125,8 +128,8 @@ class StepListener:
         self._hears(step)
         self._steps.enter(step)
 
-    def _told(self, news: StepNews) -> None:
-        self._inner.hear(Fact(self._now, str(news.step), StateChanged(str(news.state))))
+    def _tell(self, step: str, change: StateChanged) -> None:
+        self._inner.hear(Fact(self._now, step, change))
 
 
 _FIRST = SubmissionStep.LAUNCH.number

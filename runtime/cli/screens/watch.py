@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from runtime.cli.screens.called import COMMAND
+from runtime.cli.errors import COMMAND
 from runtime.shown_text import shown_lines
 
 GIVE_UP_SECONDS = 8.0

@@ -652,6 +652,29 @@ _FRONT_END = ElementType(
             "Where the folders of the run are made there; by default the one for temporary files. "
             "The ranks work in a copy of the program folder in it.",
         ),
+        Attribute(
+            "modules",
+            WORDS,
+            "What is loaded first there with `module load`, such as `openmpi/5 python/3.12`.",
+        ),
+        Attribute(
+            "before",
+            TEXT,
+            "A line of shell that is run next there, such as `ulimit -l unlimited`. What it sets "
+            "holds for all that starts on this host.",
+        ),
+        Attribute(
+            "container",
+            TEXT,
+            "The image file there in which all of the cluster runs then; it has Python and MPI.",
+        ),
+        Attribute(
+            "container-program",
+            CHOICE,
+            "What runs a command in the image.",
+            default="apptainer",
+            choices=("apptainer", "singularity"),
+        ),
     ),
     record=FrontEnd,
     located=False,

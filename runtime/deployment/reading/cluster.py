@@ -53,6 +53,8 @@ def read_cluster(
     host = hops[-1].host if hops else "" if launcher is None else launcher.host
     if batch is not None:
         host = host or LOCAL_ADDRESS
+    if not hops and batch is None:
+        _refuse_preparation(entry.only("front-end"), reading)
     front_end = _front_end(entry.only("front-end"), host, reading)
     hidden = len(hops) >= _HOPS_OF_A_HIDDEN_MACHINE
     if not host:
@@ -161,6 +163,19 @@ def _front_end(entry: CheckedElement | None, host: str, reading: Reading) -> Fro
         folder=entry["folder"] if host else reading.path(entry["folder"]),
     )
     return front_end
+
+
+def _refuse_preparation(entry: CheckedElement | None, reading: Reading) -> None:
+    """Report what is prepared for where nothing of ours could do so."""
+    if entry is None:
+        return
+    for name in filter(entry.has, ("modules", "before", "container")):
+        reading.fault(
+            "nothing-to-prepare",
+            f"<front-end> has '{name}', and neither ssh nor a batch system starts it",
+            entry.location,
+            hint="on this machine load it before gcm-deploy, and with a <launcher> let that do it",
+        )
 
 
 def read_mpi(levels: list[CheckedElement]) -> Mpi:

@@ -167,8 +167,9 @@ SETTINGS = (
             '"cores" for as many as this machine has cores'),
     Setting("users", ["*"], _list(_user, "names of users"), "the users of the lab whose programs "
             'may run here; "*" for all users of the lab'),
-    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where files and programs "
-            'are refused: addresses and prefixes such as "10.1.2.3", "10.1." or "10.1.0.0/16"'),
+    Setting("deny", [], _list(_network, "addresses and prefixes"), "from where files, programs "
+            "and connections to ranks are refused: addresses and prefixes such as "
+            '"10.1.2.3", "10.1." or "10.1.0.0/16"'),
     Setting("revoked", [], _list(Principal.parse, 'names such as "user:mallory"'), "members of the "
             "lab whose credentials are not accepted here"),
     Setting("listen", "", _text, "the address to listen at; empty for all addresses of this "

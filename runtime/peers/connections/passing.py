@@ -1,7 +1,7 @@
 """Hands connections at the one port of a daemon over to the processes for which they are.
 
-See `runtime.transport.passage`. Who does not begin with a token of something that runs here is
-treated as any connection: a stranger sees no difference.
+See `runtime.transport.passage`. Who does not begin with a token of something that runs here, or
+comes from an address on the deny list, is treated as any connection: a stranger sees no difference.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,8 +50,10 @@ class PassedConnections:
     are, and `base` has links to them: the next daemon removes what a killed one has left.
     """
 
-    def __init__(self, base: Path) -> None:
+    def __init__(self, base: Path, is_denied: Callable[[str], bool] = lambda _: False) -> None:
+        """`is_denied` says of an address whether nothing that comes from it is handed over."""
         self._base = base
+        self._is_denied = is_denied
         self._lock = threading.Lock()
         self._folders: dict[bytes, str] = {}
         for left in base.glob("*"):
@@ -93,7 +96,7 @@ class PassedConnections:
         with self._lock:
             folder = self._folders.get(begin[:TOKEN])
         name = _NAME.fullmatch(begin[TOKEN:])
-        if folder is None or name is None:
+        if folder is None or name is None or self._is_denied(connected.getpeername()[0]):
             return False
         # It is there already, so it is read at once.
         socket.socket.recv(connected, TOKEN + NAME)

@@ -76,7 +76,11 @@ class Daemon:
                 place=credential.place,
                 cure=f"Make one with: gcm-peer lab invite {credential.principal.name} --peer",
             )
-        passed = PassedConnections(self.folder.doors)
+
+        def is_refused(host: str) -> bool:
+            return is_denied(host, found.deny)
+
+        passed = PassedConnections(self.folder.doors, is_refused)
         listener = Listener(
             credential, found.text("listen"), found.ports(role), found.revoked, passed=passed
         )
@@ -91,7 +95,7 @@ class Daemon:
             content.begin(self._surroundings)
             stack.callback(content.end)
         stack.enter_context(running(root))
-        services = Services(lambda host: is_denied(host, found.deny))
+        services = Services(is_refused)
         for contract, name in CONTRACTS.items():
             if root.type.find(name):
                 services.serve(contract, root.stub(name, contract))

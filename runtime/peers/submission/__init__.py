@@ -6,7 +6,7 @@ from runtime.peers.submission.lab import FAR, Lab
 from runtime.peers.submission.launching import launcher_on
 from runtime.peers.submission.programs import StagedPrograms
 from runtime.peers.submission.sites import sites_of
-from runtime.peers.submission.steps import StepNews, Steps, StepState, SubmissionStep
+from runtime.peers.submission.steps import Steps, StepState, SubmissionStep
 from runtime.peers.submission.ways import PeerWays, ways_between
 from runtime.peers.submission.web_contents import WebContents, web_addresses
 
@@ -18,7 +18,6 @@ __all__ = [
     "NotEnoughPlaces",
     "PeerWays",
     "StagedPrograms",
-    "StepNews",
     "StepState",
     "Steps",
     "SubmissionStep",

@@ -1,11 +1,11 @@
-"""The steps of a submission, from the request to the run, and how far it is. Pure."""
+"""The steps of a submission, from the request to the run, told as facts. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum, StrEnum
 
-from gcm.records import dataclass
+from runtime.views.facts import StateChanged
 
 
 class SubmissionStep(Enum):
@@ -42,17 +42,12 @@ class StepState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class StepNews:
-    """A step has come to another state, or something has happened in it."""
-
-    step: SubmissionStep
-    state: StepState
-    detail: str = ""
+Tell = Callable[[str, StateChanged], None]
+"""Takes the name of a step and its new state, the record of a fact."""
 
 
 class Steps:
-    """How far a submission is; `told` hears of each change.
+    """How far a submission is; each change is told.
 
     >>> steps = Steps()
     >>> steps.enter(SubmissionStep.LAB)
@@ -62,10 +57,9 @@ class Steps:
     ['done', 'done', 'done', 'failed', 'planned']
     """
 
-    def __init__(self, told: Callable[[StepNews], None] = lambda _: None) -> None:
+    def __init__(self, tell: Tell = lambda *_: None) -> None:
         self.states = dict.fromkeys(SubmissionStep, StepState.PLANNED)
-        self.details = dict.fromkeys(SubmissionStep, "")
-        self._told = told
+        self._tell = tell
 
     @property
     def current(self) -> SubmissionStep | None:
@@ -78,19 +72,14 @@ class Steps:
         for one in SubmissionStep:
             if one.number < step.number and self.states[one] is not StepState.DONE:
                 self._change(one, StepState.DONE)
-            elif one.number > step.number:
-                self.states[one] = StepState.PLANNED
+            elif one.number > step.number and self.states[one] is not StepState.PLANNED:
+                self._change(one, StepState.PLANNED)
         self._change(step, StepState.RUNNING, detail)
 
     def note(self, detail: str) -> None:
         """Something has happened in the step that is being done."""
         if self.current is not None:
             self._change(self.current, StepState.RUNNING, detail)
-
-    def finish(self) -> None:
-        """The last step is done."""
-        if self.current is not None:
-            self._change(self.current, StepState.DONE)
 
     def fail(self, why: str) -> None:
         """The step that is being done has failed."""
@@ -99,5 +88,4 @@ class Steps:
 
     def _change(self, step: SubmissionStep, state: StepState, detail: str = "") -> None:
         self.states[step] = state
-        self.details[step] = detail or self.details[step]
-        self._told(StepNews(step, state, detail))
+        self._tell(str(step), StateChanged(str(state), detail))

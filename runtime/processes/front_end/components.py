@@ -37,7 +37,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.processes.configuration import Configuration
-from runtime.processes.route_monitor import PART, Figures
+from runtime.processes.part_controllers import PART, WATCHING_PART, Figures
 from runtime.run.hierarchy import above, hosted_identifiers
 from runtime.run.outcome import Connections
 from runtime.transport.channel import Channel
@@ -248,13 +248,7 @@ def new_clustering(content: Clustering) -> Component:
     """Return a clustering component."""
     if not isinstance(content, ClusterClustering):
         return primitive(lambda: content, CLUSTERING, type=TYPE, controllers=PART)
-    controllers = PART
-    if content.heartbeats is not None:
-        from runtime.processes.front_end.health_controller import (
-            WATCHING_PART,  # only where members watch
-        )
-
-        controllers = WATCHING_PART
+    controllers = PART if content.heartbeats is None else WATCHING_PART
     return primitive(lambda: content, CLUSTERING, type=CLUSTER_TYPE, controllers=controllers)
 
 

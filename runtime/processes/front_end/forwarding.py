@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding import Forwarder
-from runtime.forwarding.words import coupled_stop
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX
 from runtime.processes.configuration import Configuration
@@ -16,6 +15,7 @@ from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
+from runtime.wire.dialling.forward_requests import coupled_stop
 
 
 class Forwarding:
@@ -36,8 +36,9 @@ class Forwarding:
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         self.links = FrontEndLinks(
-            reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward
-        )
+            reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward,
+            names=told.names,
+        )  # fmt: skip
         """Connections to other front-ends."""
         self._forwarder = Forwarder(
             reactor, told.forwards, told.credentials, self._find, self.links.admit

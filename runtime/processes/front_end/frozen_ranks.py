@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
-from runtime.machine.launcher import LauncherStubs
+from runtime.machine.contracts import Reports
 from runtime.membership.whereabouts import RankArrival
 from runtime.transport.reactor import Reactor
 
@@ -28,7 +28,7 @@ class FrozenRanks:
     def __init__(
         self,
         reactor: Reactor,
-        launcher: LauncherStubs,
+        launcher: Reports,
         ranks: Callable[[], Mapping[str, RankArrival]],
         *,
         timeout: float,
@@ -83,13 +83,13 @@ class FrozenRanks:
             self._since.pop(rank, None)
             if rank in self._told:
                 self._told.discard(rank)
-                self._launcher.reports.rank_frozen(self._launcher.name, rank, 0.0)
+                self._launcher.rank_frozen(rank, 0.0)
             return
         stopped = now - self._since.setdefault(rank, now)
         if stopped < self._timeout * (1 - 1 / _LOOKS) or rank in self._told:
             return
         self._told.add(rank)
-        self._launcher.reports.rank_frozen(self._launcher.name, rank, stopped)
+        self._launcher.rank_frozen(rank, stopped)
         if self._is_lost:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)

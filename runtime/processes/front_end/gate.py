@@ -15,6 +15,7 @@ from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import LAUNCHER, RANKS
 from runtime.membership.room import address_in, as_others_see, remove_key
+from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
@@ -71,12 +72,14 @@ class Gate:
         ranks: Iterable[str],
         incarnation: int,
         relay: Relay | None = None,
+        names: RankNames = NO_NAMES,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
         `served` is what ranks can call, `relay` says where what ranks send to others goes on. Let
-        in are these `ranks` in this incarnation, each once.
+        in are these `ranks` in this incarnation, each once. The log has their `names`.
         """
+        self._names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
         self._late: dict[str, _LateDoor] = {}
         self._reactor = reactor
@@ -185,7 +188,8 @@ class Gate:
     def _admit(self, connected: socket.socket, member: str, received: bytes) -> None:
         name = self._expected.pop(member, None)
         if name is None:
-            _log.warning("%s was refused: it is not a rank that is expected, or no longer", member)
+            who = self._names.name(member)
+            _log.warning("%s was refused: it is not a rank that is expected, or no longer", who)
             connected.close()
             return
         guest = _Guest(
@@ -196,6 +200,7 @@ class Gate:
             self._watcher,
             served=self._served,
             relay=self._relay,
+            title=self._names.name(name),
         )
         self._guests[name] = guest
         self._shut_late(member)
@@ -229,6 +234,7 @@ class _Guest:
         *,
         served: Served,
         relay: Relay | None,
+        title: str,
     ) -> None:
         self.name = name
         self._member = member
@@ -241,7 +247,7 @@ class _Guest:
         self.channel = Channel(
             reactor,
             SocketStream(connected),
-            name,
+            title,
             self._hear,
             relay=self._onward,
             codec=PLAIN_DATA,
@@ -283,7 +289,7 @@ class _Guest:
             self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
             self.served.call(interface, operation, args)
         except GridError as fault:
-            _log.warning("what %s says is not understood: %s", self.name, fault)
+            _log.warning("what %s says is not understood: %s", self.channel.peer, fault)
 
     def _gone(self, _: ChannelClosed) -> None:
         if not self._has_told_its_end:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from runtime.launchers.base import OutputStream
-from runtime.launchers.blocks import LastLines
 from runtime.launchers.errors import LaunchError
+from runtime.launchers.lines import LastLines
 from runtime.launchers.rank_lines import RankLines
 from runtime.native_mpi import Job, JobPart, NativeMpi
 from runtime.processes.front_end.end_pipe import EndPipe

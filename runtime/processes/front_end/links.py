@@ -15,6 +15,7 @@ from runtime.forwarding import LINK, lead_on
 from runtime.machine.authority import OVER_LINKS, is_for_rank
 from runtime.machine.paths import clustering_path
 from runtime.processes.member_host import HEARTBEAT, sender_of
+from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import TransportError
@@ -46,7 +47,10 @@ class FrontEndLinks:
         find: Callable[[str], tuple[str, ...]],
         serve: Handler,
         inward: Relay,
+        *,
+        names: RankNames = NO_NAMES,
     ) -> None:
+        self._names = names
         self._reactor = reactor
         self._credentials = credentials
         self._find = find
@@ -78,7 +82,8 @@ class FrontEndLinks:
     def admit(self, connected: socket.socket, peer: str, received: bytes) -> None:
         """Use a connection that another front-end has opened; on the reactor's thread."""
         if self._is_closed or cluster_of(rank_path(f"{peer}:0")) != peer or peer.count(":") != 1:
-            _log.warning("%s was turned away: it is not a front-end", peer)
+            who = self._names.name(peer)
+            _log.warning("%s was turned away: it is not a front-end", who)
             connected.close()
             return
         if connected.family != socket.AF_UNIX:
@@ -86,7 +91,7 @@ class FrontEndLinks:
         channel = Channel(
             self._reactor,
             SocketStream(connected),
-            f"the front-end of {peer}",
+            f"the front-end of {self._names.name(peer)}",
             partial(self._hear, peer),
             relay=partial(self._onward, peer),
             codec=PLAIN_DATA,
@@ -118,7 +123,7 @@ class FrontEndLinks:
             try:
                 made, received = lead_on((cluster, LINK), self._find, self._credentials)
             except (OSError, TransportError) as fault:  # it may connect itself
-                _log.info("no link to the front-end of %s: %s", cluster, fault)
+                _log.info("no link to the front-end of %s: %s", self._names.name(cluster), fault)
                 self._reactor.soon(partial(self._sought.discard, cluster))
                 continue
             self._reactor.soon(partial(self.admit, made, cluster, received))
@@ -135,7 +140,7 @@ class FrontEndLinks:
         if target.interface == HEARTBEAT and sender_of(target) == clustering_path(peer):
             return self._serve(request)
         if target.interface not in OVER_LINKS:  # else it is for a rank that has gone
-            _log.warning("%s may not call %s as %r", peer, target, target.client)
+            _log.warning("%s may not call %s as %r", self._names.name(peer), target, target.client)
         return None
 
 

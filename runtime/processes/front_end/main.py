@@ -19,9 +19,8 @@ from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
-from runtime.machine.calls import Served
+from runtime.machine.calls import Served, reports_of
 from runtime.machine.contracts import Facts, Orders
-from runtime.machine.launcher import LauncherStubs
 from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.whereabouts import RankArrival, Whereabouts, front_end_report, report
@@ -87,7 +86,7 @@ class FrontEndProcess:
         served = Served()
         served.serve(Orders, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, served)
-        self._launcher = LauncherStubs(configuration.cluster, self._tell)
+        self._launcher = reports_of(configuration.cluster, self._tell)
         self._channel = Channel(
             reactor,
             stream,
@@ -123,7 +122,7 @@ class FrontEndProcess:
         if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
-            self._launcher.reports.up(self._launcher.name)
+            self._launcher.up()
         self._over.wait()
         if self._ended_by and not self._stopping:
             self._part_from_launcher()
@@ -159,7 +158,7 @@ class FrontEndProcess:
             self._reactor.soon(turn.set)
             turn.wait()
         if not self._room.holds_any:
-            self._launcher.reports.output_passed_on(self._launcher.name)
+            self._launcher.output_passed_on()
         self._await_taken()
 
     def _await_taken(self) -> None:
@@ -167,7 +166,7 @@ class FrontEndProcess:
         while self._has_to_tell and not (self._channel.is_closed or self._ended_by):
             now = time.monotonic()
             if self._room.holds_any and now >= remind_at:
-                self._launcher.reports.output_follows(self._launcher.name)
+                self._launcher.output_follows()
                 remind_at = now + REMIND
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -198,11 +197,10 @@ class FrontEndProcess:
     def _tell_traffic(self) -> None:
         """Tell what went between this process and the ranks, in all their runs."""
         runs = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
-        name, reports = self._launcher.name, self._launcher.reports
         if runs:
-            reports.carried(name, *(sum(numbers) for numbers in zip(*runs, strict=True)))
+            self._launcher.carried(*(sum(numbers) for numbers in zip(*runs, strict=True)))
         if self._forwarding is not None:
-            reports.forwarded(name, *self._forwarding.carried)
+            self._launcher.forwarded(*self._forwarding.carried)
 
     def _relays(self) -> tuple[ForwardedTraffic, ...]:
         """Return what this front-end has passed on, if it does that."""
@@ -219,8 +217,7 @@ class FrontEndProcess:
             self._over.set()
 
     def _failed(self, step: str, fault: GridError) -> None:
-        name = self._launcher.name
-        self._launcher.reports.failed(name, f"{step}:{name}", str(fault))
+        self._launcher.failed(f"{step}:{self._configuration.cluster}", str(fault))
 
     # --- the contract of control, on the reactor's thread ---------------------------------------
 
@@ -367,7 +364,7 @@ class FrontEndProcess:
         return Components(
             self._host,
             self._configuration,
-            gathered=lambda part: self._launcher.reports.gathered(self._launcher.name, part),
+            gathered=self._launcher.gathered,
             reports=self._reports,
             seen=self._seen,
             ranks=self._present_ranks,
@@ -386,6 +383,7 @@ class FrontEndProcess:
         return HeartbeatLoop(
             self._reactor, watch, own,
             send=self._send_heartbeat, found=self._found, received=self._received, decides=False,
+            names=self._configuration.names,
         )  # fmt: skip
 
     def _received(self, member: str) -> int:
@@ -460,7 +458,7 @@ class FrontEndProcess:
         return RanksRun(
             self._configuration,
             self._reactor,
-            self._launcher,
+            self._tell,
             self._outward,
             self._end_if_all_ended,
             components=self._components,

@@ -14,10 +14,10 @@ from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.other_node import NODE
 from runtime.launchers.base import Command, OutputStream, Process
-from runtime.launchers.blocks import BlockCutter
 from runtime.launchers.errors import LaunchError
+from runtime.launchers.lines import BlockCutter
 from runtime.launchers.local import LocalLauncher
-from runtime.machine.launcher import LauncherStubs
+from runtime.machine.contracts import Reports
 from runtime.membership.room import address_in, as_others_see
 from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.processes.front_end.output_room import OutputRoom
@@ -37,7 +37,7 @@ class NodeKeeper:
         self,
         told: Configuration,
         host: Host,
-        launcher: LauncherStubs,
+        launcher: Reports,
         over: Callable[[], None],
         room: OutputRoom,
     ) -> None:
@@ -119,7 +119,7 @@ class NodeKeeper:
 
     def _is_up(self, node: _Node, facts: Future[Any]) -> None:
         if facts.exception() is None:  # else it has gone already, which is told by its end
-            self._above.reports.node_up(self._above.name, node.job.name, facts.result())
+            self._above.node_up(node.job.name, facts.result())
 
     def soon(self, call: Callable[[], None]) -> None:
         """Call on the reactor's thread."""
@@ -129,16 +129,14 @@ class NodeKeeper:
 
     def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
-        lines = self._above.reports.node_lines
-        name = self._above.name
-        self._room.say(len(block), lambda: lines(name, job.name, str(stream), block))
+        self._room.say(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
         self._room.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:
         """Tell that a process could not be started."""
         if not self.is_stopping:
             fault.place = fault.place if fault.place not in ("", "local") else job.name
-            self._above.reports.failed(self._above.name, f"node:{job.name}", str(fault))
+            self._above.failed(f"node:{job.name}", str(fault))
 
     def ended(self, node: _Node, words: str) -> None:
         """Tell that a process has gone, unless it was asked to."""
@@ -152,7 +150,7 @@ class NodeKeeper:
                 GridError(what, cause=words, cure="The last lines of its output are below"),
             )
         else:
-            self._above.reports.node_lost(self._above.name, node.job.name, words)
+            self._above.node_lost(node.job.name, words)
 
     def hung_up(self, node: _Node) -> None:
         """Give a process whose channel has ended a while to say why."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 
 from runtime.launchers.base import OutputStream
-from runtime.launchers.blocks import BlockCutter
+from runtime.launchers.lines import BlockCutter
 from runtime.launchers.ranks import pipe_of
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.transport.reactor import READ, Reactor

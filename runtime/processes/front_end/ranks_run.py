@@ -18,7 +18,7 @@ from runtime.home import OWN_FRAMES
 from runtime.launchers.base import Exit
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.segments import remove_segments
-from runtime.machine.calls import Served
+from runtime.machine.calls import Send, Served, reports_of
 from runtime.machine.contracts import Control, Facts, Views
 from runtime.machine.deaths import (
     BY_REQUEST,
@@ -27,7 +27,6 @@ from runtime.machine.deaths import (
     UnreadableReport,
     Witness,
 )
-from runtime.machine.launcher import LauncherStubs
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
@@ -45,6 +44,7 @@ from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay
+from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -85,17 +85,17 @@ class RanksParent(Protocol):
 class RanksRun:
     """Starts the ranks, gathers them, and tells the launcher what becomes of them.
 
-    `relay` says where messages of ranks for other codes go. `over` is called once the native MPI
-    has ended and everything that its ranks had said has been passed on. `components` are
-    what ranks are bound to. `routes` keeps what they
-    know of routes, for later runs too. All methods but `close` are for the reactor's thread.
+    `tell` sends what the launcher is told, `relay` says where messages of ranks for other codes go.
+    `over` is called once the native MPI has ended and everything that its ranks had said has been
+    passed on. `components` are what ranks are bound to. `routes` keeps what they know of routes,
+    for later runs too. All methods but `close` are for the reactor's thread.
     """
 
     def __init__(
         self,
         told: Configuration,
         reactor: Reactor,
-        launcher: LauncherStubs,
+        tell: Send,
         relay: Relay,
         over: Callable[[], None],
         *,
@@ -110,7 +110,7 @@ class RanksRun:
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
-        self._launcher = launcher.of(incarnation)
+        self._launcher = reports_of(member_name(told.cluster, incarnation), tell)
         self._components = components
         self._relay = relay
         self._over = over
@@ -175,6 +175,7 @@ class RanksRun:
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,
+                names=told.names,
             )
             self._routes.gate = self._gate
             write_key(told.room, ranks, self._entrance(self._gate.address, self.incarnation))
@@ -187,8 +188,7 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            wanted = partial(self._launcher.reports.input_wanted, self._launcher.name)
-            return RankInput(self._reactor, self._told.room, wanted)
+            return RankInput(self._reactor, self._told.room, self._launcher.input_wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
 
@@ -323,7 +323,7 @@ class RanksRun:
     def count_messages(self) -> None:
         """Tell what the ranks have sent, and ask them again: the launcher will, too."""
         if self.is_released:
-            self._launcher.reports.counted(self._launcher.name, self._routes.sample())
+            self._launcher.counted(self._routes.sample())
 
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
@@ -398,8 +398,7 @@ class RanksRun:
         self._fail("ranks", fault)
 
     def _fail(self, step: str, fault: GridError) -> None:
-        name, step = self._launcher.name, f"{step}:{self._told.cluster}"
-        self._launcher.reports.failed(name, step, self._at_home(fault))
+        self._launcher.failed(f"{step}:{self._told.cluster}", self._at_home(fault))
 
     def _entrance(self, address: str, incarnation: int) -> Entrance:
         told = self._told
@@ -414,13 +413,12 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
         size = sum(len(block) for _, _, block in lines)
-        reports, name = self._launcher.reports, self._launcher.name
-        self._room.say(size, lambda: reports.lines(name, blocks), len(blocks))
+        self._room.say(size, lambda: self._launcher.lines(blocks), len(blocks))
 
     def output_follows(self) -> None:
         """Pass on that only output is left of the job."""
         self._awaits_output = True
-        self._launcher.reports.output_follows(self._launcher.name)
+        self._launcher.output_follows()
 
     def job_ended(self, ended: Exit, why: str) -> None:
         """Take note that the native MPI has ended, and why it could not run."""
@@ -455,7 +453,7 @@ class RanksRun:
         else:
             why = why or self._what_happened(code)
         is_fault = bool(fault) and self.is_released
-        self._launcher.reports.job_ended(self._launcher.name, code, why, is_fault)
+        self._launcher.job_ended(code, why, is_fault)
         self._over()
 
     def _pass_on(self, death: RankDeath | None) -> None:
@@ -472,7 +470,7 @@ class RanksRun:
             why = self._memory_kills.words() if is_here else ""
             death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
-            self._launcher.reports.rank_ended(self._launcher.name, death.who, death.plain)
+            self._launcher.rank_ended(death.who, death.plain)
         elif not self._stopping and death.after != BY_REQUEST:
             lines = self._job.output.last_lines
             self._fail("ranks", rank_faults.died_early(self._told.names, death, lines))
@@ -562,7 +560,7 @@ class RanksRun:
         """Bind a rank that has come, and pass that on."""
         self._components.join(rank, channel)
         self._table[rank].come()
-        self._launcher.reports.rank_here(self._launcher.name, rank)
+        self._launcher.rank_here(rank)
 
     def rank_left(self, rank: str) -> None:
         """Wait until it is known how a rank ended that is gone without a word, but not for long."""
@@ -599,13 +597,13 @@ class RanksRun:
             doors = self._at_a_distance(self._told.wan, doors)
         present = entry.incarnation if entry.was_restarted else self.incarnation
         entry.arrival = replace(told, incarnation=present, doors=doors)
-        self._launcher.reports.rank_ready(self._launcher.name, member, entry.arrival.plain)
+        self._launcher.rank_ready(member, entry.arrival.plain)
         if entry.was_restarted:
             return
         self._components.is_ready(member)
         if not self._table.missing:
             self._job.watch_helpers()
-            self._launcher.reports.ranks_up(self._launcher.name)
+            self._launcher.ranks_up()
 
     def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
         """Return how others find a rank: those of other sites over the emulated line.
@@ -644,7 +642,7 @@ class RanksRun:
         """Pass on that a rank wants everything to end."""
         self._ends.aborted(member)
         self.ended(member, observed)
-        self._launcher.reports.rank_aborted(self._launcher.name, member)
+        self._launcher.rank_aborted(member)
 
     def _end_for(self, member: str, why: str) -> None:
         """Count a rank as lost for what it has told; it ends with its connection."""
@@ -659,7 +657,7 @@ class RanksRun:
     def exchanged(self, member: str, rows: list[Any], figures: dict[str, int]) -> None:
         """Take note of that once more at the end, and pass it on."""
         self._routes.counted(member, rows, figures)
-        self._launcher.reports.rank_exchanged(self._launcher.name, member, rows, figures)
+        self._launcher.rank_exchanged(member, rows, figures)
 
     def learned(self, member: str, experiences: list[Any]) -> None:
         """Let others know what a rank has learned of routes."""

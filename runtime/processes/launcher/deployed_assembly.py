@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.adl import assemble, plan_document
 from gcm.adl.runnable import RUN, has_run, result_of, run_operation
 from gcm.documents import Diagnostics
+from gcm.tracebacks import told_to_user
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.spreading import spread_components
 from runtime.deployment.planning.steps import Step, StepKind
@@ -21,7 +22,6 @@ from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.launcher.telling import words_of
 from runtime.run.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
 from runtime.run.hierarchy import node_path
 from runtime.run.outcome import ComponentReport
@@ -41,6 +41,8 @@ LOSS_SECONDS = 2.0
 """How long after a broken connection to wait for the news that a node was lost."""
 
 Post = Callable[[Event | Callable[[], None]], None]
+
+_OURS = (str(Path(__file__).parents[1]) + "/",)
 
 
 class DeployedAssembly:
@@ -292,3 +294,10 @@ class DeployedAssembly:
     def _work(name: str, work: Callable[[], None]) -> None:
         # Nobody joins these threads: the user's code may never return from a call.
         threading.Thread(target=work, name=name, daemon=True).start()
+
+
+def words_of(error: BaseException) -> str:
+    """Return the traceback of the user's own code where it is at fault, else the message."""
+    words = told_to_user(error, also_ours=_OURS)
+    own_fault = isinstance(error, GridError) and "  File " not in words
+    return str(error) if own_fault else words

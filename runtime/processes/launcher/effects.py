@@ -50,8 +50,8 @@ from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import (
     Snapshot,
     WaitReports,
-    as_text,
     explained,
+    facts_of,
 )
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
@@ -83,7 +83,8 @@ from runtime.run.run_life import RunPhase
 from runtime.run.state import RunState
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.transport.reactor import Reactor
-from runtime.views.facts import MACHINE, RunStarted, StateChanged
+from runtime.views.facts import MACHINE, Record, RunStarted, StateChanged
+from runtime.views.inspection import explanation
 from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
@@ -174,16 +175,13 @@ class Executor:
         return StandardInput(stdin, self._places[FIRST_CLUSTER].orders.read)
 
     def _new_waits(self) -> WaitReports:
-        post = self._post
-        is_ended = not (self._codes.is_steered or self._ranks.go_on)
         return WaitReports(
             self._places.values(),
-            lambda seconds, then: self._reactor.later(seconds, lambda: post(then)),
-            (lambda why, are_all: post(LeftBehind(why, are_all))) if is_ended else None,
-            self._ranks.present,
-            replicas=replica_ranks(self._plan),
-            told=self._waits_explained,
+            lambda seconds, then: self._reactor.later(seconds, lambda: self._post(then)),
+            self,
             names=self._ranks.names,
+            replicas=replica_ranks(self._plan),
+            looks_behind=not (self._codes.is_steered or self._ranks.go_on),
         )
 
     def _reports(self, place: ClusterPlace) -> Served:
@@ -359,7 +357,12 @@ class Executor:
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
-    def _waits_explained(self, findings: list[WaitFinding]) -> None:
+    def ranks_left_behind(self, why: str, *, are_all: bool) -> None:
+        """Let the run know of ranks that wait for others that have ended."""
+        self._post(LeftBehind(why, are_all))
+
+    def waits_explained(self, findings: list[WaitFinding]) -> None:
+        """Tell why ranks wait, and which of them can never go on."""
         from runtime.waits import stuck_in
 
         for finding in findings:
@@ -369,7 +372,7 @@ class Executor:
 
     def _explain_before_end(self, *, is_brief: bool) -> None:
         def tell(seen: Snapshot) -> None:
-            _tell(self.waits.untold(seen))
+            self._log_what_ranks_do(self.waits.untold(seen))
             self._post(Explained())
 
         if is_brief:
@@ -379,7 +382,17 @@ class Executor:
 
     def explain(self) -> None:
         """Tell what all ranks are doing."""
-        self.waits.look(_tell, with_stacks=True)
+        self.waits.look(self._log_what_ranks_do, with_stacks=True)
+
+    def look(self, then: Callable[[list[tuple[str, Record]]], None], *, with_stacks: bool) -> None:
+        """Call `then` with what all ranks are doing, as facts with their names."""
+        self.waits.look(lambda seen: then(self._facts_of(seen)), with_stacks=with_stacks)
+
+    def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
+        return [*facts_of(seen, self._ranks.present())]
+
+    def _log_what_ranks_do(self, seen: Snapshot) -> None:
+        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names)))
 
     def _failed(self, step: Step) -> Failed:
         """Return what tells that a step failed."""
@@ -446,7 +459,3 @@ def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:
         yield RouteTraffic(f"{name} - its ranks", *place.carried)
     if any(place.relay_figures):
         yield ForwardedTraffic(name, *place.relay_figures)
-
-
-def _tell(seen: Snapshot) -> None:
-    _log.warning("%s", "\n".join(as_text(seen)))

@@ -95,8 +95,7 @@ class IncomingCalls:
                 return
             if target.operation in _ABOUT_RANKS and cluster_of(rank_path(args[1])) != cluster:
                 raise NotServed(f"{target} is told of a rank of another cluster")
-            told = (cluster, *args[1:])
-            self.served[cluster].call(target.interface, target.operation, told)
+            self.served[cluster].call(target.interface, target.operation, args[1:])
         except NotServed as fault:
             fault.place = place.cluster.path
             _log.error("%s", fault)

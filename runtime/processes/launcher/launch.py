@@ -7,12 +7,15 @@ from contextlib import suppress
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
-from runtime.processes.launcher.wait_reports import facts_of
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
 from runtime.run.run_life import RunPhase
 from runtime.run.state import RunTimeouts
+<<<<<<< HEAD
 from runtime.views.facts import MACHINE, RankSeen, RunSeen, StateChanged, WaitExplained
+=======
+from runtime.views.facts import MACHINE, Record, RunSeen
+>>>>>>> main
 from runtime.views.stream import FactListener
 
 SNAPSHOT_TIMEOUT = 6.0
@@ -38,6 +41,7 @@ class Interrupts:
         if self._machine is not None:
             self._machine.explain()
 
+<<<<<<< HEAD
     def snapshot(
         self, *, with_stacks: bool
     ) -> list[tuple[str, RunSeen | StateChanged | RankSeen | WaitExplained]]:
@@ -53,6 +57,17 @@ class Interrupts:
                 seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
                 told += facts_of(seen)
         return told
+=======
+    def snapshot(self, *, with_stacks: bool) -> list[tuple[str, Record]]:
+        """Return what the run is doing, as facts with their names, for observers outside."""
+        machine = self._machine
+        state = RunPhase.PLANNED if machine is None else machine.state
+        seen: list[tuple[str, Record]] = []
+        if machine is not None and state is RunPhase.RUNNING:
+            with suppress(TimeoutError):
+                seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
+        return [(MACHINE, RunSeen(str(state))), *seen]
+>>>>>>> main
 
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""

@@ -28,7 +28,11 @@ from runtime.run.outline import outline_of
 from runtime.run.run_life import RunPhase
 from runtime.run.state import IllegalEvent, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
+<<<<<<< HEAD
 from runtime.views.facts import MACHINE, RankResult, RunEnded, RunPlanned, StateChanged
+=======
+from runtime.views.facts import MACHINE, RankResult, Record, RunEnded, RunPlanned
+>>>>>>> main
 from runtime.views.stream import FactListener, FactStream, ListenerRaised, Silent
 
 if TYPE_CHECKING:
@@ -40,7 +44,6 @@ if TYPE_CHECKING:
     from runtime.coupling.component import CodeComponent
     from runtime.processes.launcher.bindings import ReportedBinding
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
-    from runtime.processes.launcher.wait_reports import Snapshot
 
 MOST_LATE = 1.0
 """How many seconds a time that is over waits for what has come before."""
@@ -247,22 +250,25 @@ class Machine:
         if self._executor is not None:
             self._executor.explain()
 
-    def snapshot(self, timeout: float, *, with_stacks: bool = False) -> Snapshot:
-        """Return what all ranks are doing and why they wait; any thread but the engine's may ask.
+    def snapshot(self, timeout: float, *, with_stacks: bool = False) -> list[tuple[str, Record]]:
+        """Return what all ranks are doing and why they wait, as facts with their names.
+
+        Any thread but the engine's may ask.
 
         Raises:
             TimeoutError: the application does not run, or nobody answers in time.
         """
-        found: SimpleQueue[Snapshot] = SimpleQueue()
-        self._queue.put(lambda: self._look(found.put, with_stacks=with_stacks))
+        found: SimpleQueue[list[tuple[str, Record]]] = SimpleQueue()
+
+        def look() -> None:
+            if self._executor is not None:
+                self._executor.look(found.put, with_stacks=with_stacks)
+
+        self._queue.put(look)
         try:
             return found.get(timeout=timeout)
         except Empty:
             raise TimeoutError(f"no answer after {timeout:g} s") from None
-
-    def _look(self, then: Callable[[Snapshot], None], *, with_stacks: bool) -> None:
-        if self._executor is not None:
-            self._executor.waits.look(then, with_stacks=with_stacks)
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.

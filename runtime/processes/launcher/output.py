@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping
 
-from runtime.launchers.blocks import Buffer
+from runtime.launchers.lines import Buffer
 from runtime.replicas.lines import ReplicaLines
 from runtime.views.facts import OutputWritten
 from runtime.views.stream import FactStream

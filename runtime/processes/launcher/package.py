@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +20,11 @@ FOLDER = "packages"
 _HOME = Path(HOME)
 PROBE_TIMEOUT = 60.0
 
-# Run by the Python in question: tells its version, and the digest of the package it would import.
+# Run by the Python in question: tells where it looks for modules besides its own folders, and the
+# digest of the package that it would import.
 _PROBE = """
 import hashlib, importlib.util, os, sys
+print(os.environ.get("PYTHONPATH", "").encode(errors="surrogateescape").hex())
 digest = hashlib.sha256()
 for name in {packages!r}:
     found = importlib.util.find_spec(name)
@@ -50,8 +53,11 @@ def digest() -> str:
     return total.hexdigest()
 
 
-def has_package(launcher: Launcher, python: str) -> bool:
-    """Tell whether a Python at a place has this version of the package; raises LaunchError."""
+def package_at(launcher: Launcher, python: str) -> tuple[bool, str]:
+    """Return whether a Python at a place has this version of the package, and its PYTHONPATH there.
+
+    Raises LaunchError.
+    """
     said = Collected()
     process = launcher.start(Command((python, "-c", _PROBE.format(packages=PACKAGES))), said)
     process.close_input()
@@ -71,8 +77,12 @@ def has_package(launcher: Launcher, python: str) -> bool:
             cause="\n".join(process.tail),
             cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
         )
-    found = said.output.strip()
-    return bool(found) and found == digest()
+    path, _, found = said.output.strip().partition("\n")
+    try:
+        known = os.fsdecode(bytes.fromhex(path))
+    except ValueError:  # a wrapper around that Python prints something of its own
+        known = ""
+    return found.strip() == digest(), known
 
 
 def bring(launcher: Launcher, python: str, room: str) -> str:

@@ -18,8 +18,7 @@ from gcm.errors import GcmError, IllegalBindingError, IllegalContentError, Illeg
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController, State
 from runtime.machine.paths import CLUSTERING
-from runtime.processes.front_end.health_controller import HealthController
-from runtime.processes.route_monitor import PART
+from runtime.processes.part_controllers import PART, HealthController
 
 if TYPE_CHECKING:
     from gcm.interfaces.interface import ServerInterface

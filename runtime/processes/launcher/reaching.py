@@ -10,6 +10,7 @@ from pathlib import Path
 
 from runtime.deployment.language.ssh_options import ssh_settings
 from runtime.deployment.model import DeployedCluster, NamedLauncher, SshHop
+from runtime.deployment.planning.preparation import preparation
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import WayFailed
@@ -43,6 +44,7 @@ def usual_launcher(
     """
     python = cluster.front_end.python
     python = "" if python == PYTHON else python
+    within = (*within, *preparation(cluster.front_end))
     if not cluster.hops and cluster.batch is not None:
         return CommandLauncher(
             local,

@@ -86,16 +86,18 @@ def supply(
         folder = work or find_path(launcher, there, at.folder)
     # the Python over there is the one that the descriptor names, as a full path
     python = _full_path(cluster.front_end.python) if cluster.is_local else there
-    library = _library(cluster, launcher, python, room)
+    library, found = _library(cluster, launcher, python, room)
+    search = f"{library}:{found}" if library and found else library
     levels = levels_at(plan.deployment, cluster.position)
-    plain = replace(cluster, hops=(), front_end=replace(cluster.front_end, python=python))
+    here = replace(cluster.front_end, python=python, modules=(), before="", container="")
+    plain = replace(cluster, hops=(), front_end=here)  # the launcher has prepared the host
     with_python = replace(cluster, front_end=plain.front_end)
     job, at_once = None, False
     if cluster.ranks:
         ranks = plan.step(f"ranks:{cluster.identifier}")
         at_once = ranks.depends_on == (step.name,) and not idle
         assert ranks.job is not None
-        job = _job_there(cluster, ranks.job, room, python, library)
+        job = _job_there(ranks.job, room, python, library, search)
         if len(granted) > 1:
             each = (held for _, held in job.hosts)
             job = replace(job, hosts=tuple(zip(granted, each, strict=False)))
@@ -115,7 +117,7 @@ def supply(
         launcher=address,
         keys=ring,
         certificates=keys.certificates(ring.checks, datetime.datetime.now(datetime.UTC)),
-        nodes=tuple(_nodes(plan, with_python, room, folder, library)),
+        nodes=tuple(_nodes(plan, with_python, room, folder, search)),
         machine=pickle.dumps(_machine_of(plan, cluster), protocol=5),
         reach=_reach(plan, cluster, job, passage),
         forwards=forwards,
@@ -133,7 +135,7 @@ def supply(
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
     )
-    return Supplied(argv, _paths(cluster, library), work, folder, told)
+    return Supplied(argv, _paths(search), work, folder, told)
 
 
 def _keys(
@@ -165,38 +167,37 @@ def _full_path(python: str) -> str:
     return activated(os.path.expanduser(python), "")[0]
 
 
-def _library(cluster: DeployedCluster, launcher: Launcher, python: str, room: str) -> str:
-    """Return the folder or archive that has to be on the Python path, or nothing."""
-    if cluster.is_local and is_checkout():
-        return HOME
-    if cluster.is_local and python == sys.executable:
-        return ""
+def _library(
+    cluster: DeployedCluster, launcher: Launcher, python: str, room: str
+) -> tuple[str, str]:
+    """Return the folder or archive that has to be on the Python path, or nothing.
+
+    The second text is the PYTHONPATH that this Python has at its place anyway.
+    """
+    if cluster.is_local and (is_checkout() or python == sys.executable):
+        return HOME if is_checkout() else "", os.environ.get("PYTHONPATH", "")
     from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
 
-    if package.has_package(launcher, python):
-        return ""
-    return package.bring(launcher, python, room)
+    is_there, found = package.package_at(launcher, python)
+    return "" if is_there else package.bring(launcher, python, room), found
 
 
-def _paths(cluster: DeployedCluster, library: str) -> dict[str, str]:
+def _paths(search: str) -> dict[str, str]:
     """Return the environment in which a Python finds the package."""
-    if not library:
-        return {}
-    found = os.environ.get("PYTHONPATH", "") if cluster.is_local else ""
-    return {"PYTHONPATH": f"{library}:{found}" if found else library}
+    return {"PYTHONPATH": search} if search else {}
 
 
-def _job_there(cluster: DeployedCluster, job: Job, room: str, python: str, library: str) -> Job:
+def _job_there(job: Job, room: str, python: str, library: str, search: str) -> Job:
     """Return a planned job with the paths that were found where its ranks run."""
     own = dict(job.environment)
     if library and "PYTHONPATH" in own:  # its program wants that; the package is needed as well
         own["PYTHONPATH"] = f"{library}:{own['PYTHONPATH']}"
     program = replace(job.program, python=python, room=room)
-    return replace(job, program=program, environment={**_paths(cluster, library), **own})
+    return replace(job, program=program, environment={**_paths(search), **own})
 
 
 def _nodes(
-    plan: DeploymentPlan, cluster: DeployedCluster, room: str, folder: str, library: str
+    plan: DeploymentPlan, cluster: DeployedCluster, room: str, folder: str, search: str
 ) -> Iterator[NodeJob]:
     """Yield the processes of the cluster's nodes that get components."""
     assembly = plan.deployment.assembly
@@ -212,8 +213,8 @@ def _nodes(
         yield NodeJob(
             name=name,
             home=node_path(name),
-            argv=node_command(cluster, node, library=library),
-            environment=_paths(cluster, library),
+            argv=node_command(cluster, node, library=search),
+            environment=_paths(search),
             search=(*modules, folder),
             listen=_where_to_listen(plan, cluster, address_in(room, f"node{number}")),
             is_elsewhere=is_elsewhere,

@@ -47,7 +47,7 @@ from runtime.machine.contracts import (
 from runtime.machine.delivery import DELIVERY, PEERS, at_site
 from runtime.machine.paths import CLUSTERING, clustering_path, part_path
 from runtime.processes.launcher.parts import CLUSTER_PART, settle
-from runtime.processes.route_monitor import PART, Figures, RouteMonitor
+from runtime.processes.part_controllers import PART, Figures, RouteMonitor
 
 Send = Callable[[Invocation], Future[Any]]
 

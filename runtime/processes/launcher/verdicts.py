@@ -18,6 +18,7 @@ from runtime.health import Declare, Effect, Suspect, Trust
 from runtime.processes.heartbeats import HeartbeatLoop
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.watch import ARBITER, WatchedGroups
+from runtime.topology import NamedCluster, RankNames
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.reactor import Reactor
 
@@ -52,6 +53,9 @@ class Verdicts:
             self._loop = HeartbeatLoop(
                 reactor, watch, ARBITER,
                 send=self._send, found=self._found, received=self._received, decides=True,
+                names=RankNames(
+                    {name: NamedCluster(one.cluster.path, 0) for name, one in places.items()}
+                ),
             )  # fmt: skip
 
     def begin(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Protocol
 
 from runtime.machine.contracts import Facts
 from runtime.processes.launcher.place import ClusterPlace
@@ -20,6 +22,7 @@ from runtime.views.facts import (
     StackSeen,
     WaitExplained,
 )
+from runtime.views.inspection import MOST_FINDINGS, told_findings
 
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
@@ -47,11 +50,8 @@ MOST_OF_A_SIGN = 5
 value or small number.
 """
 
-MOST_IN_LINE, _AND_SO_ON = 120, ", which waits in"
-"""Findings with more characters get a line for each rank that waits for another one."""
-
-MOST_FINDINGS = 12
-"""So many findings are told of at a time."""
+MOST_UNRECEIVED = 12
+"""So many messages that nobody has received are told of."""
 
 _log = logging.getLogger(__name__)
 
@@ -68,20 +68,28 @@ class ProcessOfRank:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What all ranks were doing: states of those that answered, and how others have ended.
-
-    `processes` has the ranks of programs that go on without lost ones.
-    """
+    """What all ranks were doing: states of those that answered, and how others have ended."""
 
     states: dict[str, RankState]
     silent: tuple[str, ...]
     ended: dict[str, str]
     findings: list[WaitFinding]
-    processes: Mapping[str, ProcessOfRank] = field(default_factory=dict)
-    names: RankNames = field(default_factory=RankNames)
+    names: RankNames
 
 
 Seen = Callable[[Snapshot], None]
+
+
+class WaitListener(Protocol):
+    """Receives what becomes known of ranks that wait, on the engine's thread."""
+
+    def ranks_left_behind(self, why: str, *, are_all: bool) -> None:
+        """Take note of ranks that wait for others that have ended; `are_all`: nobody can go on."""
+        ...
+
+    def waits_explained(self, findings: list[WaitFinding]) -> None:
+        """Take findings that are logged now, each once."""
+        ...
 
 
 @dataclass
@@ -103,26 +111,22 @@ class WaitReports:
         self,
         places: Iterable[ClusterPlace],
         later: Later,
-        left_behind: Callable[[str, bool], None] | None,
-        processes: Callable[[], Mapping[str, ProcessOfRank]] = dict,
+        listener: WaitListener,
         *,
-        replicas: Mapping[str, int] | None = None,
-        told: Callable[[list[WaitFinding]], None] | None = None,
-        names: RankNames | None = None,
+        names: RankNames,
+        replicas: Mapping[str, int] = MappingProxyType({}),
+        looks_behind: bool = True,
     ) -> None:
-        """Tell `left_behind` of ranks that wait for others that have ended, unless it is None.
+        """Tell the listener of ranks left behind only if `looks_behind`.
 
-        It gets why, and whether nobody at all can go on. `processes` returns those of a `Snapshot`.
-        `replicas` has the rank of each process where ranks are several processes. `told` gets the
-        findings that are logged.
+        `replicas` has the rank of each process where ranks are several processes.
         """
-        self._notify = told
-        self._replicas = replicas or {}
-        self._names = names or RankNames()
-        self._processes = processes
+        self._listener = listener
+        self._replicas = replicas
+        self._names = names
+        self._looks_behind = looks_behind
         self._places = places
         self._later = later
-        self._left_behind = left_behind
         self._pause = LEFT_BEHIND
         self._look_number = 0  # of the look for ranks that wait in vain which is to come
         self._is_look_due = False
@@ -156,7 +160,7 @@ class WaitReports:
 
         Native MPI does not notice that, nor does it fail a call that waits so.
         """
-        if self._left_behind is None or self._is_look_due or not self._can_be_left_behind():
+        if not self._looks_behind or self._is_look_due or not self._can_be_left_behind():
             return
         self._is_look_due = True
         self._look_number += 1
@@ -182,8 +186,9 @@ class WaitReports:
         found = [one.text for one in left_behind(seen.findings, self._limit)]
         now_stuck = stuck_in(seen.findings)
         sure = [one for one in found if one in before]
-        if sure and self._left_behind is not None:
-            self._left_behind("\n".join(sure), self._running <= now_stuck & stuck)
+        if sure:
+            are_all = self._running <= now_stuck & stuck
+            self._listener.ranks_left_behind("\n".join(sure), are_all=are_all)
         self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
         self._look_for_those_left_behind(found, now_stuck)
 
@@ -257,8 +262,9 @@ class WaitReports:
                 for rank, one in some
             ]
             if lines:
-                more = f"\n  and {len(lines) - MOST_FINDINGS} more" if lines[MOST_FINDINGS:] else ""
-                shown = "\n".join(lines[:MOST_FINDINGS])
+                left_out = len(lines) - MOST_UNRECEIVED
+                more = f"\n  and {left_out} more" if left_out > 0 else ""
+                shown = "\n".join(lines[:MOST_UNRECEIVED])
                 _log.log(level, "messages that nobody has received:\n%s%s", shown, more)
 
     def _ask(self) -> None:
@@ -302,8 +308,7 @@ class WaitReports:
             ranks.states, ranks.ended, ranks.last, limit=self._limit, names=self._names
         )
         silent = tuple(sorted(self._running - states.keys()))
-        ended, processes = dict(self._ended), self._processes()
-        return Snapshot(states, silent, ended, findings, processes, self._names)
+        return Snapshot(states, silent, dict(self._ended), findings, self._names)
 
     def _of_ranks(self, states: dict[str, RankState]) -> RankStates:
         from runtime.waits import RankStates, of_ranks
@@ -325,10 +330,9 @@ class WaitReports:
         """Tell what was not told before."""
         fresh = self.untold(seen).findings[:MOST_FINDINGS]
         self._told.update(map(_told_once, fresh))
-        if fresh and self._notify is not None:
-            self._notify(fresh)
         if fresh:
-            _log.warning("%s", "\n".join(in_lines(fresh)))
+            self._listener.waits_explained(fresh)
+            _log.warning("%s", "\n".join(told_findings([*map(explained, fresh)])))
 
 
 def _told_once(finding: WaitFinding) -> str:
@@ -338,10 +342,15 @@ def _told_once(finding: WaitFinding) -> str:
     return finding.text.partition(" in ")[2] if finding.kind == SLOW else finding.text
 
 
-def facts_of(seen: Snapshot) -> Iterator[tuple[str, RankSeen | WaitExplained]]:
-    """Yield what all ranks were doing, and why they wait, as facts with their names."""
+def facts_of(
+    seen: Snapshot, processes: Mapping[str, ProcessOfRank]
+) -> Iterator[tuple[str, RankSeen | WaitExplained]]:
+    """Yield what all ranks were doing, and why they wait, as facts with their names.
+
+    `processes` has the ranks of programs that go on without lost ones.
+    """
     for rank, doing in sorted(_doing(seen), key=lambda one: RankName.parse(one[0])):
-        state, process = seen.states.get(rank), seen.processes.get(rank)
+        state, process = seen.states.get(rank), processes.get(rank)
         found = RankSeen(doing, process.state, process.incarnation) if process else RankSeen(doing)
         if state is not None:
             found = replace(
@@ -374,24 +383,6 @@ def explained(finding: WaitFinding) -> WaitExplained:
     return WaitExplained(finding.kind, HEADINGS[finding.kind], finding.ranks, str(finding))
 
 
-def as_text(seen: Snapshot) -> list[str]:
-    """Return what all ranks were doing, why they wait, and their stacks, as lines."""
-    names = seen.names
-    lines = ["what the ranks are doing:"]
-    groups: dict[str, list[str]] = {}
-    for rank, how in sorted(_doing(seen), key=lambda one: RankName.parse(one[0])):
-        groups.setdefault(how, []).append(rank)
-    lines += [f"  {names.names(ranks)}: {how}" for how, ranks in groups.items()]
-    lines += in_lines(seen.findings)
-    stacks: dict[tuple[str, str], list[str]] = {}
-    for rank in sorted(seen.states, key=RankName.parse):
-        for stack in seen.states[rank].stacks:
-            stacks.setdefault(stack, []).append(rank)
-    for (thread, text), ranks in stacks.items():
-        lines += [f"stack of {thread} in {names.names(ranks)}:", *text.rstrip().splitlines()]
-    return lines
-
-
 def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
     from runtime.waits import said
 
@@ -402,26 +393,3 @@ def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
         yield rank, ", ".join(calls) or "at rest"
     yield from ((rank, "does not answer") for rank in seen.silent)
     yield from ((rank, f"has ended ({how})") for rank, how in seen.ended.items())
-
-
-def _broken(line: str) -> list[str]:
-    """Return a line of bearable length as it is, and a longer one with a line for each rank."""
-    if len(line) <= MOST_IN_LINE:
-        return [line]
-    return line.replace(_AND_SO_ON, f",\n   {_AND_SO_ON[1:]}").splitlines()
-
-
-def in_lines(findings: list[WaitFinding]) -> list[str]:
-    """Return findings as lines with a heading for each kind."""
-    from runtime.waits import HEADINGS
-
-    lines: list[str] = []
-    heading = ""
-    for one in findings[:MOST_FINDINGS]:
-        if HEADINGS[one.kind] != heading:
-            heading = HEADINGS[one.kind]
-            lines.append(heading)
-        lines += _broken(f"  {one}")
-    if len(findings) > MOST_FINDINGS:
-        lines.append(f"  and {len(findings) - MOST_FINDINGS} more")
-    return lines

@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import socket
+from abc import ABC, abstractmethod
 
+from runtime.transport.admission import READ, WRITE, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
 from runtime.transport.passage import announce
 from runtime.wire.dialling.directory import UNIX, RankDirectory
-from runtime.wire.dialling.exchange import Exchange
-from runtime.wire.dialling.line import SILENCE_TIMEOUT, WRITE, end_when_silent
+from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 from runtime.wire.errors import NoRoute, PeerLost, said
 from runtime.wire.words import LANE
 
@@ -33,10 +34,13 @@ PROOF_TIMEOUT = 10.0
 class Attempt(Protocol):
     """A connection that is being opened."""
 
+    deadline: float
+    """When it has to be looked after again."""
+
     @property
     def is_passive(self) -> bool:
         """Whether the connection is to come in by the listener."""
-        ...
+        return False
 
     @property
     def is_taken(self) -> bool:
@@ -44,29 +48,24 @@ class Attempt(Protocol):
 
         A process that is stopped, or busy in one long call, does not prove itself meanwhile.
         """
-        ...
+        return False
 
     @property
     def has_proved(self) -> bool:
         """Whether this end has proved itself, so that the peer may use the connection already."""
-        ...
-
-    def describe(self) -> str:
-        """Say what goes on."""
-        ...
+        return False
 
     @property
-    def deadline(self) -> float:
-        """When it has to be looked after again."""
-        ...
+    def events(self) -> int:
+        """What to watch it for."""
+        return READ
 
     def fileno(self) -> int:
         """Return what to watch; it may be another one after each step."""
         ...
 
-    @property
-    def events(self) -> int:
-        """What to watch it for."""
+    def describe(self) -> str:
+        """Say what goes on."""
         ...
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
@@ -96,12 +95,12 @@ class Connector(Protocol):
         """
         ...
 
-    def came(self, peer: int, now: float) -> None:
-        """Record that a peer has dialled while this end tried to."""
-        ...
-
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that a connection to a peer is used, opened by this end or the other."""
+        ...
+
+    def came(self, peer: int, now: float) -> None:
+        """Record that a peer has dialled while this end tried to."""
         ...
 
     def has_room(self) -> bool:
@@ -109,15 +108,38 @@ class Connector(Protocol):
         ...
 
 
-class CountingConnector(Connector, Protocol):
-    """A connector that counts; `between` are the front-ends between this rank and each peer."""
+class CountingConnector(ABC):
+    """A connector that counts, without a bound of its own.
 
-    between: dict[int, tuple[str, ...]]
-    tries: int
-    failures: int
+    `between` are the front-ends between this rank and each peer, as far as this end has dialled.
+    """
+
+    def __init__(self) -> None:
+        self.between: dict[int, tuple[str, ...]] = {}
+        self.tries = 0
+        self.failures = 0
+
+    @abstractmethod
+    def connect(self, peer: int, now: float) -> Attempt:
+        """See `Connector`."""
+
+    @abstractmethod
+    def again(self, peer: int, now: float) -> Attempt | None:
+        """See `Connector`."""
+
+    @abstractmethod
+    def joined(self, peer: int, *, is_dialled: bool) -> None:
+        """See `Connector`."""
+
+    def came(self, peer: int, now: float) -> None:  # noqa: B027 - most have nothing to learn
+        """See `Connector`."""
+
+    def has_room(self) -> bool:
+        """See `Connector`."""
+        return True
 
 
-class DirectConnector:
+class DirectConnector(CountingConnector):
     """Dials the addresses in the directory: on the same machine the Unix socket, else TCP."""
 
     def __init__(
@@ -128,22 +150,16 @@ class DirectConnector:
         *,
         proof_timeout: float = PROOF_TIMEOUT,
     ) -> None:
+        super().__init__()
         self._me = me
         self._proof_timeout = proof_timeout
         self._directory = directory
         self._credentials = credentials
-        self.between: dict[int, tuple[str, ...]] = {}
-        self.tries = 0
-        self.failures = 0
 
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to dial; raises PeerLost if all addresses refuse at once, or there is none."""
         self.tries += 1
-        try:
-            return _Direct(self, self._dial(peer, self._credentials, now))
-        except PeerLost:
-            self.failures += 1
-            raise
+        return self._dial(peer, self._credentials, now, self)
 
     def again(self, peer: int, now: float) -> Attempt | None:
         """Begin to dial a lane; None where it is the other end that has dialled."""
@@ -151,23 +167,25 @@ class DirectConnector:
             return None
         return self._dial(peer, self._credentials.named(self._credentials.name + LANE), now)
 
-    def has_room(self) -> bool:
-        """Tell whether there may be one more lane: nothing is bounded here."""
-        return True
-
-    def _dial(self, peer: int, credentials: Credentials, now: float) -> Dialling:
+    def _dial(
+        self,
+        peer: int,
+        credentials: Credentials,
+        now: float,
+        counts: CountingConnector | None = None,
+    ) -> Dialling:
         party = self._directory.party(peer)
         ways = self._directory.ways(self._me, peer)
         if not ways:
+            self.failures += counts is not None
             raise NoRoute(
                 f"{party} cannot be reached",
                 cure="It has no address here; was it started after this rank?",
             )
         patience = self._proof_timeout
-        return Dialling(str(party), party.member, ways, credentials, now, proof_timeout=patience)
-
-    def came(self, peer: int, now: float) -> None:
-        """Do nothing: there are no routes of which one could be better."""
+        return Dialling(
+            str(party), party.member, ways, credentials, now, proof_timeout=patience, counts=counts
+        )
 
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Take note of how a peer is reached, where it is this end that has dialled."""
@@ -177,43 +195,7 @@ class DirectConnector:
             self.between.pop(peer, None)
 
 
-class _Direct:
-    """Tells its connector what became of dialling."""
-
-    is_passive = False
-
-    def __init__(self, connector: DirectConnector, dialling: Dialling) -> None:
-        self._connector = connector
-        self._dialling = dialling
-        self.fileno = dialling.fileno
-        self.close = dialling.close
-        self.describe = dialling.describe
-
-    @property
-    def is_taken(self) -> bool:
-        return self._dialling.is_taken
-
-    @property
-    def has_proved(self) -> bool:
-        return self._dialling.has_proved
-
-    @property
-    def deadline(self) -> float:
-        return self._dialling.deadline
-
-    @property
-    def events(self) -> int:
-        return self._dialling.events
-
-    def step(self, now: float) -> tuple[socket.socket, bytes] | None:
-        try:
-            return self._dialling.step(now)
-        except PeerLost:
-            self._connector.failures += 1
-            raise
-
-
-class Dialling:
+class Dialling(Attempt):
     """Tries one address after another; `words` are how errors name the process `name`.
 
     Where the connection was taken at once and nobody proves itself, the process is there but does
@@ -234,7 +216,9 @@ class Dialling:
         timeout: float = DIAL_TIMEOUT,
         proof_timeout: float = PROOF_TIMEOUT,
         silence: float = SILENCE_TIMEOUT,
+        counts: CountingConnector | None = None,
     ) -> None:
+        self._counts = counts
         self._words = words
         self._name = name
         self._ways = list(ways)
@@ -287,7 +271,8 @@ class Dialling:
         try:
             return self._step(now)
         except (OSError, TransportError) as fault:
-            self._failed(fault, now)
+            self._note(fault)
+            self._next(now)
             return None
 
     def _step(self, now: float) -> tuple[socket.socket, bytes] | None:
@@ -324,11 +309,9 @@ class Dialling:
         if connected.family != socket.AF_UNIX:
             end_when_silent(connected, self._silence)
         announce(connected, self._address)
-        self._socket = connected = secured(
-            connected, self._credentials, dialled=True, peer=self._name
-        )
+        self._socket = secured(connected, self._credentials, dialled=True, peer=self._name)
         greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
-        self._exchange = Exchange(connected, greeting)
+        self._exchange = Exchange(self._socket, greeting)
         return True
 
     def _next(self, now: float) -> None:
@@ -350,15 +333,13 @@ class Dialling:
                 self._note(error)
                 continue
             return
+        if self._counts is not None:
+            self._counts.failures += 1
         raise PeerLost(
             f"{self._words} cannot be reached",
             cause="\n".join(self._faults),
             cure="If it has not ended, let its cluster and this one reach each other",
         )
-
-    def _failed(self, fault: Exception, now: float) -> None:
-        self._note(fault)
-        self._next(now)
 
     def _note(self, fault: Exception) -> None:
         self.close()

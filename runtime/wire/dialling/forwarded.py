@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import socket
 
-from runtime.forwarding.words import Answer, AnswerReader, ForwardRequest
+from runtime.transport.admission import READ, WRITE, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.errors import TransportError
 from runtime.wire.dialling.connecting import Attempt
-from runtime.wire.dialling.exchange import Exchange
-from runtime.wire.dialling.line import READ, WRITE
+from runtime.wire.dialling.forward_requests import Answer, AnswerReader, ForwardRequest
 from runtime.wire.errors import PeerLost, PeerSilent
 
 FORWARDING_TIMEOUT = 30.0
@@ -22,12 +21,8 @@ PROOF_TIMEOUT = 10.0
 _PIECE = 4096
 
 
-class ForwardedAttempt:
+class ForwardedAttempt(Attempt):
     """Dials a front-end by `attempt` and asks it for a way; open once the front-end says so."""
-
-    is_passive = False
-    is_taken = False
-    has_proved = False  # to the peer
 
     def __init__(self, attempt: Attempt, stops: tuple[str, ...], words: str) -> None:
         self._attempt: Attempt | None = attempt
@@ -119,34 +114,29 @@ class ForwardedAttempt:
         return connected, self._reader.rest
 
 
-class Forwarded:
-    """Asks for a way to a peer and proves itself to the peer through all that lies between."""
+class Forwarded(ForwardedAttempt):
+    """Asks for a way to a peer and proves itself to the peer through all that lies between.
 
-    is_passive = False
+    The front-end is dialled by `attempt`; the peer has this `name`, which errors call `words`.
+    """
 
     def __init__(
-        self, asked: ForwardedAttempt, name: str, words: str, credentials: Credentials
+        self,
+        attempt: Attempt,
+        stops: tuple[str, ...],
+        words: str,
+        name: str,
+        credentials: Credentials,
     ) -> None:
-        self._asked: ForwardedAttempt | None = asked
+        super().__init__(attempt, stops, words)
         self._name = name
-        self._words = words
         self._credentials = credentials
-        self._exchange: Exchange | None = None
-        self._socket: socket.socket | None = None
-        self.deadline = asked.deadline
-
-    def fileno(self) -> int:
-        """Return what to watch."""
-        watched = self._asked or self._socket
-        assert watched is not None
-        return watched.fileno()
+        self._exchange: Exchange | None = None  # once the last front-end has reached the peer
 
     @property
     def events(self) -> int:
         """What to watch it for."""
-        waited = self._asked or self._exchange
-        assert waited is not None
-        return waited.events
+        return super().events if self._exchange is None else self._exchange.events
 
     @property
     def is_taken(self) -> bool:
@@ -160,8 +150,8 @@ class Forwarded:
 
     def describe(self) -> str:
         """Say what goes on."""
-        if self._asked is not None:
-            return self._asked.describe()
+        if self._exchange is None:
+            return super().describe()
         return "the front-ends have reached it, but the process does not answer"
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
@@ -170,18 +160,16 @@ class Forwarded:
         Raises:
             PeerLost: there is no way, or somebody else is at its end.
         """
-        if self._asked is not None:
-            opened = self._asked.step(now)
-            self.deadline = self._asked.deadline
+        if self._exchange is None:
+            opened = super().step(now)
             if opened is None:
                 return None
-            self._asked = None
             self._socket, received = opened
             greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
             self._exchange = Exchange(self._socket, greeting, received)
             self.deadline = now + PROOF_TIMEOUT
         try:
-            return self._prove(now)
+            return self._prove(self._exchange, now)
         except (OSError, TransportError) as fault:
             self.close()
             kind = PeerSilent if isinstance(fault, TimeoutError) else PeerLost
@@ -189,21 +177,10 @@ class Forwarded:
                 f"{self._words} does not answer through the front-ends between", cause=str(fault)
             ) from fault
 
-    def _prove(self, now: float) -> tuple[socket.socket, bytes] | None:
-        assert self._exchange is not None
-        if not self._exchange.step():
+    def _prove(self, exchange: Exchange, now: float) -> tuple[socket.socket, bytes] | None:
+        if not exchange.step():
             if now >= self.deadline:
                 raise TimeoutError(f"no proof within {PROOF_TIMEOUT:g} s")
             return None
-        greeting = self._exchange.greeting
-        connected, self._socket = self._socket, None
-        assert connected is not None
-        return connected, greeting.rest
-
-    def close(self) -> None:
-        """Give up."""
-        if self._asked is not None:
-            self._asked.close()
-        if self._socket is not None:
-            self._socket.close()
-        self._asked = self._socket = None
+        self._socket = None
+        return exchange.socket, exchange.greeting.rest

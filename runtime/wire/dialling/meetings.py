@@ -6,8 +6,8 @@ import socket
 from collections.abc import Callable
 
 from runtime.later import logger
+from runtime.transport.admission import EventLoop
 from runtime.wire.dialling.connecting import Attempt
-from runtime.wire.dialling.listeners import Watch
 from runtime.wire.errors import PeerLost
 
 _log = logger(__name__)
@@ -19,15 +19,10 @@ class Meetings:
     def __init__(
         self,
         met: Callable[[socket.socket, bytes], None],
-        *,
-        watch: Watch,
-        clock: Callable[[], float],
-        look_again: Callable[[], None],
+        loop: EventLoop,
     ) -> None:
         self._met = met
-        self._watch = watch
-        self._clock = clock
-        self._look_again = look_again
+        self._loop = loop
         self._coming: set[Attempt] = set()
 
     @property
@@ -54,16 +49,18 @@ class Meetings:
         """Go on with a way to a meeting; what fails is noticed by those who wait there."""
         descriptor = attempt.fileno()
         try:
-            opened = attempt.step(self._clock())
+            opened = attempt.step(self._loop.now())
         except PeerLost as fault:
             _log.info("a connection over a third front-end failed: %s", fault)
             self._leave(attempt, descriptor)
             return True
         if opened is None:
             if attempt.fileno() != descriptor:
-                self._watch(descriptor, 0, None)
-            self._watch(attempt.fileno(), attempt.events, lambda _: self._go_on(attempt))
-            self._look_again()
+                self._loop.watch_descriptor(descriptor, 0, None)
+            self._loop.watch_descriptor(
+                attempt.fileno(), attempt.events, lambda _: self._go_on(attempt)
+            )
+            self._loop.look_again()
             return True
         self._leave(attempt, descriptor)
         self._met(*opened)
@@ -71,4 +68,4 @@ class Meetings:
 
     def _leave(self, attempt: Attempt, descriptor: int) -> None:
         self._coming.discard(attempt)
-        self._watch(descriptor, 0, None)
+        self._loop.watch_descriptor(descriptor, 0, None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 
-from runtime.forwarding.words import meeting
 from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
-from runtime.wire.dialling.connecting import Attempt, Dialling
+from runtime.wire.dialling.connecting import Attempt, CountingConnector, Dialling
 from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
+from runtime.wire.dialling.forward_requests import meeting
 from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
 from runtime.wire.dialling.probing import Probe
 from runtime.wire.dialling.trying import HEAD_START, Called, Race
@@ -28,7 +28,7 @@ Share = Callable[[list[Experience]], None]
 """Tells the other ranks of this cluster, over its front-end, what was learned here."""
 
 
-class RoutedConnector:
+class RoutedConnector(CountingConnector):
     """Chooses among the routes that the reachability of the clusters allows.
 
     `front_ends` says where the forwarders of clusters listen. `between` are those that a connection
@@ -50,6 +50,7 @@ class RoutedConnector:
         tension: Tensioning | None = None,
         stop_of: Callable[[str], str] = str,
     ) -> None:
+        super().__init__()
         self._me = me
         self._directory = directory
         self._credentials = credentials
@@ -62,9 +63,6 @@ class RoutedConnector:
         self._stop_of = stop_of
         self._used: dict[int, Route] = {}
         self._races: dict[int, Race] = {}
-        self.between: dict[int, tuple[str, ...]] = {}
-        self.tries = 0
-        self.failures = 0
 
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to open a connection; raises PeerLost if there is no route at all.
@@ -108,10 +106,6 @@ class RoutedConnector:
         if not is_dialled:
             self._used.pop(peer, None)
             self.between.pop(peer, None)
-
-    def has_room(self) -> bool:
-        """Tell whether there may be one more lane: nothing is bounded here."""
-        return True
 
     def hear(self, told: Iterable[Experience], now: float) -> list[int]:
         """Take in what other ranks of this cluster have learned of routes.
@@ -210,8 +204,8 @@ class RoutedConnector:
             self._peers(peer).meet(str(route.stops[-2]), token)
         front_end = route.stops[1]
         assert isinstance(front_end, FrontEndStop)
-        asked = ForwardedAttempt(self._to_front_end(front_end, now), tuple(stops), str(party))
-        return Forwarded(asked, party.member, str(party), credentials)
+        way = self._to_front_end(front_end, now)
+        return Forwarded(way, tuple(stops), str(party), party.member, credentials)
 
     def _to_front_end(self, front_end: FrontEndStop, now: float) -> Attempt:
         party = self._front_ends.get(front_end.cluster)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 
 from runtime.routing import Route
 from runtime.wire.dialling.connecting import Attempt
-from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost, PeerSilent
 from runtime.wire.stream.resuming import says_nobody
 
@@ -45,12 +44,8 @@ _AS_SLOW, _SLOW = 2.0, 1.0
 has taken, or after so many seconds."""
 
 
-class Called:
+class Called(Attempt):
     """Waits for a peer that was asked to dial. Its connection comes in by the listener."""
-
-    is_passive = True
-    is_taken = False
-    has_proved = False
 
     def __init__(self, words: str, now: float, timeout: float = CALL_BACK_TIMEOUT) -> None:
         self._words = words
@@ -63,9 +58,9 @@ class Called:
         return self._idle
 
     @property
-    def events(self) -> int:
-        """What to watch it for."""
-        return READ
+    def is_passive(self) -> bool:
+        """Return True."""
+        return True
 
     def describe(self) -> str:
         """Say what goes on."""
@@ -116,7 +111,7 @@ class _Runner:
         self.begun = begun
 
 
-class Race:
+class Race(Attempt):
     """Tries some routes, which are in the order in which they are wanted."""
 
     def __init__(
@@ -134,14 +129,18 @@ class Race:
         self._left = list(enumerate(routes))
         self._head_start = head_start
         self._most = most
-        self._next_start = now
+        self.deadline = self._next_start = now
         self._given_up_at = float("inf")
         self._runners: list[_Runner] = []
         self._faults: dict[int, tuple[Route, PeerLost]] = {}  # by the place of the route
         self._failures: list[tuple[Route, float]] = []
         self._epoll = select.epoll()  # one descriptor for all that is watched
-        self.is_passive = all(map(_is_up_to_the_peer, routes))
+        self._is_passive = all(map(_is_up_to_the_peer, routes))
+
+    @property
+    def is_passive(self) -> bool:
         """Whether the peer has to dial on every route, so that nobody can refuse."""
+        return self._is_passive
 
     @property
     def is_taken(self) -> bool:
@@ -152,17 +151,6 @@ class Race:
     def has_proved(self) -> bool:
         """Whether this end has proved itself over one of the connections."""
         return any(one.attempt.has_proved for one in self._runners)
-
-    @property
-    def deadline(self) -> float:
-        """When it has to be looked after again."""
-        times = [self._given_up_at, *(one.attempt.deadline for one in self._runners)]
-        return min([*times, self._next_start] if self._may_start else times)
-
-    @property
-    def events(self) -> int:
-        """What to watch it for."""
-        return READ
 
     def fileno(self) -> int:
         """Return what to watch: it is readable when something happened on one of the routes."""
@@ -194,6 +182,8 @@ class Race:
         if self._is_over(now):
             self.close()
             raise self._lost()
+        times = [self._given_up_at, *(one.attempt.deadline for one in self._runners)]
+        self.deadline = min([*times, self._next_start] if self._may_start else times)
         return None
 
     def close(self) -> None:

@@ -12,9 +12,9 @@ import socket
 from collections import deque
 from collections.abc import Callable
 
+from runtime.transport.admission import EventLoop
 from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.dialling.line import READ, Connection
-from runtime.wire.dialling.listeners import Watch
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.claims import give_back
 from runtime.wire.stream.frames import SEGMENT, SEGMENT_SIZE, check, unpack_segment
@@ -173,7 +173,7 @@ class Lane:
         receiver: MessageReceiver,
         under_way: UnderWay,
         *,
-        watch: Watch,
+        loop: EventLoop,
         broken: Callable[[Lane], None],
         silence: float,
     ) -> None:
@@ -181,7 +181,7 @@ class Lane:
         self.receiver = LaneReceiver(receiver)
         self.sender = LaneSender(under_way)
         self.fault: Exception | None = None
-        self._watch = watch
+        self._watch = loop.watch_descriptor
         self._broken = broken
         self._connection = Connection(
             connected, self.receiver, self.sender, self._wait_for, self._failed, silence=silence

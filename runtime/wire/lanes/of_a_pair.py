@@ -257,7 +257,7 @@ class Lanes:
             connected,
             self._receiver,
             self._sender.under_way,
-            watch=self._context.watch_descriptor,
+            loop=self._context,
             broken=lambda _: self._context.look_again(),
             silence=self._context.silence,
         )

@@ -15,7 +15,7 @@ from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.errors import GridError
 from runtime.processes.launcher.launch import Machine
-from runtime.processes.route_monitor import RouteMonitor
+from runtime.processes.part_controllers import RouteMonitor
 from runtime.run.outcome import Connections, Ways
 
 pytestmark = pytest.mark.mpi

@@ -98,14 +98,15 @@ def wheel(folder: Path, name: str) -> None:
 
 
 def test_a_cure_typed_as_it_is_printed_lets_the_program_run(tmp_path: Path) -> None:
-    for name in ("sshd", "home", "wheels", "installed"):
+    for name in ("sshd", "home", "wheels", "installed", "work"):
         (tmp_path / name).mkdir()
     for package in Path(sysconfig.get_path("purelib")).glob("mpi4py*"):
         (tmp_path / "installed" / package.name).symlink_to(package)
     wheel(tmp_path / "wheels", "no_such_package")
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    (tmp_path / "program.py").write_text("import no_such_package, sys\nprint(sys.prefix)\n")
+    work = tmp_path / "work"
+    (work / "program.py").write_text("import no_such_package, sys\nprint(sys.prefix)\n")
     with running_sshd(
         tmp_path / "sshd",
         HOME=tmp_path / "home",
@@ -116,12 +117,12 @@ def test_a_cure_typed_as_it_is_printed_lets_the_program_run(tmp_path: Path) -> N
     ) as server:
 
         def doctor(front_end: str) -> list[dict[str, str]]:
-            (tmp_path / "grid.xml").write_text(
+            (work / "grid.xml").write_text(
                 '<deployment><application script="program.py"/><grid><site name="s"><cluster '
                 f'name="c">{server.hop}{front_end}<mpi ranks="1"/></cluster></site></grid>'
                 "</deployment>"
             )
-            findings: list[dict[str, str]] = examined("grid.xml", folder=tmp_path)[1]["findings"]
+            findings: list[dict[str, str]] = examined("grid.xml", folder=work)[1]["findings"]
             return findings
 
         (found,) = doctor(f'<front-end python="{bare}/bin/python"/>')
@@ -131,6 +132,12 @@ def test_a_cure_typed_as_it_is_printed_lets_the_program_run(tmp_path: Path) -> N
         ssh = ["ssh", "-i", str(key), "-p", str(server.port), "-o", f"UserKnownHostsFile={known}"]
         subprocess.run([*ssh, server.address, command], check=True, stdout=subprocess.DEVNULL)
         assert doctor(front_end) == []
+        # mpi4py is found there on the PYTHONPATH of the host, to which that of the run is added
+        run = subprocess.run(
+            [*COMMAND, "--quiet", "grid.xml"], capture_output=True, text=True, timeout=60,
+            cwd=work, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+        )  # fmt: skip
+        assert run.stdout == f"{tmp_path}/home/gcm-python\n", run.stderr
 
 
 class Plan:

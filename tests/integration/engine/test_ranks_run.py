@@ -19,7 +19,6 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import Control, Orders, Views
-from runtime.machine.launcher import LauncherStubs
 from runtime.membership.room import KEY
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.configuration import Configuration
@@ -161,7 +160,7 @@ class Runs:
         run = RanksRun(
             told,
             self._reactor,
-            LauncherStubs("0:0", lambda _, *call: self.told.append(call)),
+            lambda _, *call: self.told.append(call),
             lambda _: None,
             lambda: None,
             components=Nobody(),

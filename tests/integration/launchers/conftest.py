@@ -26,7 +26,10 @@ from runtime.native_mpi import KNOWN
 from tests.mpi_homes import MpiHome, mpi_homes  # noqa: F401 - a fixture
 
 SSHD = shutil.which("sshd") or shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
-PORTS = ("plain", "jump", "banner", "old_python", "no_python", "silent", "no_login", "small_disk")
+PORTS = (
+    "plain", "jump", "banner", "modules", "old_python", "no_python", "silent", "no_login",
+    "small_disk",
+)  # fmt: skip
 
 # What a login shell may do before it comes to the command it was given.
 BANNER = """#!/bin/sh
@@ -34,6 +37,18 @@ echo "Welcome to this machine!"
 printf 'no newline at the end of the banner'
 echo "a word on stderr" >&2
 exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+# A site whose login shells have modules, of which there is one.
+MODULES = """#!/bin/sh
+HOME={folder}/home exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+PROFILE = """\
+echo "Welcome to modules!"
+module() {
+    if test "$2" = openmpi/5; then export WITH_MPI=5; return; fi
+    echo "Lmod has detected the following error: $2 is unknown" >&2
+    return 1
+}
 """
 WITH_PATH = """#!/bin/sh
 PATH={path} exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"
@@ -109,12 +124,14 @@ def prepare(folder: Path, ports: dict[str, int]) -> Path:
         for port in ports.values():
             known.write(f"[127.0.0.1]:{port} {public}")
     write_script(folder / "old" / "python3", OLD_PYTHON)
+    write_script(folder / "home" / ".profile", PROFILE)
     tools = folder / "tools"
     tools.mkdir()
     for tool in ("head", "sh"):
         (tools / tool).symlink_to(shutil.which(tool) or tool)
     forced = {
         "banner": write_script(folder / "banner.sh", BANNER),
+        "modules": write_script(folder / "modules.sh", MODULES.format(folder=folder)),
         "old_python": write_script(
             folder / "old.sh", WITH_PATH.format(path=f"{folder}/old:{tools}")
         ),

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from runtime.cli.errors import OutputFailed
 from runtime.cli.screens.live import LiveScreen
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream
 from runtime.cli.screens.recording import Recording
-from runtime.cli.streams import OutputFailed
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
@@ -68,7 +68,7 @@ def test_news_goes_to_standard_error_only_when_wanted(plan: Plan) -> None:
     items = [planned(plan()), change(FIRST, "up", "front-end"), change(f"{FIRST}:0", "ready")]
     assert written(items, news=PlainLines()) == (
         "",
-        "gcm-deploy: 0:0 site0/cluster0: reached\n",
+        "gcm-deploy: site0/cluster0: reached\n",
     )
     assert written(items) == ("", "")
     assert written([word("gcm-deploy: stopping")]) == ("", "gcm-deploy: stopping\n")

@@ -98,7 +98,7 @@ def test_the_commands_of_a_cluster_elsewhere_lead_there_and_stage_the_program(re
     plan = plan_of(read, f'{grid}<application script="a.py" comm-world="cluster"/>')
     front_end = plan.step("front-end:0:0")
     assert front_end.argv == (
-        "ssh", "-o", "BatchMode=yes", "--", "u@h",
+        "ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "--", "u@h",
         "python3 -P -m runtime.frontend --cluster 0:0 --levels L3,L4,L5 --port 7000",
     )  # fmt: skip
     assert front_end.files == (FileMove("/home/me/grid", "."),)
@@ -219,8 +219,8 @@ def test_a_helper_over_ssh_runs_on_each_of_its_hosts(read: Any) -> None:
         ("process:p@n2", "n2"),
     ]
     assert helpers[1].argv == (
-        "ssh", "-o", "BatchMode=yes", "-4",
-        "-o", "ProxyCommand=ssh -o BatchMode=yes -W '[%h]:%p' -- gate",
+        "ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-4",
+        "-o", "ProxyCommand=ssh -o BatchMode=yes -o ControlMaster=no -W '[%h]:%p' -- gate",
         "--", "n2", "cd /d && exec x",
     )  # fmt: skip
 

@@ -42,7 +42,8 @@ grid (led by the front-end of 0:0)
 wave 1, all at once:
   front-end:0:0 at far/big
     copy /home/me/grid to .
-    $ ssh -o BatchMode=yes -o 'ProxyCommand=ssh -o BatchMode=yes -W '"'"'[%h]:%p'"'"' -- gate' \
+    $ ssh -o BatchMode=yes -o ControlMaster=no \
+-o 'ProxyCommand=ssh -o BatchMode=yes -o ControlMaster=no -W '"'"'[%h]:%p'"'"' -- gate' \
 -- me@front 'python3 -P -m runtime.frontend --cluster 0:0 --levels L3,L4,L5'
   front-end:1:0 at near/cluster0
     $ /usr/bin/python3 -P -m runtime.frontend

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from runtime.deployment.model import SshHop
-from runtime.deployment.planning.ssh_commands import over_ssh
+from runtime.deployment.planning.commands import over_ssh
 
-QUIET = ("ssh", "-o", "BatchMode=yes")
+QUIET = ("ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no")
 
 
 def test_without_hops_the_command_is_itself() -> None:
@@ -27,7 +27,7 @@ def test_the_command_is_quoted_for_the_remote_shell() -> None:
 def test_a_hop_has_its_own_key_port_and_known_hosts() -> None:
     hop = SshHop("h", 2222, "me", "/k/100%", "/my hosts", ("-4",), "/opt/ssh")
     assert over_ssh((hop,), ("true",)) == (
-        "/opt/ssh", "-o", "BatchMode=yes", "-p", "2222",
+        "/opt/ssh", "-o", "BatchMode=yes", "-o", "ControlMaster=no", "-p", "2222",
         "-o", "IdentitiesOnly=yes", "-o", 'IdentityFile="/k/100%%"',
         "-o", 'UserKnownHostsFile="/my hosts"', "-4", "--", "me@h", "true",
     )  # fmt: skip
@@ -43,7 +43,7 @@ def test_each_hop_tunnels_through_the_one_before() -> None:
     argv = over_ssh((SshHop("a", user="u"), SshHop("b", 22)), ("true",))
     assert argv == (
         *QUIET, "-p", "22",
-        "-o", "ProxyCommand=ssh -o BatchMode=yes -W '[%h]:%p' -- u@a",
+        "-o", "ProxyCommand=ssh -o BatchMode=yes -o ControlMaster=no -W '[%h]:%p' -- u@a",
         "--", "b", "true",
     )  # fmt: skip
 
@@ -57,7 +57,7 @@ def test_with_three_hops_the_inner_tunnel_keeps_its_own_placeholders() -> None:
     words = shlex.split(expanded)
     assert words[-4:] == ["-W", "[c]:22", "--", "b"]
     (inner,) = (word for word in words if word.startswith("ProxyCommand="))
-    assert inner == "ProxyCommand=ssh -o BatchMode=yes -W '[%h]:%p' -- a"
+    assert inner == "ProxyCommand=ssh -o BatchMode=yes -o ControlMaster=no -W '[%h]:%p' -- a"
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="needs the ssh client")

@@ -20,7 +20,7 @@ from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, rea
 from runtime.machine.paths import clustering_path, part_path
 from runtime.processes.launcher.bindings import bindings_of
 from runtime.processes.launcher.tree import machine_document, machine_tree
-from runtime.processes.route_monitor import RouteMonitor
+from runtime.processes.part_controllers import RouteMonitor
 from runtime.run.hierarchy import host_of
 from runtime.run.outcome import Connections
 

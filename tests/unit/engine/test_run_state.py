@@ -240,9 +240,11 @@ def test_a_run_in_which_ranks_wait_for_those_that_have_ended_is_ended(limited: R
     ]
 
 
-def test_a_run_that_settles_ends_at_once_when_nobody_is_left_who_can_go_on(
-    started: RunState,
-) -> None:
+def test_a_run_that_settles_ends_at_once_when_nobody_is_left_who_can_go_on() -> None:
+    clusters = {"0:0": NamedCluster("a/b", 0), "1:0": NamedCluster("c/d", 2)}
+    known = dataclasses.replace(outline("0:0", "1:0"), names=RankNames(clusters))
+    started = RunState(known, TIMEOUTS)
+    play(started, UP)
     play(
         started,
         """
@@ -254,7 +256,7 @@ def test_a_run_that_settles_ends_at_once_when_nobody_is_left_who_can_go_on(
     )
     started.handle(LeftBehind("a waits for b", are_all=True), 51)
     assert started.state is RunPhase.ENDING
-    assert "what was left of 0:0, 1:0 waited for ranks that had ended" in " ".join(said(started))
+    assert "what was left of a/b, c/d waited for ranks that had ended" in " ".join(said(started))
 
 
 def test_ranks_found_to_wait_for_ever_once_time_is_over_do_not_change_the_exit_code(

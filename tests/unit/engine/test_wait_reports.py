@@ -15,6 +15,8 @@ from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_reports import Snapshot, WaitReports
+from runtime.topology import NO_NAMES
+from runtime.waits import WaitFinding
 
 AT_REST: dict[str, Any] = {
     "waits": (),
@@ -36,6 +38,21 @@ class OnePlace:
 
 
 @dataclass
+class Listener:
+    """What became known, and when."""
+
+    clock: Callable[[], float] = lambda: 0.0
+    left: list[tuple[float, str, bool]] = field(default_factory=list)
+    explained: list[WaitFinding] = field(default_factory=list)
+
+    def ranks_left_behind(self, why: str, *, are_all: bool) -> None:
+        self.left.append((self.clock(), why, are_all))
+
+    def waits_explained(self, findings: list[WaitFinding]) -> None:
+        self.explained += findings
+
+
+@dataclass
 class Script:
     """What was asked, and what was put off."""
 
@@ -47,7 +64,7 @@ class Script:
         orders = stub(Orders, self._tell)
         place = cast("ClusterPlace", OnePlace(orders))
         return WaitReports(
-            [place], lambda _seconds, call: self.later.append(call), lambda _words, _are_all: None
+            [place], lambda _seconds, call: self.later.append(call), Listener(), names=NO_NAMES
         )
 
     def _tell(self, _interface: str, _operation: str, args: tuple[Any, ...]) -> None:
@@ -100,13 +117,14 @@ class Simulated:
 
     def __init__(self, doing: Mapping[str, Callable[[float], dict[str, Any]]]) -> None:
         self.now = 0.0
-        self.left: list[tuple[float, str, bool]] = []
+        self.listener = Listener(lambda: self.now)
+        self.left = self.listener.left
         self._doing = doing
         self._serial = count()
         self.put_off: list[tuple[float, int, Callable[[], None]]] = []
         orders = stub(Orders, self._ask)
         self.reports = WaitReports(
-            [cast("ClusterPlace", OnePlace(orders))], self.later, self._is_left
+            [cast("ClusterPlace", OnePlace(orders))], self.later, self.listener, names=NO_NAMES
         )
         for rank in doing:
             self.reports.rank_ready(rank)
@@ -118,9 +136,6 @@ class Simulated:
         for rank, doing in self._doing.items():
             state = doing(self.now)
             self.later(0, partial(self.reports.told, rank, args[0], state))
-
-    def _is_left(self, words: str, are_all: bool) -> None:
-        self.left.append((self.now, words, are_all))
 
     def run(self, until: float) -> None:
         while self.put_off and self.put_off[0][0] <= until and not self.left:
@@ -150,6 +165,7 @@ def test_a_glance_tells_once_which_ranks_can_never_go_on_and_no_more(
         simulated.reports.glance(lambda: told.append("over"), lambda: is_wanted)
         simulated.run(until)
     assert told == ["over", "over"]
+    assert len(simulated.listener.explained) == is_wanted
     assert [one.getMessage() for one in caplog.records] == is_wanted * [
         "these ranks wait and can never go on:\n"
         "  0:0:0 waits in recv from 0:1:0 tag 7, which waits in recv from 0:0:0 tag 7"

@@ -7,8 +7,16 @@ from hypothesis import strategies as st
 
 from runtime.launchers import ranks
 from runtime.launchers.base import OutputStream
-from runtime.launchers.blocks import LAST_LINES, LONGEST_LINE, BlockCutter, LastLines
-from runtime.launchers.lines import TAIL_WIDTH, Collected, Lines, LineSplitter, Tail
+from runtime.launchers.lines import (
+    LAST_LINES,
+    LONGEST_LINE,
+    TAIL_WIDTH,
+    BlockCutter,
+    Collected,
+    LastLines,
+    Lines,
+    Tail,
+)
 from runtime.launchers.rank_lines import RankLines
 from runtime.native_mpi import OPEN_MPI
 
@@ -19,27 +27,21 @@ Said = list[tuple[int | None, OutputStream, bytes]]
 def test_lines_do_not_depend_on_how_the_bytes_arrive(text: str, cuts: list[int]) -> None:
     data = text.encode()
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    splitter = LineSplitter()
-    got = [
-        line for start, end in itertools.pairwise(places) for line in splitter.feed(data[start:end])
-    ]
-    got += splitter.finish()
+    got: list[str] = []
+    sink = Lines(lambda _stream, line: got.append(line))
+    for start, end in itertools.pairwise(places):
+        sink.received(OutputStream.OUTPUT, data[start:end])
+    sink.finished()
     expected = text.split("\n")
     if expected[-1] == "":
         expected.pop()
     assert got == [line.removesuffix("\r") for line in expected]
 
 
-def test_an_endless_line_is_handed_on_in_pieces() -> None:
-    splitter = LineSplitter()
-    assert splitter.feed(b"x" * (LONGEST_LINE - 1)) == []
-    assert splitter.feed(b"yz") == ["x" * (LONGEST_LINE - 1) + "y"]
-    assert splitter.finish() == ["z"]
-    assert splitter.finish() == []
-
-
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
-    assert LineSplitter().feed(b"a\xffb\n") == ["a\N{REPLACEMENT CHARACTER}b"]
+    got: list[str] = []
+    Lines(lambda _stream, line: got.append(line)).received(OutputStream.OUTPUT, b"a\xffb\n")
+    assert got == ["a\N{REPLACEMENT CHARACTER}b"]
 
 
 def test_a_tail_keeps_the_last_lines_at_a_bearable_width() -> None:

@@ -88,6 +88,23 @@ def test_what_is_for_nobody_here_is_left_as_it_came(
     passed.close(opened)
 
 
+def test_nothing_is_handed_over_that_comes_from_a_denied_address(
+    tmp_path: Path, port: socket.socket
+) -> None:
+    denied = {"127.0.0.1"}
+    passed = PassedConnections(tmp_path / "doors", denied.__contains__)
+    opened = passed.open()
+    begin = announcement(opened.token, "rank0")
+    for is_denied in (True, False):
+        near, far = dialled(port, begin)
+        with near, far:
+            assert passed.takes(far) is not is_denied
+            if is_denied:
+                assert far.recv(100) == begin
+        denied.clear()
+    passed.close(opened)
+
+
 def test_a_token_may_come_in_pieces_and_counts_as_long_as_its_launch(
     tmp_path: Path, port: socket.socket
 ) -> None:

@@ -22,7 +22,7 @@ from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.model import BookedPeer
 from runtime.peers.booking import Demand, Offer
 from runtime.peers.staging import Shape
-from runtime.peers.submission import FAR, StepNews, Steps, StepState, SubmissionStep
+from runtime.peers.submission import FAR, Steps, StepState, SubmissionStep
 from runtime.views.facts import MACHINE, Fact, RunPlanned, StateChanged
 from runtime.views.stream import Silent, nothing
 from tests.unit.views.told import change
@@ -91,17 +91,17 @@ def test_the_line_of_gcm_run_is_a_descriptor_that_means_the_same(
 
 
 def test_steps_before_the_one_that_begins_are_done() -> None:
-    news: list[StepNews] = []
-    steps = Steps(news.append)
+    told: list[tuple[str, StateChanged]] = []
+    steps = Steps(lambda step, change: told.append((step, change)))
     steps.enter(SubmissionStep.BOOK, "4 places")
+    assert [str(step) for step in SubmissionStep][:4] == [step for step, _ in told]
     steps.note("h1: 2 places")
+    assert told[-1] == (str(SubmissionStep.BOOK), StateChanged("running", "h1: 2 places"))
     assert steps.states[SubmissionStep.LAB] is StepState.DONE
-    assert (steps.current, steps.details[SubmissionStep.BOOK]) == (
-        SubmissionStep.BOOK,
-        "h1: 2 places",
-    )
+    assert steps.current is SubmissionStep.BOOK
     steps.enter(SubmissionStep.STAGE)
     steps.enter(SubmissionStep.BOOK, "in the place of one that died")
+    assert (str(SubmissionStep.STAGE), StateChanged("planned")) in told
     assert steps.states[SubmissionStep.STAGE] is StepState.PLANNED
     steps.fail("too few")
     assert steps.states[SubmissionStep.BOOK] is StepState.FAILED

@@ -55,7 +55,7 @@ GRID = Grid(
         (["1:0:1#2"], "rank 3 (south/cedar 1)"),
         (["1:0:1", "0:0:0", "1:0:0"], "rank 0 (north/alder 0), ranks 2-3 (south/cedar 0-1)"),
         (["0:0:0", "0:0:1", "1:0:0"], "ranks 0-1 (north/alder 0-1), rank 2 (south/cedar 0)"),
-        (["1:0:0", "ranks:0:0", "0:1"], "rank 2 (south/cedar 0), ranks:0:0, 0:1"),
+        (["1:0:0", "ranks:0:0", "0:1"], "rank 2 (south/cedar 0), ranks:0:0, north/birch"),
         ([], ""),
     ],
 )

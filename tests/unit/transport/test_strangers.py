@@ -20,6 +20,7 @@ from Pyro5.client import Proxy
 from Pyro5.errors import CommunicationError
 
 from gcm.invocation import Invocation
+from runtime.transport.admission import MOST_STRANGERS
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import (
     NONCE,
@@ -31,7 +32,7 @@ from runtime.transport.credentials import (
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.frames import HEAD, MARK
 from runtime.transport.lean import LeanChannel, dial
-from runtime.transport.listening import MOST_STRANGERS, Door
+from runtime.transport.listening import Door
 from runtime.transport.messages import CALL, NOTE, Target
 from runtime.transport.messages import RESULT as RESULT_FRAME
 from runtime.transport.pyro_messages import (

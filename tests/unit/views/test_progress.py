@@ -224,10 +224,10 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
         (path, "done", "exit code 0"),
         (path, "ended"),
     ) == [
-        "0:0 site0/cluster0: reached",
-        "0:0 site0/cluster0: 2 ranks up",
+        "site0/cluster0: reached",
+        "site0/cluster0: 2 ranks up",
         "running: 2 ranks in 1 cluster",
-        "0:0 site0/cluster0: done, exit code 0",
+        "site0/cluster0: done, exit code 0",
     ]
 
 
@@ -239,8 +239,8 @@ def test_plain_lines_tell_the_life_of_a_cluster(plan: Plan) -> None:
             "rank 1 (site0/cluster0 1): failed, exit code 3",
         ),
         ((f"{FIRST}:1", "lost"), "rank 1 (site0/cluster0 1): lost"),
-        ((FIRST, "failed", "front-end"), "0:0 site0/cluster0: failed, front-end"),
-        ((FIRST, "lost"), "0:0 site0/cluster0: lost"),
+        ((FIRST, "failed", "front-end"), "site0/cluster0: failed, front-end"),
+        ((FIRST, "lost"), "site0/cluster0: lost"),
         (("1", "failed", "handshake"), "site 1 site1: failed, handshake"),
         (("", "failed", "start"), "grid: failed, start"),
         (("prepare", "failed", "process"), "prepare: failed, process"),
@@ -269,13 +269,13 @@ def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     lines = MinuteLines(lambda: 0.0)
     goes_on = replace(RunPlanned.of(plan()), goes_on=True)
     lines.told(fact(MACHINE, goes_on))
-    assert lines.told(change(f"{FIRST}:1", "lost")) == "0:0:1 site0/cluster0: lost"
+    assert lines.told(change(f"{FIRST}:1", "lost")) == "rank 1 (site0/cluster0 1): lost"
     assert lines.told(change(f"{FIRST}:1", "done", "exit code 0")) == ""
 
 
 def test_many_clusters_are_not_told_one_by_one(plan: Plan) -> None:
     large = plan('<emulate sites="1" clusters="17" ranks="1"/>')
     changes = [(FIRST, "up", "ranks"), ("0", "up", "handshake"), (FIRST, "lost")]
-    assert told(large, *changes) == ["site 0 site0: ready", "0:0 site0/cluster0: lost"]
+    assert told(large, *changes) == ["site 0 site0: ready", "site0/cluster0: lost"]
     small = plan('<emulate sites="1" clusters="16" ranks="1"/>')
-    assert told(small, (FIRST, "up", "ranks")) == ["0:0 site0/cluster0: 1 rank up"]
+    assert told(small, (FIRST, "up", "ranks")) == ["site0/cluster0: 1 rank up"]

@@ -1,14 +1,19 @@
-"""The `monitor` controller of parts of the machine: how their ranks found those elsewhere."""
+"""The controllers of parts of the machine beside the usual ones: `monitor` and `health`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from gcm.components.controller import Controller
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.monitor import MonitorController
 from runtime.errors import GridError
 from runtime.run.outcome import Connections
+
+if TYPE_CHECKING:
+    from runtime.processes.heartbeats import HeartbeatLoop
+    from runtime.transport.reactor import Reactor
 
 Figures = dict[str, Any]
 """`Connections` as plain data."""
@@ -50,3 +55,33 @@ class RouteMonitor(MonitorController):
 
 PART = PRIMITIVE.including(RouteMonitor)
 """The membrane of wrappers and clustering components."""
+
+
+class Watching(Protocol):
+    """What is inside a clustering component that takes part in watching others."""
+
+    reactor: Reactor
+    heartbeats: HeartbeatLoop | None
+
+
+class HealthController(Controller):
+    """Lets front-ends and the launcher watch the cluster's front-end, and it them."""
+
+    __slots__ = ()
+    name = "health"
+
+    def hear(self, member: str, kind: str, fields: tuple[Any, ...]) -> None:
+        """Take what another member's detector says; see `runtime.health.messages`."""
+        content: Watching = self.component.content
+        loop = content.heartbeats
+        if loop is not None:
+            content.reactor.soon(lambda: loop.hear(member, kind, fields))
+
+    def suspects(self) -> list[str]:
+        """Return whom this front-end suspects now."""
+        loop = self.component.content.heartbeats
+        return [] if loop is None else loop.suspects
+
+
+WATCHING_PART = PART.including(HealthController)
+"""The membrane of the clustering component of a cluster."""

@@ -1,0 +1,32 @@
+"""What a host needs before anything can start there: modules, a line of shell, a container."""
+
+from __future__ import annotations
+
+import shlex
+
+from runtime.deployment.model import FrontEnd
+
+NOT_PREPARED = 87
+"""The exit code where modules could not be loaded, or the line of shell has failed."""
+
+# What the profile prints is skipped like all that a login shell says. Standard input is ours.
+_PREPARE = f'eval "$1" </dev/null >&2 || exit {NOT_PREPARED}; shift; exec "$@"'
+
+
+def preparation(host: FrontEnd) -> tuple[str, ...]:
+    """Return the words that go before a command on a host, none where nothing is needed.
+
+    They run in a login shell, whose profile defines the `module` command of a site, and become the
+    command in the end, so that a front-end, its `mpiexec` and all ranks on this host inherit what
+    was set. The modules and the line come before the container, whose program they may bring.
+
+    >>> preparation(FrontEnd("h", modules=("openmpi/5",), before="ulimit -l unlimited"))[3:]
+    ('gcm', 'module load openmpi/5 || exit 87; ulimit -l unlimited')
+    >>> preparation(FrontEnd("h", container="mpi.sif"))
+    ('apptainer', 'exec', 'mpi.sif')
+    """
+    lines = [f"module load {shlex.join(host.modules)}"] if host.modules else []
+    line = f" || exit {NOT_PREPARED}; ".join(filter(None, (*lines, host.before)))
+    shell = ("/bin/sh", "-lc", _PREPARE, "gcm", line) if line else ()
+    image = (host.container_program, "exec", host.container) if host.container else ()
+    return (*shell, *image)

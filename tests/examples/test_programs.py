@@ -1,0 +1,164 @@
+"""Programs of the field: verified against known results on grids; planted faults are found."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.mpi
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())"]
+
+
+def run(*words: str) -> tuple[str, int]:
+    """Run a command; return what it printed and its exit code."""
+    done = subprocess.run(
+        words,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=140,
+        check=False,
+    )
+    assert done.stderr == "" or done.returncode, done.stderr
+    return done.stdout, done.returncode
+
+
+def on_grid(shape: str, program: str, *arguments: str) -> str:
+    script = str(ROOT / "examples" / program)
+    said, code = run(*DEPLOY, "--quiet", "--emulate", shape, script, *arguments)
+    assert code == 0, said
+    return re.sub(r"; \d+\.\d+ s$", "", said.rstrip(), flags=re.MULTILINE)
+
+
+def with_fault(program: str, fault: str, *arguments: str) -> str:
+    """Run a program alone, after a statement has changed its module; it has to fail."""
+    path = ROOT / "examples" / program
+    code = (
+        f"import sys; sys.path.insert(0, {str(path.parent)!r}); sys.argv = [{str(path)!r}, "
+        f"*{arguments!r}]; import {path.stem} as m\n{fault}\nsys.exit(m.main())"
+    )
+    said, exit_code = run(sys.executable, "-c", code)
+    assert exit_code == 1, said
+    return said
+
+
+PROGRAMS = {
+    "pi by integration": (
+        ("22_integration/integrate.py", "1e5"),
+        "pi is 3.1415926535981 by 100000 strips of 4 ranks: right",
+    ),
+    "EP": (
+        ("24_npb/ep.py",),
+        "EP class S: 13176389 pairs of 2^24, sums -3.247834652e+03 -6.958407078e+03, 4 ranks: "
+        "verified",
+    ),
+    "IS": (
+        ("24_npb/integer_sort.py",),
+        "IS class S: 50 of 50 ranks right, sorted, 4 ranks: verified",
+    ),
+    "spectral shallow water": (
+        ("27_shallow_water/shallow_water.py",),
+        r"4 layers of 32\^2, 10 steps, 2 x 2 ranks: wrong by \d\.\de-1\d, right",
+    ),
+    "data clustering": (
+        ("28_clustering/clustering.py",),
+        "8000 objects in 4 clusters after 4 rounds, 4 ranks: 99.8% as planted, right",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_over_two_clusters_has_the_known_result(name: str) -> None:
+    words, expected = PROGRAMS[name]
+    said = on_grid("2x2", *words)
+    assert said == expected or re.fullmatch(expected, said)
+
+
+def test_the_ray_tracer_has_the_published_sum_and_draws_its_picture(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "25_ray_tracer", tmp_path / "examples")
+    said = on_grid("2x1", str(tmp_path / "examples/ray_tracer.py"), "--picture", "a.ppm")
+    assert said == "150 x 150 pixels, sum 2676692, 2 ranks: verified"
+    picture = (tmp_path / "examples" / "a.ppm").read_bytes()
+    assert picture.startswith(b"P6 150 150 255\n")
+    assert sum(picture[15:]) == 2676692
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pieces"),
+    [
+        (("--partition", "slices"), "4 x 1 x 1 pieces, 1 faces between clusters"),
+        (("--partition", "blocks"), "2 x 2 x 1 pieces, 2 faces between clusters"),
+        (("--mapping", "dealt"), "4 x 1 x 1 pieces, 3 faces between clusters"),
+    ],
+)
+def test_jacobi_comes_as_near_to_the_solution_as_known(
+    arguments: tuple[str, ...], pieces: str
+) -> None:
+    said = on_grid("2x2", "23_poisson/poisson.py", "--cells", "16", *arguments)
+    assert said == (
+        f"16^3 cells, 100 steps, {pieces}: changed by 3.070e-03 at last, 18.0% to go, right"
+    )
+
+
+def test_poisson_resumes_from_its_checkpoints(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "examples" / "23_poisson", tmp_path / "examples")
+    program = str(tmp_path / "examples" / "poisson.py")
+    on_grid("2x1", program, "--steps", "50", "--checkpoint", "20")
+    said = on_grid("2x1", program, "--steps", "90", "--checkpoint", "20")
+    assert said.startswith("resumed after step 40\n32^3 cells, 90 steps")
+    assert said.endswith("right")
+
+
+def test_the_kernels_of_the_java_grande_forum_are_verified() -> None:
+    said, code = run(sys.executable, "examples/26_java_grande/kernels.py")
+    assert code == 0, said
+    assert re.findall(r"(\w+) size A, 1 ranks: verified", said) == [
+        *("series", "sor", "sparse", "lufact", "crypt"),
+    ]
+    table = on_grid("2x1", "26_java_grande/operations.py", "--seconds", "0.01")
+    assert table.splitlines()[-1] == "right"
+
+
+FAULTS = {
+    "IS, two keys swapped": (
+        "24_npb/integer_sort.py",
+        "made = m.keys_of\n"
+        "def swapped(*given):\n"
+        "    keys = made(*given)\n"
+        "    keys[[48427, 48428]] = keys[[48428, 48427]]\n"
+        "    return keys\n"
+        "m.keys_of = swapped",
+        "WRONG",
+    ),
+    "IS, another seed": ("24_npb/integer_sort.py", "m.SEED += 2", "WRONG"),
+    "EP, another seed": ("24_npb/ep.py", "m.SEED += 2", "WRONG"),
+    "Poisson, a step of other weights": ("23_poisson/poisson.py", "m.np.pi = 3.1416", "wrong"),
+    "pi, a strip left out": (
+        "22_integration/integrate.py",
+        "area = m.area; m.area = lambda strips, first, step: area(strips, first + 1, step)",
+        "wrong",
+    ),
+    "shallow water, another gravity": (
+        "27_shallow_water/shallow_water.py",
+        "known = m.known\n"
+        "def later(plane, seconds):\n"
+        "    return known(plane, seconds * 1.001)\n"
+        "m.known = later",
+        "wrong",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found(name: str) -> None:
+    program, fault, verdict = FAULTS[name]
+    assert verdict in with_fault(program, fault)
