@@ -35,19 +35,19 @@ class BatchSystem(ABC):
         """Return the number of the job that was submitted; raises Unreadable."""
 
     @abstractmethod
-    def status(self, job: str) -> Sequence[str]:
-        """Return the command that tells of a job."""
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
+        """Return the command that tells of jobs, all at once."""
 
     @abstractmethod
-    def job(self, number: str, printed: str) -> BatchJob:
-        """Return what that command has told of a job; raises Unreadable.
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return what that command has told, by the numbers of the jobs; raises Unreadable.
 
-        A job of which the system knows nothing any more is over.
+        What the system does not know any more is not there.
         """
 
     @abstractmethod
     def is_forgotten(self, said: str) -> bool:
-        """Tell whether the command that tells of a job failed since the system has no such job.
+        """Tell whether the command that tells of jobs failed since the system has none of them.
 
         `said` is its stderr. Any other failure may pass.
         """
@@ -57,8 +57,11 @@ class BatchSystem(ABC):
         """Return the command that prints the names of nodes, one in a line, the first one first."""
 
     @abstractmethod
-    def cancel(self, job: str) -> Sequence[str]:
-        """Return the command that ends a job, whether it runs or not."""
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return the command that ends the job of a name, whether it runs or not.
+
+        Not that of a number: a job may be there whose number nobody got.
+        """
 
     @abstractmethod
     def inside(self, job: str, host: str) -> Sequence[str]:
@@ -71,14 +74,16 @@ class BatchSystem(ABC):
         """Return the script of a job that holds its nodes while a file is written again and again.
 
         `lease` is that file, relative to the home folder. Only the job's own clock counts, since
-        that of another host may be wrong.
+        that of another host may be wrong. Where the file is gone, nobody wants the nodes any more.
         """
         looks = max(1, round(request.lease / LOOK))
         return "\n".join(
             (
                 "#!/bin/sh",
                 *self.directives(request, name),
-                *_HOLD.format(lease=lease, looks=looks, pause=LOOK).splitlines(),
+                *_HOLD.format(
+                    lease=lease, looks=looks, gone=(looks + 1) // 2, pause=LOOK
+                ).splitlines(),
                 "",
             )
         )
@@ -91,9 +96,13 @@ _HOLD = """\
 # Holds the nodes while the run that asked for them lives: that one writes the file again and again.
 lease="$HOME/{lease}"
 before= same=0
-while [ "$same" -lt {looks} ]; do
-    sleep {pause}
+while
     now=$(cat "$lease" 2>/dev/null)
-    if [ "$now" = "$before" ]; then same=$((same + 1)); else same=0; fi
+    case $now in
+        "") same=$((same + {gone})) ;;
+        "$before") same=$((same + 1)) ;;
+        *) same=0 ;;
+    esac
     before=$now
-done"""
+    [ "$same" -lt {looks} ]
+do sleep {pause}; done"""

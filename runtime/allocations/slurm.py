@@ -21,7 +21,7 @@ _OF_A_STEP = tuple(
 )  # fmt: skip
 """Variables by which `srun` tells a step its size; a native MPI takes them for that of the job."""
 
-_FIELDS = "%T|%r|%S|%N"
+_FIELDS = "%i|%T|%r|%S|%C|%L|%N"
 
 
 class Slurm(BatchSystem):
@@ -72,38 +72,27 @@ class Slurm(BatchSystem):
             raise Unreadable(f"sbatch printed no number of a job, but {last!r}")
         return number
 
-    def status(self, job: str) -> Sequence[str]:
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
         """Return `squeue`, told what to print."""
-        return ("squeue", "--noheader", f"--jobs={job}", f"--format={_FIELDS}", "--states=all")
+        return (
+            "squeue", "--noheader", f"--jobs={','.join(jobs)}", f"--format={_FIELDS}",
+            "--states=all",
+        )  # fmt: skip
 
-    def job(self, number: str, printed: str) -> BatchJob:
-        """Return a job.
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return jobs.
 
-        >>> print(Slurm().job("17", "PENDING|Resources|2026-11-24T14:20:00|\\n"))
+        >>> print(Slurm().jobs("17|PENDING|Resources|2026-11-24T14:20:00|4|2:00:00|\\n")["17"])
         job 17 is PENDING (Resources), start expected 2026-11-24 14:20
-        >>> Slurm().job("17", "RUNNING|None|2026-11-24T14:20:00|n[1-2]\\n").nodes
-        'n[1-2]'
-        >>> print(Slurm().job("17", ""))
-        job 17 is UNKNOWN (the queue has no such job)
+        >>> job = Slurm().jobs("17|RUNNING|None|2026-11-24T14:20:00|4|1-02:00:05|n[1-2]\\n")["17"]
+        >>> job.nodes, job.cores, job.left
+        ('n[1-2]', 4, 93605.0)
         """
-        lines = [line for line in printed.splitlines() if line.count("|") == _FIELDS.count("|")]
-        if not lines:
-            if printed.strip():
-                raise Unreadable(f"squeue printed {printed.strip()!r}")
-            reason = "the queue has no such job"
-            return BatchJob(number, JobPhase.OVER, "UNKNOWN", reason)
-        state, reason, start, nodes = (field.strip() for field in lines[-1].split("|"))
-        phase = JobPhase.RUNNING if state == "RUNNING" else JobPhase.OVER
-        if state in _QUEUED:
-            phase = JobPhase.QUEUED
-        return BatchJob(
-            number,
-            phase,
-            state,
-            "" if reason == "None" else reason,
-            "" if start == "N/A" else start,
-            nodes,
-        )
+        rows = [line.split("|") for line in printed.splitlines()]
+        found = [row for row in rows if len(row) == _FIELDS.count("|") + 1]
+        if printed.strip() and not found:
+            raise Unreadable(f"squeue printed {printed.strip()!r}")
+        return {row[0].strip(): _job(row) for row in found}
 
     def is_forgotten(self, said: str) -> bool:
         """Tell whether `squeue` knows no such job.
@@ -117,9 +106,9 @@ class Slurm(BatchSystem):
         """Return `scontrol show hostnames`."""
         return ("scontrol", "show", "hostnames", nodes)
 
-    def cancel(self, job: str) -> Sequence[str]:
-        """Return `scancel`."""
-        return ("scancel", job)
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return `scancel`, which ends no job of other users, but for root."""
+        return ("scancel", f"--name={name}")
 
     def inside(self, job: str, host: str) -> Sequence[str]:
         """Return an `srun` that shares the nodes with the job's other steps.
@@ -133,6 +122,39 @@ class Slurm(BatchSystem):
             "env", *(word for name in _OF_A_STEP for word in ("-u", name)),
             "SLURM_OVERLAP=1", "HYDRA_BOOTSTRAP=slurm",
         )  # fmt: skip
+
+
+def _job(row: Sequence[str]) -> BatchJob:
+    number, state, reason, start, cores, left, nodes = (field.strip() for field in row)
+    phase = JobPhase.RUNNING if state == "RUNNING" else JobPhase.OVER
+    if state in _QUEUED:
+        phase = JobPhase.QUEUED
+    return BatchJob(
+        number,
+        phase,
+        state,
+        reason="" if reason == "None" else reason,
+        start="" if start == "N/A" else start,
+        nodes=nodes,
+        cores=int(cores) if cores.isdecimal() else 0,
+        left=seconds_of(left),
+    )
+
+
+def seconds_of(time: str) -> float | None:
+    """Return a time that is written as days-hours:minutes:seconds, None for what is no time.
+
+    >>> seconds_of("1-02:00:05"), seconds_of("30:00"), seconds_of("UNLIMITED")
+    (93605.0, 1800.0, None)
+    """
+    days, _, rest = time.rpartition("-")
+    parts = rest.split(":")
+    if not all(one.isdecimal() for one in (days or "0", *parts)):
+        return None
+    total = 0
+    for part in parts:
+        total = 60 * total + int(part)
+    return float(total + 86400 * int(days or "0"))
 
 
 SLURM = Slurm()

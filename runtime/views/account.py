@@ -12,6 +12,7 @@ from runtime.run.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,
+    HeldNodes,
     Outcome,
     RankReport,
     Results,
@@ -55,7 +56,9 @@ class RunAccount:
         self._ends: dict[str, RankResult] = {}
         self._exchanged = Exchanged()
         self._samples: dict[tuple[str, str, tuple[str, ...] | None], Row] = {}
-        self._reports: list[RouteTraffic | ForwardedTraffic | ComponentReport | Results] = []
+        self._reports: list[
+            RouteTraffic | ForwardedTraffic | ComponentReport | HeldNodes | Results
+        ] = []
         self._end: RunEnded | None = None
         self._command: CommandEnded | None = None
 
@@ -78,7 +81,9 @@ class RunAccount:
             case ConnectionsCounted(figures) if self._has_rank(name):
                 known = {one: figures[one] for one in _FIGURES if one in figures}
                 self._exchanged.tell(name, (), known)
-            case RouteTraffic() | ForwardedTraffic() | ComponentReport() | Results() as report:
+            case (
+                RouteTraffic() | ForwardedTraffic() | ComponentReport() | HeldNodes() | Results()
+            ) as report:
                 self._reports.append(report)
             case RankResult() as end if self._has_rank(name):
                 self._ends[name] = end
@@ -157,6 +162,7 @@ class RunAccount:
             seconds=self._time,
             components=self._all(ComponentReport),
             results=self._all(Results),
+            held=self._all(HeldNodes),
         )
 
     def _all(self, kind: type[R]) -> tuple[R, ...]:
@@ -182,6 +188,7 @@ class RunAccount:
             components=outcome.components,
             connections=outcome.connections,
             results=outcome.results,
+            held=outcome.held,
             replicas=self._planned.replicas,
         )
 

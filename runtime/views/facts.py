@@ -20,6 +20,7 @@ from runtime.run.outcome import (
     ComponentReport,
     FirstCause,
     ForwardedTraffic,
+    HeldNodes,
     Results,
     RouteTraffic,
 )
@@ -301,6 +302,7 @@ Record = (
     | RouteTraffic
     | ForwardedTraffic
     | ComponentReport
+    | HeldNodes
     | Results
     | RankResult
     | RunEnded

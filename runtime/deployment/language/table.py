@@ -575,6 +575,27 @@ _BATCH = ElementType(
             default="60s",
         ),
         Attribute(
+            "signal",
+            CHOICE,
+            "The signal that the ranks get before the walltime is over, so that they save their "
+            "state; a program that does not handle it is ended by it.",
+            default="none",
+            choices=("none", "USR1", "USR2", "INT", "TERM"),
+            to=lambda name: "" if name == "none" else name,
+        ),
+        Attribute(
+            "signal-before",
+            DURATION,
+            "How long before the end of the walltime they get it.",
+            default="2min",
+        ),
+        Attribute(
+            "reserve",
+            DURATION,
+            "How long before the end of the walltime the run is ended, so that results come home; "
+            "by default 60 s, or a quarter of a short walltime.",
+        ),
+        Attribute(
             "options",
             WORDS,
             "Further options of the command that submits, such as `--gres=gpu:1 --exclusive`; they "

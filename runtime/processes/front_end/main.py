@@ -253,6 +253,11 @@ class FrontEndProcess:
         if self._ranks is not None:
             self._ranks.end_rank(rank)
 
+    def signal_ranks(self, number: int) -> None:
+        """Send all ranks a signal."""
+        if self._ranks is not None:
+            self._ranks.signal(number)
+
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after a while."""
         if self._ranks is not None:

@@ -310,6 +310,11 @@ class RanksRun:
         """Return the way to a rank; None if it is not there."""
         return self._gate.find(rank) if self._gate is not None else None
 
+    def signal(self, number: int) -> None:
+        """Send all ranks a signal."""
+        if self._gate is not None:
+            self._components.control.signal(number)
+
     def tell_states(self, number: int, with_stacks: bool) -> None:
         """Ask the ranks what they are doing."""
         if self.is_released:

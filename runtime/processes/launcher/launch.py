@@ -45,7 +45,8 @@ class Interrupts:
         if machine is not None and state is RunPhase.RUNNING:
             with suppress(TimeoutError):
                 seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
-        return [(MACHINE, RunSeen(str(state))), *seen]
+        jobs = {} if machine is None else machine.jobs()
+        return [(MACHINE, RunSeen(str(state))), *jobs.items(), *seen]
 
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,9 @@ class Slurm:
         """Return the leases of runs that hold nodes, or are asking for some."""
         return list(self.home.glob(".cache/gcm/leases/*"))
 
-    def descriptor(self, program: str, batch: str = "", cluster: str = "") -> Path:
+    def descriptor(
+        self, program: str, batch: str = "", cluster: str = "", walltime: str = "00:05:00"
+    ) -> Path:
         """Write a program, and the descriptor that runs it in a job; return that one's path."""
         (self.work / "program.py").write_text(program)
         path = self.work / "batched.xml"
@@ -127,7 +130,7 @@ class Slurm:
   <grid>
     <site name="lyon">
       <cluster name="rhone">
-        <batch system="slurm" tasks-per-node="2" walltime="00:05:00" {batch}/>
+        <batch system="slurm" tasks-per-node="2" walltime="{walltime}" {batch}/>
         <mpi command-path="{Path(sys.executable).with_name("mpiexec")}"/>
         <front-end python="{sys.executable}" folder="{self.folder}/runs"/>
       </cluster>{cluster}
@@ -161,6 +164,18 @@ class Slurm:
             daemon.terminate()
         for daemon in self._daemons:
             daemon.wait(PATIENCE)
+
+
+def processes_with(*words: str) -> list[int]:
+    """Return the processes in whose command lines all of these are."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with suppress(OSError):
+                line = (entry / "cmdline").read_bytes().decode(errors="replace")
+                if all(word in line for word in words):
+                    found.append(int(entry.name))
+    return found
 
 
 def wait_until(is_so: object, seconds: float = PATIENCE) -> None:

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from tests.integration.batch.conftest import PATIENCE, Slurm, wait_until
+from tests.integration.batch.conftest import PATIENCE, Slurm, processes_with, wait_until
+from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 
@@ -25,6 +26,19 @@ import time
 from mpi4py import MPI
 print("rank", MPI.COMM_WORLD.rank, flush=True)
 time.sleep(300)
+"""
+SAVES = """
+import signal, sys, time
+from pathlib import Path
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+def save(*_):
+    if rank == 0:
+        Path("saved.txt").write_text("by rank 0")
+signal.signal(signal.SIGUSR1, save)
+print("rank", rank, flush=True)
+while True:
+    time.sleep(1)
 """
 
 
@@ -119,12 +133,57 @@ def test_ctrl_c_takes_the_job_out_of_the_queue(slurm: Slurm) -> None:
     wait_until(lambda: is_given_back(slurm))
 
 
-def test_the_nodes_are_given_back_after_the_launcher_was_killed(slurm: Slurm) -> None:
-    run = slurm.start(slurm.descriptor(LONG, 'lease="5s"'))
+def test_the_job_is_cancelled_after_the_launcher_was_killed(slurm: Slurm) -> None:
+    run = slurm.start(slurm.descriptor(LONG))
     assert run.stdout is not None
     assert run.stdout.readline().startswith("rank")
     assert len(slurm.queue()) == 1
     os.kill(run.pid, signal.SIGKILL)
     end_of(run)
-    wait_until(lambda: not slurm.queue(), 30)
-    wait_until(lambda: slurm.record()["JobState"] == "COMPLETED")
+    wait_until(lambda: is_given_back(slurm))
+    wait_until(lambda: slurm.record()["JobState"] == "CANCELLED")
+
+
+def test_a_job_that_is_queued_when_the_launcher_is_killed_leaves_the_queue(slurm: Slurm) -> None:
+    other = slurm.hold_all()
+    run = slurm.start(slurm.descriptor(HELLO))
+    wait_until(lambda: len(slurm.queue()) == 2)
+    os.kill(run.pid, signal.SIGKILL)
+    end_of(run)
+    wait_until(lambda: len(slurm.queue()) == 1)
+    slurm.run("scancel", other)
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_a_job_ends_by_itself_when_the_login_node_goes_down(slurm: Slurm) -> None:
+    run = slurm.start(slurm.descriptor(LONG, 'lease="5s"'))
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    (lease,) = slurm.leases()
+    for keeper in processes_with(lease.name, ".cache"):
+        os.kill(keeper, signal.SIGKILL)
+    code, _, errors = end_of(run)
+    assert code == 204
+    assert re.search(r"lyon/rhone: the front-end has ended; job \d+ is COMPLET", errors)
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_the_ranks_get_a_signal_and_results_come_home_before_the_walltime_is_over(
+    slurm: Slurm,
+) -> None:
+    batch = 'signal="USR1" signal-before="46s" reserve="40s"'
+    path = slurm.descriptor(SAVES, batch, walltime="00:01:00")
+    run = slurm.start(path, "--summary")
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    shown = subprocess.run(
+        [*COMMAND, "ps", str(run.pid)],
+        env=slurm.environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert re.search(r"\n  lyon/rhone: 0:00:[45]\d of walltime left\n", shown.stdout)
+    code, _, errors = end_of(run)
+    assert code == 207
+    assert re.search(r"gcm-deploy: lyon/rhone: its job has (40|39) s left, so the run was", errors)
+    assert re.search(r"\nlyon +\d+ +1 +2 +\d+\.\d +0\.01\d\n", errors)
+    assert (slurm.work / "saved.txt").read_text() == "by rank 0"
+    assert is_given_back(slurm)

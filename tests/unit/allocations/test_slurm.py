@@ -40,7 +40,7 @@ def test_everything_that_is_asked_for_is_in_the_script_and_own_options_come_last
         "#SBATCH --exclusive",
     ]
     assert 'lease="$HOME/.cache/gcm/leases/gcm-1"' in script
-    assert 'while [ "$same" -lt 2 ]; do' in script
+    assert '    [ "$same" -lt 2 ]' in script
 
 
 @pytest.mark.parametrize(
@@ -59,36 +59,35 @@ def test_what_is_no_number_is_refused(printed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("printed", "phase", "words", "nodes"),
+    ("told", "phase", "words", "nodes"),
     [
-        ("PENDING|Priority|N/A|\n", JobPhase.QUEUED, "job 9 is PENDING (Priority)", ""),
+        ("PENDING|Priority|N/A|8|5:00|", JobPhase.QUEUED, "job 9 is PENDING (Priority)", ""),
         (
-            "PENDING|Resources|2026-11-24T14:20:00|\n",
+            "PENDING|Resources|2026-11-24T14:20:00|8|5:00|",
             JobPhase.QUEUED,
             "job 9 is PENDING (Resources), start expected 2026-11-24 14:20",
             "",
         ),
-        ("CONFIGURING|None|2026-11-24T14:20:00|n1\n", JobPhase.QUEUED,
+        ("CONFIGURING|None|2026-11-24T14:20:00|8|5:00|n1", JobPhase.QUEUED,
          "job 9 is CONFIGURING, start expected 2026-11-24 14:20", "n1"),
-        ("RUNNING|None|2026-11-24T14:20:00|n[1-2]\n", JobPhase.RUNNING, "job 9 is RUNNING",
+        ("RUNNING|None|2026-11-24T14:20:00|8|4:59|n[1-2]", JobPhase.RUNNING, "job 9 is RUNNING",
          "n[1-2]"),
-        ("CANCELLED|None|2026-11-24T14:20:00|n1\n", JobPhase.OVER, "job 9 is CANCELLED", "n1"),
-        ("TIMEOUT|TimeLimit|2026-11-24T14:20:00|n1\n", JobPhase.OVER,
+        ("CANCELLED|None|2026-11-24T14:20:00|8|0:00|n1", JobPhase.OVER, "job 9 is CANCELLED", "n1"),
+        ("TIMEOUT|TimeLimit|2026-11-24T14:20:00|8|0:00|n1", JobPhase.OVER,
          "job 9 is TIMEOUT (TimeLimit)", "n1"),
-        ("Welcome to alder\nNODE_FAIL|None|N/A|n1\n", JobPhase.OVER, "job 9 is NODE_FAIL", "n1"),
-        ("", JobPhase.OVER, "job 9 is UNKNOWN (the queue has no such job)", ""),
+        ("NODE_FAIL|None|N/A|8|INVALID|n1", JobPhase.OVER, "job 9 is NODE_FAIL", "n1"),
     ],
 )  # fmt: skip
-def test_the_words_of_squeue_are_read(
-    printed: str, phase: JobPhase, words: str, nodes: str
-) -> None:
-    job = SLURM.job("9", printed)
-    assert (job.phase, str(job), job.nodes) == (phase, words, nodes)
+def test_the_words_of_squeue_are_read(told: str, phase: JobPhase, words: str, nodes: str) -> None:
+    jobs = SLURM.jobs(f"Welcome to alder\n8|{told}\n9|{told}\n")
+    assert list(jobs) == ["8", "9"]
+    assert (jobs["9"].phase, str(jobs["9"]), jobs["9"].nodes) == (phase, words, nodes)
 
 
 def test_other_words_of_squeue_are_refused() -> None:
+    assert SLURM.jobs("") == {}
     with pytest.raises(Unreadable, match="squeue printed 'a banner'"):
-        SLURM.job("9", "a banner\n")
+        SLURM.jobs("a banner\n")
 
 
 def test_a_failure_of_squeue_is_the_end_of_a_job_only_where_it_says_so() -> None:

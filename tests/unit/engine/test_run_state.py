@@ -28,6 +28,7 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     Show,
+    Signal,
     Start,
     Stop,
     TellUnreachable,
@@ -37,6 +38,7 @@ from runtime.run.failures import Failures
 from runtime.run.outline import Outline
 from runtime.run.run_life import RunPhase
 from runtime.run.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
+from runtime.run.walltimes import Walltime
 from runtime.topology import NamedCluster, RankNames
 
 TIMEOUTS = RunTimeouts(start=100, settle=5, grace=6)
@@ -67,6 +69,10 @@ def read(line: str) -> tuple[float | None, Event]:
     now = None
     if words[0] == "at":
         now, words = float(words[1]), words[2:]
+    if words[0] == "PlaceGranted" and words[2:]:
+        left, reserve, signal, before = words[2:]
+        walltime = Walltime(float(left), float(reserve), signal, float(before))
+        return now, events.PlaceGranted(words[1], walltime)
     if words[0] == "RankEnded":
         return now, death(words[1], int(words[2]), *words[3:])
     kind = getattr(events, words[0])
@@ -109,6 +115,8 @@ def write(effect: Effect) -> str:
             return f"end {rank} {why}"
         case TellUnreachable(by, rank, why):
             return f"tell {by} that {rank} is lost to it: {why}"
+        case Signal(cluster, signal):
+            return f"send {cluster} {signal}"
         case Explain(is_brief=True):
             return "explain briefly"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
@@ -184,6 +192,39 @@ def limited() -> RunState:
     play(machine, UP)
     assert machine.deadline == 50
     return machine
+
+
+QUEUED = UP.replace(
+    "    > StepUp front-end:0:0",
+    """\
+    > PlaceQueued 0:0 'job 4 is PENDING'
+    /0:0 is queued job 4 is PENDING
+    > PlaceGranted 0:0 300 60 USR1 120
+    /0:0 is starting front-end
+    > StepUp front-end:0:0""",
+)
+
+
+def test_a_run_knows_the_walltime_of_a_job_and_ends_before_it() -> None:
+    machine = RunState(outline("0:0", "1:0"), TIMEOUTS)
+    play(machine, QUEUED)
+    assert (machine.deadline, machine.due) == (None, 180)
+    play(machine, "> at 180 Tick\nsend 0:0 USR1\n> at 181 Tick")
+    assert machine.due == 240
+    play(machine, "> at 240 Tick\nstop\n> PlaceClosed 1:0\n/1:0 is ended\n> PlaceClosed 0:0\n"
+         "/0:0 is ended\nfinish 207")  # fmt: skip
+    assert said(machine) == [
+        "/0:0: its job has 60 s left, so the run was ended. Ask for more walltime, or let the"
+        " program save its state (signal='USR1')"
+    ]
+
+
+def test_the_end_of_a_walltime_does_not_hide_what_has_failed_before() -> None:
+    machine = RunState(outline("0:0", "1:0"), TIMEOUTS)
+    play(machine, QUEUED)
+    play(machine, "> at 239 RankEnded 0:0:0 3\n/0:0:0 is failed exit code 3\n"
+         "tell all that 0:0:0 ended with exit code 3 (3)\n> at 240 Tick")  # fmt: skip
+    assert machine.due == machine.deadline == 239 + TIMEOUTS.settle
 
 
 def test_a_run_whose_time_is_over_is_explained_before_it_is_ended(limited: RunState) -> None:
