@@ -95,7 +95,7 @@ class JobExamination:
             return _finding(
                 self._cluster, "job-queued", f"no nodes within {self._timeout:g} s: {self._state}",
                 "nothing was tried there", "try again later, or allow more time with --timeout",
-                Severity.WARNING,
+                is_error=False,
             )  # fmt: skip
         except JobFailed as fault:
             what = f"{fault.what}: {fault.cause}" if fault.cause else fault.what
@@ -178,11 +178,7 @@ def _short(request: JobRequest) -> JobRequest:
 
 
 def _finding(
-    cluster: DeployedCluster,
-    code: str,
-    what: str,
-    why: str,
-    fix: str,
-    severity: Severity = Severity.ERROR,
+    cluster: DeployedCluster, code: str, what: str, why: str, fix: str, *, is_error: bool = True
 ) -> Finding:
+    severity = Severity.ERROR if is_error else Severity.WARNING
     return Finding(code, severity, what, cluster.path, why, fix, cluster.location)

@@ -8,17 +8,21 @@ from dataclasses import asdict
 from gcm.cli.output import counted
 from runtime.shown_text import shown_table
 from runtime.topology import RankNames
-<<<<<<< HEAD
-from runtime.views.facts import Fact, RankSeen, RunPlanned, RunSeen, StateChanged, WaitExplained
-=======
-from runtime.views.facts import Fact, RankSeen, Record, RunPlanned, RunSeen, WaitExplained
+from runtime.views.facts import (
+    Fact,
+    RankSeen,
+    Record,
+    RunPlanned,
+    RunSeen,
+    StateChanged,
+    WaitExplained,
+)
 
 MOST_FINDINGS = 12
 """So many findings are printed at a time while the run goes on."""
 
 _MOST_IN_LINE, _AND_SO_ON = 120, ", which waits in"
 """Findings with more characters get a line for each rank that waits for another one."""
->>>>>>> main
 
 
 class RunInspection:

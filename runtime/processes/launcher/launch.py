@@ -11,11 +11,7 @@ from runtime.processes.launcher.warm_start import WarmStart
 from runtime.run.outcome import Outcome
 from runtime.run.run_life import RunPhase
 from runtime.run.state import RunTimeouts
-<<<<<<< HEAD
-from runtime.views.facts import MACHINE, RankSeen, RunSeen, StateChanged, WaitExplained
-=======
 from runtime.views.facts import MACHINE, Record, RunSeen
->>>>>>> main
 from runtime.views.stream import FactListener
 
 SNAPSHOT_TIMEOUT = 6.0
@@ -41,23 +37,6 @@ class Interrupts:
         if self._machine is not None:
             self._machine.explain()
 
-<<<<<<< HEAD
-    def snapshot(
-        self, *, with_stacks: bool
-    ) -> list[tuple[str, RunSeen | StateChanged | RankSeen | WaitExplained]]:
-        """Return what the run is doing, as facts with their names, for observers outside."""
-        machine = self._machine
-        state = RunPhase.PLANNED if machine is None else machine.state
-        if machine is None:
-            return [(MACHINE, RunSeen(str(state)))]
-        told: list[tuple[str, RunSeen | StateChanged | RankSeen | WaitExplained]]
-        told = [(MACHINE, RunSeen(str(state))), *machine.jobs().items()]
-        if state is RunPhase.RUNNING:
-            with suppress(TimeoutError):
-                seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
-                told += facts_of(seen)
-        return told
-=======
     def snapshot(self, *, with_stacks: bool) -> list[tuple[str, Record]]:
         """Return what the run is doing, as facts with their names, for observers outside."""
         machine = self._machine
@@ -66,8 +45,8 @@ class Interrupts:
         if machine is not None and state is RunPhase.RUNNING:
             with suppress(TimeoutError):
                 seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
-        return [(MACHINE, RunSeen(str(state))), *seen]
->>>>>>> main
+        jobs = {} if machine is None else machine.jobs()
+        return [(MACHINE, RunSeen(str(state))), *jobs.items(), *seen]
 
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""

@@ -28,11 +28,14 @@ from runtime.run.outline import outline_of
 from runtime.run.run_life import RunPhase
 from runtime.run.state import IllegalEvent, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
-<<<<<<< HEAD
-from runtime.views.facts import MACHINE, RankResult, RunEnded, RunPlanned, StateChanged
-=======
-from runtime.views.facts import MACHINE, RankResult, Record, RunEnded, RunPlanned
->>>>>>> main
+from runtime.views.facts import (
+    MACHINE,
+    RankResult,
+    Record,
+    RunEnded,
+    RunPlanned,
+    StateChanged,
+)
 from runtime.views.stream import FactListener, FactStream, ListenerRaised, Silent
 
 if TYPE_CHECKING:

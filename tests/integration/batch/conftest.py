@@ -152,6 +152,14 @@ class Slurm:
             text=True,
         )
 
+    def doctor(self, path: Path, *options: str) -> tuple[int, str, str]:
+        """Let `gcm-deploy doctor` examine a descriptor; return its exit code and what it prints."""
+        done = subprocess.run(
+            [*COMMAND, "doctor", "--quiet", *options, str(path)],
+            env=self.environment, cwd=self.work, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
     def close(self) -> None:
         """End all jobs, then the daemons."""
         self.run("scancel", "--user=root")

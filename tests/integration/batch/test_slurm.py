@@ -187,3 +187,25 @@ def test_the_ranks_get_a_signal_and_results_come_home_before_the_walltime_is_ove
     assert re.search(r"\nlyon +\d+ +1 +2 +\d+\.\d +0\.01\d\n", errors)
     assert (slurm.work / "saved.txt").read_text() == "by rank 0"
     assert is_given_back(slurm)
+
+
+def test_doctor_quotes_what_slurm_refuses(slurm: Slurm) -> None:
+    path = slurm.descriptor(HELLO, 'nodes="9"')
+    code, said, _ = slurm.doctor(path, "--in-job")
+    assert code == 206
+    assert (
+        "error[batch-refused] lyon/rhone: slurm would refuse the job: allocation failure: " in said
+    )
+    assert is_given_back(slurm)
+
+
+def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
+    code, said, _ = slurm.doctor(slurm.descriptor(HELLO, 'nodes="2"'), "--in-job")
+    assert (code, said.splitlines()[-1]) == (0, "2 hosts, nothing wrong")
+    assert re.search(r"\nlyon/rhone, in job \d+ on n1, n2:\n", said)
+    assert re.search(r"\n    \S+/mpiexec -n 2 +starts two ranks\n", said)
+    assert re.search(r"\n    srun --mpi=pmi2 --ntasks=2 +\w", said)
+    assert re.search(r"\n    interfaces: .*127\.0\.0\.1", said)
+    wait_until(lambda: is_given_back(slurm))
+    record = slurm.record()
+    assert (record["TimeLimit"], record["NodeList"]) == ("00:01:00", "n[1-2]")
