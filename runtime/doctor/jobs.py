@@ -21,16 +21,15 @@ from runtime.launchers.errors import CommandNotFound, LauncherClosed, LaunchErro
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.mpiexec import detect_native_mpi, mpi_command
+from runtime.native_mpi import MpiWorld
+from runtime.native_mpi.openmpi import OPEN_MPI
 from runtime.processes.launcher.reaching import usual_launcher
 
 TWO_RANKS = "starts two ranks"
 
 _PROGRAM = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.size, flush=True)"
 _SSH_PORT = 22
-_AS_ROOT = {
-    f"{system}_ALLOW_RUN_AS_ROOT{more}": "1" for system in ("OMPI", "PRTE")
-    for more in ("", "_CONFIRM")
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,7 @@ class JobExamination:
             there = usual_launcher(self._cluster, self._local, self._timeout, inside)
             last.enter_context(there)
             python = there.ready(self._timeout).python
+            program = (python, "-c", _PROGRAM)
             talk = Conversation(there, python)
             last.callback(talk.close)
             facts = facts_of(
@@ -125,22 +125,39 @@ class JobExamination:
             )  # fmt: skip
             to = [(host, _SSH_PORT) for host in outwards]
             outcomes = talk.ask(self._timeout, do="dial", to=to, word="") if to else []
-            mpiexec = (self._cluster.mpi.command_path, "-n", "2")
-            starters = (*self._system.own_starters, ("prterun", "-n", "2"), mpiexec)
             return JobTrial(
                 self._cluster.path,
                 job.number,
                 self._allocation.hosts,
-                tuple((shlex.join(one), self._try(there, one, python)) for one in starters),
+                tuple(
+                    (shlex.join(one.argv[: -len(program)]), self._try(there, one))
+                    for one in self._starters(there, program)
+                ),
                 facts,
                 tuple(zip(outwards, outcomes, strict=True)),
             )
 
-    def _try(self, there: Launcher, starter: Sequence[str], python: str) -> str:
+    def _starters(self, there: Launcher, program: Sequence[str]) -> Iterator[Command]:
+        """Yield the commands that may start two ranks; the last one is what a run would do."""
+        is_root, mpiexec = there.ready().user == 0, self._cluster.mpi.command_path
+        names = self._allocation.hosts
+        hosts = [(one, 1) for one in names] if len(names) > 1 else []
+        for own in self._system.own_starters:
+            yield Command((*own, *program))
+        world = MpiWorld(program, 2, "prterun", hosts)
+        yield mpi_command(world, OPEN_MPI, is_root=is_root)
+        try:
+            native = detect_native_mpi(there, mpiexec, timeout=self._timeout)
+        except LaunchError:
+            native = OPEN_MPI  # its options are fit for finding out that it does not work
+        world = MpiWorld(program, 2, mpiexec, hosts, self._cluster.mpi.options)
+        yield mpi_command(world, native, is_root=is_root)
+
+    def _try(self, there: Launcher, command: Command) -> str:
         """Return what a command does with two ranks, in words."""
         said = Collected()
-        own = _AS_ROOT if there.ready().user == 0 else {}
-        process = there.start(Command((*starter, python, "-c", _PROGRAM), own), said)
+        process = there.start(command, said)
+        process.close_input()
         try:
             ended = process.wait(self._timeout)
         except CommandNotFound:

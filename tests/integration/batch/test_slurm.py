@@ -80,7 +80,7 @@ def test_the_queue_is_told_in_words_and_waited_for(slurm: Slurm) -> None:
     slurm.run("scancel", other)
     code, said, errors = end_of(run)
     assert code == 0, errors
-    assert re.search(r"0:0 lyon/rhone: job \d+ is PENDING( \((Resources|Priority)\))?", errors)
+    assert re.search(r"lyon/rhone: job \d+ is PENDING( \((Resources|Priority)\))?", errors)
     assert re.fullmatch(r"0 of 2 on (n\d)\n1 of 2 on \1", "\n".join(sorted(said.splitlines())))
     assert is_given_back(slurm)
 
@@ -201,9 +201,9 @@ def test_doctor_quotes_what_slurm_refuses(slurm: Slurm) -> None:
 
 def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
     code, said, _ = slurm.doctor(slurm.descriptor(HELLO, 'nodes="2"'), "--in-job")
-    assert (code, said.splitlines()[-1]) == (0, "2 hosts, nothing wrong")
+    assert (code, said.splitlines()[-1]) == (0, "1 host, nothing wrong")
     assert re.search(r"\nlyon/rhone, in job \d+ on n1, n2:\n", said)
-    assert re.search(r"\n    \S+/mpiexec -n 2 +starts two ranks\n", said)
+    assert re.search(r"\n    \S+/mpiexec -n 2 --host n1:1,n2:1 +starts two ranks\n", said)
     assert re.search(r"\n    srun --mpi=pmi2 --ntasks=2 +\w", said)
     assert re.search(r"\n    interfaces: .*127\.0\.0\.1", said)
     wait_until(lambda: is_given_back(slurm))
