@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from runtime.allocations.request import BatchJob, JobRequest
 
@@ -24,6 +24,10 @@ class BatchSystem(ABC):
 
     own_starters: Sequence[Sequence[str]] = ()
     """Commands of the system that start two ranks on the nodes of a job, such as `srun`."""
+
+    def present(self, environment: Mapping[str, str]) -> JobRequest | None:  # noqa: ARG002
+        """Return the job in which a process with this environment runs; None if it is in none."""
+        return None
 
     @abstractmethod
     def directives(self, request: JobRequest, name: str) -> list[str]:
@@ -71,10 +75,11 @@ class BatchSystem(ABC):
         """
 
     @abstractmethod
-    def inside(self, job: str, host: str) -> Sequence[str]:
-        """Return what goes before a command, so that it runs on a host of a job.
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
+        """Return what goes before a command, so that it runs on the first of the hosts of a job.
 
-        Its standard input and output go through, whatever they carry.
+        Its standard input and output go through, whatever they carry. In its environment it finds
+        the whole job, with so many `tasks` on each host, as the script of the job would.
         """
 
     def script(self, request: JobRequest, name: str, lease: str) -> str:

@@ -15,7 +15,8 @@ class JobRequest:
     holds its nodes when nothing is heard of the run any more. `options` are words for the system's
     own command as they are written by hand, for what has no name here; they come last, so they win.
     The run ends `reserve` seconds before the job does, None for what is usual, and its ranks get
-    the `signal` with that name, if any, `signal_before` seconds before.
+    the `signal` with that name, if any, `signal_before` seconds before. `job` is the number of one
+    that runs already, instead of all this; it is left as it is.
     """
 
     system: str
@@ -32,6 +33,7 @@ class JobRequest:
     signal_before: float = 120.0
     reserve: float | None = None
     options: tuple[str, ...] = ()
+    job: str = ""
 
 
 class JobPhase(StrEnum):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, JobPhase, JobRequest
@@ -15,10 +16,8 @@ _QUEUED = frozenset(
 """States in which a job may still come to run, or may go on; all others but one are ends."""
 
 _OF_A_STEP = tuple(
-    f"SLURM_{name}"
-    for name in ("NTASKS", "NPROCS", "NNODES", "JOB_NUM_NODES", "NODELIST", "JOB_NODELIST",
-                 "STEP_NODELIST", "TASKS_PER_NODE", "DISTRIBUTION")
-)  # fmt: skip
+    f"SLURM_{name}" for name in ("NTASKS", "NPROCS", "STEP_NODELIST", "DISTRIBUTION")
+)
 """Variables by which `srun` tells a step its size; a native MPI takes them for that of the job."""
 
 _FIELDS = "%i|%T|%r|%S|%C|%L|%N"
@@ -32,6 +31,23 @@ class Slurm(BatchSystem):
         ("srun", "--mpi=pmix", "--ntasks=2"),
         ("srun", "--mpi=pmi2", "--ntasks=2"),
     )
+
+    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+        """Return the job that `salloc`, `sbatch` or `srun` tell of.
+
+        Where nodes have different numbers of tasks, each has place for as many as the smallest.
+
+        >>> told = {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "3"}
+        >>> job = Slurm().present({**told, "SLURM_TASKS_PER_NODE": "4(x2),2"})
+        >>> job.job, job.nodes, job.tasks_per_node
+        ('17', 3, 2)
+        """
+        number, nodes = environment.get("SLURM_JOB_ID"), environment.get("SLURM_JOB_NUM_NODES")
+        if not number or not nodes:
+            return None
+        cpus = environment.get("SLURM_JOB_CPUS_PER_NODE", "1")
+        tasks = re.findall(r"(\d+)(?:\(x\d+\))?", environment.get("SLURM_TASKS_PER_NODE", cpus))
+        return JobRequest(self.name, int(nodes), min(map(int, tasks), default=1), job=number)
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#SBATCH` lines.
@@ -118,16 +134,25 @@ class Slurm(BatchSystem):
         """Return `scancel`, which ends no job of other users, but for root."""
         return ("scancel", f"--name={name}")
 
-    def inside(self, job: str, host: str) -> Sequence[str]:
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
         """Return an `srun` that shares the nodes with the job's other steps.
 
-        What it starts must not take the one node and task of this step for those of the job, and
-        the `mpiexec` of an MPICH that does not find these there has to be told whose job it is in.
+        A native MPI must not take the one node and task of this step for those of the job, and the
+        `mpiexec` of an MPICH that does not look for these has to be told whose job it is in.
         """
+        each = f"{tasks}(x{len(hosts)})" if len(hosts) > 1 else str(tasks)
+        whole = {
+            "SLURM_NODELIST": job.nodes,
+            "SLURM_JOB_NODELIST": job.nodes,
+            "SLURM_NNODES": str(len(hosts)),
+            "SLURM_JOB_NUM_NODES": str(len(hosts)),
+            "SLURM_TASKS_PER_NODE": each,
+        }
         return (
-            "srun", "--overlap", f"--jobid={job}", f"--nodelist={host}", "--nodes=1", "--ntasks=1",
-            "--input=all", "--unbuffered", "--mpi=none", "--kill-on-bad-exit=0", "--quiet",
-            "env", *(word for name in _OF_A_STEP for word in ("-u", name)),
+            "srun", "--overlap", f"--jobid={job.number}", f"--nodelist={hosts[0]}", "--nodes=1",
+            "--ntasks=1", "--input=all", "--unbuffered", "--mpi=none", "--kill-on-bad-exit=0",
+            "--quiet", "env", *(word for name in _OF_A_STEP for word in ("-u", name)),
+            *(f"{name}={value}" for name, value in whole.items()),
             "SLURM_OVERLAP=1", "HYDRA_BOOTSTRAP=slurm",
         )  # fmt: skip
 

@@ -61,12 +61,19 @@ class JobAllocation:
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
         self._number = ""
+        self._job: BatchJob | None = None
         self.hosts: tuple[str, ...] = ()
         """The nodes that were granted, the first one first."""
 
     def submit(self) -> None:
-        """Submit the job; raises JobFailed, with the system's own words, or LaunchError."""
+        """Submit the job; raises JobFailed, with the system's own words, or LaunchError.
+
+        One that runs already is taken as it is, and neither held nor given back.
+        """
         system = self._system
+        if self._request.job:
+            self._number = self._request.job
+            return
         renew = f"{self._request.lease / RENEWALS:.3f}"
         give_back = system.cancel(self._name)
         keep = login_words(("/bin/sh", "-c", _KEEP, "gcm", self._lease, renew, *give_back))
@@ -106,7 +113,7 @@ class JobAllocation:
             else:
                 silent = 0
                 if job.phase is JobPhase.RUNNING:
-                    self.hosts = self._names(job)
+                    self.hosts, self._job = self._names(job), job
                     return job
                 if job.phase is JobPhase.OVER:
                     raise JobFailed(
@@ -123,7 +130,9 @@ class JobAllocation:
 
     def inside(self) -> tuple[str, ...]:
         """Return what goes before a command on the login node that runs on the first node."""
-        return tuple(login_words(self._system.inside(self._number, self.hosts[0])))
+        assert self._job is not None
+        tasks = self._request.tasks_per_node
+        return tuple(login_words(self._system.inside(self._job, self.hosts, tasks)))
 
     def state(self) -> str:
         """Return what the batch system says of the job, "" where it says nothing."""

@@ -596,6 +596,12 @@ _BATCH = ElementType(
             "by default 60 s, or a quarter of a short walltime.",
         ),
         Attribute(
+            "job",
+            WORD,
+            "The number of a job that runs already, in which the cluster gets its place, as a run "
+            "within a job does by itself.",
+        ),
+        Attribute(
             "options",
             WORDS,
             "Further options of the command that submits, such as `--gres=gpu:1 --exclusive`; they "

@@ -14,11 +14,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 from tools.on_grids import COMMAND, ROOT, environment
 
+PYTHON = Path(sys.executable)
+MPIEXEC = PYTHON.with_name("mpiexec")
 NODES = 3
 CORES = 4
 PATIENCE = 30.0
+HELLO = """
+import os
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f"{world.rank} of {world.size} on {os.environ.get('SLURMD_NODENAME')}", flush=True)
+"""
 
 _CONFIGURATION = """\
 ClusterName=lab
@@ -119,7 +128,14 @@ class Slurm:
         return list(self.home.glob(".cache/gcm/leases/*"))
 
     def descriptor(
-        self, program: str, batch: str = "", cluster: str = "", walltime: str = "00:05:00"
+        self,
+        program: str,
+        batch: str = "",
+        cluster: str = "",
+        *,
+        walltime: str = "00:05:00",
+        python: Path = PYTHON,
+        mpiexec: Path = MPIEXEC,
     ) -> Path:
         """Write a program, and the descriptor that runs it in a job; return that one's path."""
         (self.work / "program.py").write_text(program)
@@ -131,8 +147,8 @@ class Slurm:
     <site name="lyon">
       <cluster name="rhone">
         <batch system="slurm" tasks-per-node="2" walltime="{walltime}" {batch}/>
-        <mpi command-path="{Path(sys.executable).with_name("mpiexec")}"/>
-        <front-end python="{sys.executable}" folder="{self.folder}/runs"/>
+        <mpi command-path="{mpiexec}"/>
+        <front-end python="{python}" folder="{self.folder}/runs"/>
       </cluster>{cluster}
     </site>
   </grid>
@@ -152,11 +168,11 @@ class Slurm:
             text=True,
         )
 
-    def doctor(self, path: Path, *options: str) -> tuple[int, str, str]:
-        """Let `gcm-deploy doctor` examine a descriptor; return its exit code and what it prints."""
+    def call(self, *command: str, text: str = "") -> tuple[int, str, str]:
+        """Run a command in the working folder; return its exit code and what it prints."""
         done = subprocess.run(
-            [*COMMAND, "doctor", "--quiet", *options, str(path)],
-            env=self.environment, cwd=self.work, capture_output=True, text=True, check=False,
+            command, input=text, env=self.environment, cwd=self.work,
+            capture_output=True, text=True, check=False, timeout=2 * PATIENCE,
         )  # fmt: skip
         return done.returncode, done.stdout, done.stderr
 
@@ -172,6 +188,11 @@ class Slurm:
             daemon.terminate()
         for daemon in self._daemons:
             daemon.wait(PATIENCE)
+
+
+def is_given_back(slurm: Slurm) -> bool:
+    """Return whether a run has left nothing in the queue, and no lease."""
+    return not slurm.queue() and not slurm.leases()
 
 
 def processes_with(*words: str) -> list[int]:

@@ -10,17 +10,19 @@ import time
 
 import pytest
 
-from tests.integration.batch.conftest import PATIENCE, Slurm, processes_with, wait_until
+from tests.integration.batch.conftest import (
+    HELLO,
+    PATIENCE,
+    Slurm,
+    is_given_back,
+    processes_with,
+    wait_until,
+)
 from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 
-HELLO = """
-import os
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-print(f"{world.rank} of {world.size} on {os.environ['SLURMD_NODENAME']}", flush=True)
-"""
+DOCTOR = (*COMMAND, "doctor", "--quiet", "--in-job")
 LONG = """
 import time
 from mpi4py import MPI
@@ -47,15 +49,11 @@ def end_of(run: subprocess.Popen[str]) -> tuple[int, str, str]:
     return run.returncode, said, errors
 
 
-def is_given_back(slurm: Slurm) -> bool:
-    return not slurm.queue() and not slurm.leases()
-
-
 def test_a_program_runs_on_the_nodes_that_are_granted_with_a_cluster_beside_it(
     slurm: Slurm,
 ) -> None:
     path = slurm.descriptor(
-        HELLO.replace("os.environ['SLURMD_NODENAME']", "os.environ.get('SLURMD_NODENAME')"),
+        HELLO,
         'nodes="2"',
         '<cluster name="here"><mpi ranks="1"/></cluster>',
     )
@@ -191,7 +189,7 @@ def test_the_ranks_get_a_signal_and_results_come_home_before_the_walltime_is_ove
 
 def test_doctor_quotes_what_slurm_refuses(slurm: Slurm) -> None:
     path = slurm.descriptor(HELLO, 'nodes="9"')
-    code, said, _ = slurm.doctor(path, "--in-job")
+    code, said, _ = slurm.call(*DOCTOR, str(path))
     assert code == 206
     assert (
         "error[batch-refused] lyon/rhone: slurm would refuse the job: allocation failure: " in said
@@ -200,7 +198,7 @@ def test_doctor_quotes_what_slurm_refuses(slurm: Slurm) -> None:
 
 
 def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
-    code, said, _ = slurm.doctor(slurm.descriptor(HELLO, 'nodes="2"'), "--in-job")
+    code, said, _ = slurm.call(*DOCTOR, str(slurm.descriptor(HELLO, 'nodes="2"')))
     assert (code, said.splitlines()[-1]) == (0, "1 host, nothing wrong")
     assert re.search(r"\nlyon/rhone, in job \d+ on n1, n2:\n", said)
     assert re.search(r"\n    \S+/mpiexec -n 2 --host n1:1,n2:1 +starts two ranks\n", said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.allocations import SYSTEMS, JobPhase, JobRequest, batch_system
+from runtime.allocations import SYSTEMS, JobPhase, JobRequest, batch_system, present_job
 from runtime.allocations.contract import Unreadable
 from runtime.allocations.slurm import SLURM
 
@@ -98,3 +98,32 @@ def test_a_failure_of_squeue_is_the_end_of_a_job_only_where_it_says_so() -> None
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_is_found_by_its_name(name: str) -> None:
     assert batch_system(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("environment", "found"),
+    [
+        ({}, None),
+        ({"SLURM_JOB_ID": "17"}, None),
+        (
+            {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2", "SLURM_TASKS_PER_NODE": "8(x2)"},
+            JobRequest("slurm", 2, 8, job="17"),
+        ),
+        (
+            {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "1", "SLURM_JOB_CPUS_PER_NODE": "4"},
+            JobRequest("slurm", 1, 4, job="17"),
+        ),
+    ],
+)
+def test_the_job_around_a_process_is_found(
+    environment: dict[str, str], found: JobRequest | None
+) -> None:
+    assert present_job(environment) == found
+
+
+def test_a_process_in_a_job_finds_the_whole_job_in_its_environment() -> None:
+    job = SLURM.jobs("9|RUNNING|None|N/A|4|4:59|n[1-2]")["9"]
+    words = SLURM.inside(job, ("n1", "n2"), 2)
+    assert words[0] == "srun"
+    assert {"--jobid=9", "--nodelist=n1", "--ntasks=1"} <= {*words}
+    assert {"SLURM_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_NNODES=2"} <= {*words}
