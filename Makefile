@@ -24,7 +24,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test test-slow test-all lint format conformance fractal bench mutate clean
+.PHONY: help run test test-slow test-all lint format docs conformance fractal bench mutate clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo "make test-all run all tests; takes a quarter of an hour or more"
 	@echo "make lint     check style, format, types, import rules and names"
 	@echo "make format   rewrite the code in the checked format"
+	@echo "make docs     build the documentation as a site, build/site/index.html"
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
 	@echo "make fractal  check the framework against the Fractal specification, clause by clause"
 	@echo "make bench    measure against other libraries and print the ratios"
@@ -65,6 +66,11 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format --quiet .
+
+# Strict: a link to a page or heading that does not exist ends it.
+docs: $(VENV)/.docs
+	@$(BIN)/zensical build --strict > $(VENV)/site.txt 2>&1 || { cat $(VENV)/site.txt; exit 1; }
+	@echo "build/site/index.html"
 
 conformance: $(VENV)/.dev
 	@$(BIN)/python -m tests.conformance $(CONFORMANCE)
@@ -113,4 +119,9 @@ $(VENV)/.bench: $(CAUSES) $(VENV)/.dev
 	@echo "Installing what is measured against into $(VENV) (once) ..."
 	@$(PIP) --editable ".[mpi,dev,bench]"
 	@$(COMPILE)
+	@touch $@
+
+$(VENV)/.docs: $(CAUSES) $(VENV)/.dev
+	@echo "Installing what builds the documentation into $(VENV) (once) ..."
+	@$(PIP) --editable ".[mpi,dev,docs]"
 	@touch $@

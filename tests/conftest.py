@@ -24,6 +24,8 @@ import pytest
 hypothesis.settings.register_profile("tests", deadline=None)
 hypothesis.settings.load_profile("tests")
 
+pytest.register_assert_rewrite("tests.scripts")
+
 GRACE_SECONDS = 20.0
 """How long threads and processes that a test already told to end may take to do so."""
 
@@ -239,6 +241,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--only",
         choices=("quick", "slow"),
         help="the tests of `make test`, or all the others",
+    )
+    parser.addoption(
+        "--rewrite",
+        action="store_true",
+        help="write the scripts that tests compare with what happens again (tests/scripts.py)",
     )
 
 

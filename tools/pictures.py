@@ -77,6 +77,7 @@ def pictures() -> dict[str, str]:
         "flat": draw(Scene(flat())),
         "ranks": _machine("--emulate", "4x4x12", str(ROOT / "examples/10_ring/ring.py")),
         "three-labs": _machine(str(IMAGES / "three-labs.xml")),
+        "two-sites": _machine(str(IMAGES / "two-sites.xml")),
     }
 
 

@@ -29,7 +29,7 @@ _HEAD = """\
 
 Every public name, as its docstring describes it. This page is generated: `python -m
 tools.reference` writes it again. The [how-to](how-to.md) shows most of them at work, and each is
-used in at least one of the [examples](../examples).
+used in at least one program in `examples`.
 """
 
 _SECTIONS = (

@@ -79,6 +79,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.view import view
 
         return view(words[1:])
+    if first == "compare":
+        from runtime.cli.view import compare
+
+        return compare(words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 

@@ -13,11 +13,23 @@ from runtime.cli.line.options import GCM_DEPLOY
 from runtime.cli.login import LOGIN
 from runtime.cli.look import LOOKS
 from runtime.cli.new import NEW
-from runtime.cli.view import VIEW
+from runtime.cli.view import COMPARE, VIEW
 from runtime.peers.commands.advise import ADVISE
 from runtime.peers.commands.peer_options import GCM_PEER
 
-COMMANDS = (GCM, GCM_DEPLOY, DOCTOR, LOGIN, NEW, *LOOKS.values(), VIEW, GCM_RUN, ADVISE, GCM_PEER)
+COMMANDS = (
+    GCM,
+    GCM_DEPLOY,
+    DOCTOR,
+    LOGIN,
+    NEW,
+    *LOOKS.values(),
+    VIEW,
+    COMPARE,
+    GCM_RUN,
+    ADVISE,
+    GCM_PEER,
+)
 """All commands with options; the others that `completion` has everywhere take a shell."""
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.errors import COMMAND
@@ -35,7 +36,15 @@ BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
 
 SAMPLES = 2.0
-"""How many seconds lie between two counts of messages in a recorded run."""
+"""How many seconds lie between two looks at a run that somebody observes."""
+
+
+class Recorder(FactListener, Protocol):
+    """A listener that keeps what it hears. `close` returns a message if it could not keep all."""
+
+    def close(self) -> str:
+        """Keep what is left."""
+        ...
 
 
 def run_plan(
@@ -53,19 +62,29 @@ def run_plan(
     pass `through` another listener. `is_repeated` is asked about a run in which no rank has begun;
     one that will be repeated has no summary.
     """
-    run = partial(
-        _run, plan, options, warm=warm, reach=reach, through=through, is_repeated=is_repeated
-    )
-    if not options.record:
-        return run(())
-    from runtime.cli.screens.recording import Recording
+    recorders: list[Recorder] = []
+    if options.record:
+        from runtime.cli.screens.recording import Recording
 
-    recording = Recording(options.record)
+        recorders.append(Recording(options.record))
+    if options.report:
+        from runtime.cli.screens.report import ReportFile
+
+        recorders.append(ReportFile(options.report))
+    if recorders:
+        from runtime.cli.description import description
+
+        for one in recorders:
+            one.hear(Fact(0.0, MACHINE, description(options)))
     try:
-        return run((recording,))
+        return _run(
+            plan, options, recorders, warm=warm, reach=reach, through=through,
+            is_repeated=is_repeated,
+        )  # fmt: skip
     finally:
-        if fault := recording.close():
-            complain(fault)
+        for one in recorders:
+            if fault := one.close():
+                complain(fault)
 
 
 def _run(

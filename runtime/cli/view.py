@@ -14,6 +14,7 @@ from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.streams import write
+from runtime.exit_codes import OUTPUT_FAILED
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, read_facts
 from runtime.views.facts import Fact, RunPlanned
@@ -30,7 +31,8 @@ examples:
   gcm-deploy view run.facts                     what ran where, how it ended, what was sent
   gcm-deploy view --show tree run.facts         the state of each cluster and rank
   gcm-deploy view --show lines run.facts        what was printed, with the ranks of each line
-  gcm-deploy view --format json run.facts       the summary for programs"""
+  gcm-deploy view --format json run.facts       the summary for programs
+  gcm-deploy view --report run.html run.facts   a page about the run"""
 
 
 _HIGHEST = 10_000
@@ -57,6 +59,10 @@ VIEW = deploy_command(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,
         help="the summary for people or for programs",
     ),
+    Option(
+        "--report", metavar="FILE", default="",
+        help="write a page about the run for a browser, as gcm-deploy --report does",
+    ),
     epilog=_EPILOG,
 )  # fmt: skip
 
@@ -68,6 +74,8 @@ def view(words: Sequence[str]) -> int:
         UsageError: the file is no record of a run.
     """
     found = VIEW.parser().parse_args(words)
+    if found.report:
+        return _report(found.file, found.report)
     account, tree, last = RunAccount(), ProgressTree(), 0.0
     with ExitStack() as stack:
         screen = None
@@ -91,6 +99,51 @@ def view(words: Sequence[str]) -> int:
         for message in summary.errors:
             complain(message)
         write(as_text(summary, Paint.on(sys.stdout), columns_of(sys.stdout)))
+    return 0
+
+
+def _report(file: str, report: str) -> int:
+    from runtime.cli.screens.report import ReportFile  # not for what is shown here
+
+    with _recorded(file) as facts:
+        written = ReportFile(report)
+        for fact in facts:
+            written.hear(fact)
+    if fault := written.close():
+        complain(fault)
+        return OUTPUT_FAILED
+    return 0
+
+
+COMPARE = deploy_command(
+    "gcm-deploy compare",
+    "Compare two runs that gcm-deploy --record FILE has recorded.",
+    Option("first", metavar="FIRST", help="what gcm-deploy --record FILE has written"),
+    Option("second", metavar="SECOND", help="the same of another run"),
+    epilog="""\
+examples:
+  gcm-deploy compare before.facts after.facts   what has become faster or slower, and where""",
+)
+
+
+def compare(words: Sequence[str]) -> int:
+    """Show in which figures two recorded runs differ; return the exit code.
+
+    Raises:
+        UsageError: a file is no record of a run.
+    """
+    from runtime.views.comparison import RunFigures, comparison
+
+    found = COMPARE.parser().parse_args(words)
+    runs = []
+    for file in (found.first, found.second):
+        figures = RunFigures()
+        with _recorded(file) as facts:
+            for fact in facts:
+                figures.take(fact)
+        runs.append(figures)
+    for line in comparison(*runs, width=columns_of(sys.stdout)):
+        write(line)
     return 0
 
 

@@ -439,6 +439,8 @@ class Deployment:
     named_classes: tuple[NamedClass, ...] = ()
     explain_waits: float = 30.0
     """Seconds in an MPI call after which ranks report what they wait for; 0 means never."""
+    observed: bool = False
+    """Whether ranks count their calls and the receivers of their messages, for who looks on."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None

@@ -106,6 +106,10 @@ class Appeals(Protocol):
         """
         ...
 
+    def called(self, member: str, rows: list[Any]) -> None:
+        """Report which MPI calls the rank made: name, number, and seconds of each."""
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""

@@ -8,8 +8,8 @@ from runtime.rank_name import RankName
 from runtime.run.outcome import Connections, RouteTraffic, Ways
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
-"""The cluster of receivers, the front-ends between if the sender knows them, receivers, messages,
-bytes."""
+"""The receiver or the cluster of receivers, the front-ends between if the sender knows them, the
+number of receivers, messages, bytes."""
 
 Figures = Mapping[str, int]
 """What `Connections` counts, of one rank."""
@@ -28,7 +28,8 @@ class Exchanged:
     def tell(self, sender: str, rows: Iterable[Row], figures: Figures) -> None:
         """Take note of what a rank, `site:cluster:rank`, has sent to which clusters."""
         here = RankName.parse(sender).cluster
-        for there, between, peers, messages, size in rows:
+        for to, between, peers, messages, size in rows:
+            there = cluster_of(to)
             first, second = sorted((here, there), key=_numbers)
             ways = self._ways.setdefault((first, second), {})
             if between is not None:
@@ -64,6 +65,15 @@ class Exchanged:
             if found and first != second
         )
         return Connections(ways=tuple(ways), relays=(), **self._figures)
+
+
+def cluster_of(name: str) -> str:
+    """Return the cluster of a rank, or the cluster itself.
+
+    >>> cluster_of("0:1:2"), cluster_of("0:1")
+    ('0:1', '0:1')
+    """
+    return name.rpartition(":")[0] if name.count(":") > 1 else name
 
 
 def _named(way: tuple[str, ...], paths: Mapping[str, str]) -> str:

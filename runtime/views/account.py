@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from runtime.machine.deaths import in_words
 from runtime.rank_name import RankName
-from runtime.run.exchanged import Exchanged, Row
+from runtime.run.exchanged import Exchanged, Row, cluster_of
 from runtime.run.outcome import (
     ComponentReport,
     Connections,
@@ -95,7 +95,7 @@ class RunAccount:
     def _count(self, name: str, counted: MessagesCounted) -> None:
         way = counted.to, counted.between
         row = (*way, counted.peers, counted.messages, counted.bytes)
-        if not self._clusters.keys() >= {counted.to, *(counted.between or ())}:
+        if not self._clusters.keys() >= {cluster_of(counted.to), *(counted.between or ())}:
             return
         if name in self._clusters:
             self._samples[name, *way] = row

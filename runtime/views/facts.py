@@ -110,6 +110,20 @@ class RunPlanned:
 
 
 @dataclass(frozen=True, slots=True)
+class RunDescribed:
+    """What was run, where somebody wants to keep that: it comes before the machine is planned.
+
+    `begun` is the time of day. The `descriptor` is told without values of environment variables,
+    and `versions` has those of Python, of this package and of what it needs.
+    """
+
+    begun: str
+    command: str
+    descriptor: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class StateChanged:
     """A part of the machine is in another state.
 
@@ -157,7 +171,7 @@ class Logged:
 
 @dataclass(frozen=True, slots=True)
 class RunSeen:
-    """The phase of a run when somebody asked what it was doing; what the ranks did follows."""
+    """The phase of a run when it was looked at; what ranks did follows, and why they wait."""
 
     state: str
 
@@ -206,6 +220,7 @@ class RankSeen:
 
     `process_state` is that of the process in FT-MPI's terms, None where losses are not survived;
     `incarnation` says which process it is in its place. One that has not answered has no host.
+    `memory` are the bytes that its process had at most, `cpu` the seconds of processor time.
     """
 
     doing: str
@@ -216,13 +231,16 @@ class RankSeen:
     process: int = 0
     calls: tuple[CallSeen, ...] = ()
     stacks: tuple[StackSeen, ...] = ()
+    memory: int = 0
+    cpu: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class WaitExplained:
     """Why ranks wait: of what `kind` that is, its heading, the ranks concerned, and a sentence.
 
-    `runtime.waits.findings` has the kinds. In a run it is told once of each wait, as it is logged.
+    `runtime.waits.findings` has the kinds. In a run it is told once of each wait, as it is logged,
+    and after `RunSeen` where the run is looked at from time to time.
     """
 
     kind: str
@@ -235,10 +253,10 @@ class WaitExplained:
 class MessagesCounted:
     """What a rank has sent over the wire to ranks of one cluster, told when it ends.
 
-    Told of a cluster it is a sample: what all its ranks together had sent some seconds ago, in the
-    place of an earlier sample. There are some only where a listener wants them. `between` are the
-    clusters whose front-ends forwarded, None if this end does not know; `peers` is the number of
-    receivers.
+    `to` is the cluster, or one rank of it where ranks are observed. Told of a cluster it is a
+    sample: what all its ranks together had sent some seconds ago, in the place of an earlier
+    sample. There are some only where a listener wants them. `between` are the clusters whose
+    front-ends forwarded, None if this end does not know; `peers` is the number of receivers.
     """
 
     to: str
@@ -246,6 +264,18 @@ class MessagesCounted:
     peers: int
     messages: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallsCounted:
+    """How often a rank was in one MPI call, and for how long, told when it ends.
+
+    It is told only of ranks that somebody wants to observe.
+    """
+
+    call: str
+    calls: int
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +317,8 @@ class CommandEnded:
 
 
 Record = (
-    RunPlanned
+    RunDescribed
+    | RunPlanned
     | StateChanged
     | RankStarted
     | RankDeath
@@ -298,6 +329,7 @@ Record = (
     | RankSeen
     | WaitExplained
     | MessagesCounted
+    | CallsCounted
     | ConnectionsCounted
     | RouteTraffic
     | ForwardedTraffic

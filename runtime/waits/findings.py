@@ -41,6 +41,9 @@ HEADINGS = {
 }
 """The heading of the findings of each kind."""
 
+NEVER = frozenset({CYCLE, ENDED, NOBODY, MISMATCH, BEHIND})
+"""The kinds of findings on ranks that can never go on."""
+
 _WAITING = ("wait", "waitall", "waitany", "waitsome")
 _MOST_NAMED = 6
 
@@ -115,8 +118,7 @@ def left_behind(findings: Iterable[WaitFinding], limit: float = 0.0) -> list[Wai
 
 def stuck_in(findings: Iterable[WaitFinding]) -> set[str]:
     """Return the ranks that are stuck."""
-    never = (CYCLE, ENDED, NOBODY, MISMATCH, BEHIND)
-    return {rank for one in findings if one.kind in never for rank in one.ranks}
+    return {rank for one in findings if one.kind in NEVER for rank in one.ranks}
 
 
 def _home(rank: str) -> str:

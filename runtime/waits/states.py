@@ -137,6 +137,9 @@ class RankState:
     pid: int = 0
     is_alone: bool = False
     """Whether the program has one thread, so that nobody beside it can complete its wait."""
+    memory: int = 0
+    cpu: float = 0.0
+    """The bytes that its process had at most, and its seconds of processor time."""
 
 
 def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
@@ -163,6 +166,8 @@ def state_from(rank: str, told: Mapping[str, Any]) -> RankState:
         _text(told["host"]),
         int(told["pid"]),
         is_alone=bool(told.get("alone", False)),
+        memory=int(told.get("memory", 0)),
+        cpu=float(told.get("cpu", 0.0)),
     )
 
 

@@ -64,7 +64,8 @@ def open_connections(
 
     def count(tell: Callable[[str, list[Any], dict[str, int]], None]) -> None:
         traffic = connections.traffic()
-        rows = references.rows(traffic, directory)
+        is_observed = bool(link.wrapper.settings.get("observed"))
+        rows = references.rows(traffic, directory, by_rank=is_observed)
         tell(link.name, rows, references.figures(traffic))
 
     above = link.wrapper.references

@@ -26,6 +26,8 @@ from tools.pictures import pictures
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
     "README.md",
+    "docs/start/clusters.md",
+    "docs/start/laptop.md",
     "docs/architecture.md",
     "docs/tutorial.md",
     "docs/how-to.md",
@@ -42,8 +44,8 @@ DOCUMENTS = [
 ]
 SECTIONS = [("docs/deploy.md", "Without a descriptor")]
 """Single sections, of documents that also show what no test can run."""
-ELSEWHERE = ["docs/peers.md", "docs/gcm-run.md"]
-"""Documents that another test runs, because they need more than a folder."""
+
+PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in ROOT.glob("docs/**/*.md"))]
 
 GCM = [sys.executable, "-c", "import sys; from gcm.cli import main; sys.exit(main())"]
 DEPLOY = [sys.executable, "-m", "runtime.cli"]
@@ -181,7 +183,7 @@ def test_the_pictures_of_the_page_about_pictures_are_drawn_from_this_code() -> N
         assert shown == picture, f"draw {name}.svg again: python -m tools.pictures"
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, *ELSEWHERE])
+@pytest.mark.parametrize("document", PAGES)
 def test_every_link_of_a_document_leads_to_a_file(document: str) -> None:
     targets = LINK.findall((ROOT / document).read_text("utf-8"))
     missing = [one for one in targets if not (ROOT / document).parent.joinpath(one).exists()]

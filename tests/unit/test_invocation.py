@@ -24,8 +24,7 @@ from gcm import (
 from gcm.interfaces.submission import is_asynchronous, submit_to
 from gcm.invocation import RemotePort
 from gcm.membranes.content import ContentController
-
-WAIT = 10
+from tests.unit.parts import WAIT
 
 
 class Echo(Protocol):

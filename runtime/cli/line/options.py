@@ -31,6 +31,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy view FILE
+       gcm-deploy compare FIRST SECOND
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -57,6 +58,7 @@ more examples:
   gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tag lines with their rank
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
   gcm-deploy --record run.facts laptop.xml             record a run; gcm-deploy view run.facts
+  gcm-deploy --report run.html laptop.xml              a page about it, for a browser
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
 
@@ -88,7 +90,7 @@ class ProgressMode(StrEnum):
 deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
-FIRST_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits", "view")
+FIRST_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare")
 """The commands that can be the first word."""
 
 FORMAT = Option(
@@ -265,6 +267,11 @@ WATCHING = OptionGroup(
         "--record", metavar="FILE", default="",
         help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
     ),
+    Option(
+        "--report", metavar="FILE", default="",
+        help="at the end write FILE, a page for a browser with all that is known of the run: what"
+        " ran where and when, messages, waits, losses, output; gcm-deploy view makes one later",
+    ),
     OptionGroup(
         Option(
             "--verbose", action="store_true",
@@ -319,6 +326,7 @@ class Options:
     summary: bool
     log_level: str
     record: str
+    report: str
     write: str
     run_timeout: float | None = None
     explain_waits: float | None = None

@@ -4,13 +4,37 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from runtime.cli.errors import OutputFailed
 from runtime.cli.screens.printer import Printer
 from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact
 from runtime.views.stream import nothing
+
+
+@contextmanager
+def written_where_possible(path: str) -> Iterator[None]:
+    """Raise `OutputFailed` where the block cannot write to a file."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputFailed(
+            f"the run cannot be recorded there: {error.strerror}",
+            place=path,
+            cure="Name a file in a folder that is there and may be written to",
+        ) from error
+
+
+def own_file(path: str) -> BinaryIO:
+    """Return a file that was made or emptied, and that only its owner may read; raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    number = os.open(path, flags, 0o600)
+    if stat.S_ISREG(os.fstat(number).st_mode):
+        os.fchmod(number, 0o600)  # of one that was there
+    return open(number, "wb")
 
 
 class FactFile:
@@ -21,20 +45,10 @@ class FactFile:
 
     def __init__(self, path: str) -> None:
         """Make the file, or empty it; raises `OutputFailed`."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        try:
-            number = os.open(path, flags, 0o600)
-            self._file = open(number, "wb")  # noqa: SIM115 - it is closed when the run has ended
-            if stat.S_ISREG(os.fstat(number).st_mode):
-                os.fchmod(number, 0o600)  # of one that was there
+        with written_where_possible(path):
+            self._file = own_file(path)
             self._file.write(heading())
             self._file.flush()
-        except OSError as error:
-            raise OutputFailed(
-                f"the run cannot be recorded there: {error.strerror}",
-                place=path,
-                cure="Name a file in a folder that is there and may be written to",
-            ) from error
 
     def show(self, facts: Sequence[Fact]) -> None:
         """Append facts."""

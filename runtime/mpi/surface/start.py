@@ -52,6 +52,10 @@ def start() -> Predefined:
         if link is not None and engine is not None and engine.decisions is None:
             _use_modes(_made.comms, link)
         predefined.settle(_made)
+        if link is not None and link.wrapper.settings.get("observed"):
+            from runtime.mpi.surface.observed_calls import observe
+
+            observe()
     return _made
 
 

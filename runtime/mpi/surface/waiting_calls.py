@@ -32,6 +32,9 @@ One that waits for a time alone, such as a timer, may act, and so may one that w
 CO_OPTIMIZED = 1
 """A flag of the code of functions; see `inspect`, which ranks do not load just for that."""
 
+OBSERVED = "observed_call"
+"""The name of the function around calls that are observed; see `observed_calls`."""
+
 LOOKS_AT_LOCALS = {"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"}
 
 _NO_FUNCTION = compile("", "", "exec").co_name
@@ -132,7 +135,7 @@ class CallWatch:
     ) -> CallOfThread | None:
         entered = _entered(frame)
         if entered is not None:
-            name, caller = _name_of(entered), entered.f_back
+            name, caller = _name_of(entered), _beyond(entered.f_back)
             if name not in BLOCKING or caller is None:
                 return None
             trace = entered.f_trace
@@ -142,7 +145,9 @@ class CallWatch:
                 return CallOfThread(name, entered, caller, trace)
             key: tuple[Any, ...] = (thread, id(entered), frame.f_lasti)  # a debugger uses it
             return CallOfThread(name, entered, caller, self._unmarked_at(key, unmarked))
-        name = _native_call(frame)
+        name, beyond = _native_call(frame), _beyond(frame)
+        if frame is not beyond and beyond is not None:
+            name, frame = frame.f_locals["name"], beyond
         if not name:
             return None
         key = (thread, *_fingerprint(frame))
@@ -172,7 +177,15 @@ def plain_state(
         "stacks": stacks() if with_stacks else [],
         "host": os.uname().nodename,
         "pid": os.getpid(),
+        **_resources(),
     }
+
+
+def _resources() -> dict[str, object]:
+    import resource  # only where somebody asks
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return {"memory": used.ru_maxrss * 1024, "cpu": used.ru_utime + used.ru_stime}
 
 
 def state_of_any_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
@@ -231,7 +244,11 @@ def stacks() -> list[list[str]]:
         if name is None or name.startswith("gcm-"):
             continue
         summary = traceback.extract_stack(_entered(frame) or frame)
-        own = [one for one in summary if not one.filename.startswith(OWN_FRAMES)]
+        own = [
+            one
+            for one in summary
+            if not one.filename.startswith(OWN_FRAMES) and one.name != OBSERVED
+        ]
         found.append([name, "".join(traceback.format_list(own))])
     return found
 
@@ -253,10 +270,15 @@ def _entered(frame: FrameType) -> FrameType | None:
     found: FrameType | None = None
     one: FrameType | None = frame
     while one is not None:
-        if one.f_code.co_filename.startswith(_OURS):
+        if one.f_code.co_filename.startswith(_OURS) and one.f_code.co_name != OBSERVED:
             found = one
         one = one.f_back
     return found
+
+
+def _beyond(frame: FrameType | None) -> FrameType | None:
+    """Return the frame itself, or its caller if it only observes."""
+    return frame.f_back if frame is not None and frame.f_code.co_name == OBSERVED else frame
 
 
 def _name_of(entered: FrameType) -> str:

@@ -304,6 +304,7 @@ class RanksRun:
             "routes": self._routes.known(),
             "named-classes": list(self._told.named_classes),
             "explain-waits": self._told.explain_waits,
+            "observed": self._told.observed,
         }
 
     def find(self, rank: str) -> Channel | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runtime.run.exchanged import Exchanged, Figures, Row
+from runtime.run.exchanged import Exchanged, Figures, Row, cluster_of
 from runtime.run.outcome import Connections
 from runtime.transport.reactor import Reactor
 
@@ -68,8 +68,9 @@ class SharedRoutes:
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
         for rows, _ in self._told.values():
             for to, between, peers, messages, size in rows:
-                before = sums.get((to, between), (0, 0, 0))
-                sums[to, between] = before[0] + peers, before[1] + messages, before[2] + size
+                there = cluster_of(to)
+                before = sums.get((there, between), (0, 0, 0))
+                sums[there, between] = before[0] + peers, before[1] + messages, before[2] + size
         return [(*key, *value) for key, value in sums.items()]
 
     def connections(self, ranks: Iterable[str], timeout: float = FIGURES_TIMEOUT) -> Connections:

@@ -30,7 +30,13 @@ from runtime.run.events import (
 )
 from runtime.run.exchanged import Figures, Row
 from runtime.transport.keys import parsed
-from runtime.views.facts import TRACEBACK, ConnectionsCounted, MessagesCounted, RankStarted
+from runtime.views.facts import (
+    TRACEBACK,
+    CallsCounted,
+    ConnectionsCounted,
+    MessagesCounted,
+    RankStarted,
+)
 from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
@@ -204,6 +210,14 @@ class ClusterReports:
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Take in the calls of a rank."""
         self.waits.told(parsed(member)[0], number, state)
+
+    def called(self, member: str, rows: list[Any]) -> None:
+        """Tell which MPI calls a rank made."""
+        rank, _ = parsed(member)
+        for name, calls, seconds in rows:
+            if (type(name), type(calls), type(seconds)) != (str, int, float):
+                raise UnreadableReport("it is no count of calls")
+            self.facts.tell(rank, CallsCounted(name, calls, seconds))
 
     # --- references -----------------------------------------------------------------------------
 

@@ -45,6 +45,7 @@ from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
+from runtime.processes.launcher.samples import Samples
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import (
@@ -119,7 +120,6 @@ class Executor:
         samples: float = 0.0,
     ) -> None:
         self._plan = plan
-        self._samples = samples
         self._local = local
         self._post = post
         self._reactor = reactor
@@ -153,6 +153,13 @@ class Executor:
             assembly.connect(self._host, self._places, post)
         self._codes = codes
         self.waits = self._new_waits()
+        self.samples = Samples(
+            self._places.values(),
+            partial(self.look, with_stacks=False),
+            facts,
+            lambda seconds, then: reactor.later(seconds, lambda: post(then)),
+            seconds=samples,
+        )
         codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.tell_where_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
@@ -322,18 +329,11 @@ class Executor:
         self._codes.open()
         if self._assembly is not None:
             self._assembly.go()
-        if self._samples:
-            self._sample()
-
-    def _sample(self) -> None:
-        """Ask from time to time what the ranks have sent, since somebody wants to know."""
-        if not self._stopping:
-            for place in self._places.values():
-                place.orders.count_messages()
-            self._reactor.later(self._samples, lambda: self._post(self._sample))
+        self.samples.begin()
 
     def _stop(self) -> None:
         self._stopping = True
+        self.samples.end()
         self._ranks.end()
         self._verdicts.end()
         kill_all(self._helpers)

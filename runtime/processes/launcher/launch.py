@@ -48,6 +48,11 @@ class Interrupts:
         jobs = {} if machine is None else machine.jobs()
         return [(MACHINE, RunSeen(str(state))), *jobs.items(), *seen]
 
+    def sample(self, seconds: float) -> None:
+        """Let the facts tell every so many seconds what ranks do, as `Machine.sample`."""
+        if self._machine is not None:
+            self._machine.sample(seconds)
+
     def reach(self, machine: Machine) -> None:
         """Mean this machine from now on, with what was pressed before."""
         self._machine = machine
@@ -70,7 +75,7 @@ def deploy(
 
     Everything that was started is gone when this returns. The first rank of all reads what comes
     from the descriptor `stdin`, nothing without one. `reach` leads to clusters on other hosts.
-    The ranks are asked what they have sent every `samples` seconds, 0 for never.
+    The ranks are asked what they do and have sent every `samples` seconds, 0 for never.
 
     >>> interrupts = Interrupts()                                         # doctest: +SKIP
     >>> signal.signal(signal.SIGINT, interrupts.press)                    # doctest: +SKIP

@@ -68,7 +68,8 @@ class Machine:
 
     Its rank 0:0:0 reads the descriptor `stdin`, all others nothing, as it does without. `reach`
     leads to the clusters that are on other hosts. With `samples` the listener is told every so many
-    seconds what the ranks of each cluster have sent; else only when they end.
+    seconds what the ranks of each cluster have sent, and what ranks wait for; else only when they
+    end.
 
     Leaving the block stops what still runs. Everything a machine started is gone once `wait` has
     returned, and within five seconds also when the process that holds it is killed.
@@ -272,6 +273,18 @@ class Machine:
             return found.get(timeout=timeout)
         except Empty:
             raise TimeoutError(f"no answer after {timeout:g} s") from None
+
+    def sample(self, seconds: float) -> None:
+        """Let the facts tell from now on, every so many seconds, what ranks do; 0 for never.
+
+        Any thread may call this.
+        """
+        self._samples = seconds
+        self._queue.put(self._sample)
+
+    def _sample(self) -> None:
+        if self._executor is not None:
+            self._executor.samples.every(self._samples)
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.

@@ -129,6 +129,7 @@ def supply(
             for one in plan.deployment.named_classes
         ),
         explain_waits=plan.deployment.explain_waits,
+        observed=plan.deployment.observed,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
     )

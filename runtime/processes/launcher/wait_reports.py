@@ -362,6 +362,8 @@ def facts_of(
                 process=state.pid,
                 calls=tuple(_call(one, seen.names) for one in state.waits),
                 stacks=tuple(StackSeen(thread, text) for thread, text in state.stacks),
+                memory=state.memory,
+                cpu=round(state.cpu, 2),
             )
         yield rank, found
     for finding in seen.findings:

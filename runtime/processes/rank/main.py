@@ -104,6 +104,7 @@ def _facts(options: RankOptions) -> dict[str, Any]:
 def _run(options: RankOptions, link: RankLink) -> int:
     import _thread
     import gc
+    import threading  # noqa: F401 - the first to import it is its main thread, awaited at the end
 
     gc.freeze()  # what is loaded stays; to look through it would delay the first line
     gc.enable()

@@ -59,6 +59,9 @@ class RankWaits:
     def ended(self, code: int) -> None:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
         self._has_ended = True
+        observed = sys.modules.get("runtime.mpi.surface.observed_calls")
+        if observed is not None:
+            self._wrapper.appeals.called(self._wrapper.member, observed.counted())
         if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 
@@ -92,7 +95,8 @@ class RankWaits:
 def _has_communicators() -> bool:
     """Tell whether the program uses the MPI of the machine; importing it here would begin that."""
     made = sys.modules.get("runtime.mpi.progress.predefined")
-    return made is not None and bool(made.are_made())
+    are_made = getattr(made, "are_made", None)  # the program may be importing it just now
+    return are_made is not None and bool(are_made())
 
 
 def _teller() -> Callable[[str, CallWatch, bool], dict[str, object]]:

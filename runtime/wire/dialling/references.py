@@ -138,18 +138,19 @@ class ReferenceController:
         }
 
     def rows(
-        self, traffic: Mapping[int, Traffic], directory: RankDirectory
+        self, traffic: Mapping[int, Traffic], directory: RankDirectory, *, by_rank: bool = False
     ) -> list[tuple[str, tuple[str, ...] | None, int, int, int]]:
         """Return what went to which cluster, and by which route if this end has chosen it.
 
-        See `runtime.run.exchanged.Row`. What waits for a connection that never came went nowhere.
+        `by_rank` there is a row for each rank that got something. See `runtime.run.exchanged.Row`.
+        What waits for a connection that never came went nowhere.
         """
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
         for peer, one in traffic.items():
             if not one.connections:
                 continue
-            cluster = directory.party(peer).name.rpartition(":")[0]
-            key = cluster, self.connector.between.get(peer)
+            name = directory.party(peer).name
+            key = name if by_rank else name.rpartition(":")[0], self.connector.between.get(peer)
             peers, messages, size = sums.get(key, (0, 0, 0))
             sums[key] = peers + 1, messages + one.sent_messages, size + one.sent_bytes
         return [(*key, *value) for key, value in sums.items()]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,6 +113,55 @@ def test_a_run_is_not_begun_whose_record_has_no_space(start: Start, describe: De
     assert err == (
         "gcm-deploy: /dev/full: the run cannot be recorded there: No space left on device. Name a"
         " file in a folder that is there and may be written to\n"
+    )
+
+
+UNEVEN = """\
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for step in range(3):
+    world.send(b"x" * 1000, (world.rank + 1) % world.size)
+    world.recv()
+    time.sleep(0.2 if world.rank == 3 else 0)
+    world.Barrier()
+"""
+
+
+def document(report: Path) -> dict[str, Any]:
+    """Return the data that a report has."""
+    found = re.search(r'id="document">(.*?)</script>', report.read_text())
+    assert found is not None
+    told: dict[str, Any] = json.loads(found[1])["document"]
+    return told
+
+
+def test_the_report_of_a_run_is_that_of_its_record_and_counts_as_the_program_did(
+    start: Start, describe: Describe, tmp_path: Path
+) -> None:
+    facts, live, later = tmp_path / "run.facts", tmp_path / "a.html", tmp_path / "b.html"
+    grid = describe(UNEVEN, sites=2, ranks=2)
+    assert answer(start, "--record", facts, "--report", live, "-x", "KEY=ssshh", grid)[0] == 0
+    assert stat.S_IMODE(live.stat().st_mode) == 0o600
+    assert answer(start, "view", "--report", later, facts) == (0, "", "")
+    assert live.read_text() == later.read_text()
+    assert "ssshh" not in live.read_text()
+    told = document(live)
+    rows = {one["call"]: (one["ranks"], one["calls"]) for one in told["calls"]["rows"]}
+    assert rows == {"send": (4, 12), "recv": (4, 12), "Barrier": (4, 12)}
+    (uneven,) = told["calls"]["imbalance"]
+    assert "rank 3 (site1/cluster0 1) computed for 0." in uneven
+    pairs = {(one["from"], one["to"]): one["messages"] for one in told["pairs"]}
+    assert (pairs["0:0:1", "1:0:0"], pairs["1:0:1", "0:0:0"]) >= (3, 3)
+    assert told["described"]["descriptor"].startswith("<deployment")
+    assert answer(start, "compare", facts, facts)[1].endswith("All figures are the same.\n")
+
+
+def test_a_run_is_not_begun_whose_report_has_no_place(start: Start, describe: Describe) -> None:
+    code, out, err = answer(start, "--report", "/nowhere/run.html", describe("print('hello')"))
+    assert (code, out) == (205, "")
+    assert err.startswith(
+        "gcm-deploy: /nowhere/run.html: the run cannot be recorded there: No such"
     )
 
 

@@ -16,10 +16,7 @@ from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.membrane_controller import MembraneController
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import Echo, Speaker
 
 
 class Life(Protocol):
@@ -28,12 +25,6 @@ class Life(Protocol):
 
 class Watch(Protocol):
     def alive(self) -> bool: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
 
 
 @provides("watch", Watch)

@@ -20,14 +20,7 @@ from gcm.errors import AdlError, InstantiationError
 from gcm.interfaces.interface import Referenced, ServerEnd
 from gcm.interfaces.types import InterfaceType
 from gcm.membranes.descriptions import ACTIVE, COMPOSITE, PRIMITIVE
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
+from tests.unit.parts import Echo, Echoes, Relay
 
 
 @provides("echo", Echo)
@@ -38,14 +31,6 @@ class Speaker:
 
     def say(self, text: str) -> str:
         return self.prefix + text * self.size
-
-
-@provides("echo", Echo)
-class Relay:
-    next: Annotated[Echo, requires()]
-
-    def say(self, text: str) -> str:
-        return self.next.say(text)
 
 
 @provides("echo", Echoes)

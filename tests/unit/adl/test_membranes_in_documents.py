@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
-from gcm import PRIMITIVE, Component, Controller, MonitorController, provides, running
+from gcm import PRIMITIVE, Component, Controller, MonitorController, running
 from gcm.adl import Assembly, MissingClasses, assemble, check_files, export, plan_document
 from gcm.documents import Diagnostics
 from gcm.errors import AdlError, NoSuchControllerError
+from tests.unit.parts import Speaker
 
 from .conftest import Check
 
@@ -305,16 +305,6 @@ def test_a_controller_file_that_is_not_there_is_told_with_the_places(
 
 
 # ---------------------------------------------------------------------------- the same in Python
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
 
 
 class Tally(Controller):

@@ -9,9 +9,7 @@ import pytest
 from gcm import (
     PRIMITIVE,
     Cardinality,
-    Component,
     ComponentType,
-    Composite,
     Controller,
     InterfaceType,
     Role,
@@ -35,10 +33,7 @@ from gcm.errors import (
 from gcm.membranes.content import ContentController
 from gcm.membranes.introspection import NameController
 from gcm.membranes.membrane_controller import MembraneController
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import Echo, within
 
 
 class LoudEcho(Echo, Protocol):
@@ -77,16 +72,9 @@ class Loud(Speaker):
         return text.upper()
 
 
-def box_of(name: str, *parts: Component, type: ComponentType | None = None) -> Composite:
-    box = composite(name, type)
-    for part in parts:
-        box.controller(ContentController).add(part)
-    return box
-
-
 def test_parts_come_and_go_in_order() -> None:
     a, b, c = parts = [primitive(Speaker, name) for name in "abc"]
-    box = box_of("box", *parts)
+    box = within("box", *parts)
     box.controller(ContentController).remove(b)
     assert (box.children, b.parents, box.child("b")) == ((a, c), (), None)
     a.controller(NameController).set("z")
@@ -95,7 +83,7 @@ def test_parts_come_and_go_in_order() -> None:
 
 def test_a_running_part_follows_the_bindings_of_the_stopped_composite_around_it() -> None:
     first, second, part = primitive(First), primitive(Second), primitive(Speaker)
-    box = box_of("box", part, type=ComponentType((InterfaceType("out", Echo, Role.CLIENT),)))
+    box = within("box", part, type=ComponentType((InterfaceType("out", Echo, Role.CLIENT),)))
     part.bind("next", box.inner_server("out"))
     for one in (first, second, part):
         one.start()
@@ -108,7 +96,7 @@ def test_a_running_part_follows_the_bindings_of_the_stopped_composite_around_it(
 
 def test_an_internal_interface_is_served_by_the_membrane_or_refused() -> None:
     part = primitive(Speaker)
-    box = box_of(
+    box = within(
         "box", part, type=ComponentType((InterfaceType("help", Echo, Role.INTERNAL_SERVER),))
     )
     part.bind("next", box.inner_server("help"))
@@ -142,7 +130,7 @@ class Whisper(Controller):
 def test_an_internal_interface_is_composed_anew_when_the_membrane_changes() -> None:
     inside = ComponentType((InterfaceType("help", Echo, Role.INTERNAL_SERVER),))
     part = primitive(Speaker)
-    box = box_of("box", part, type=inside)
+    box = within("box", part, type=inside)
     part.bind("next", box.inner_server("help"))
     part.start()
     membrane = box.controller(MembraneController)
@@ -158,7 +146,7 @@ def test_an_internal_interface_is_composed_anew_when_the_membrane_changes() -> N
 
 def test_the_outer_face_of_a_composite_is_composed_anew_when_the_membrane_changes() -> None:
     part = primitive(First)
-    box = box_of("box", part, type=ComponentType((InterfaceType("echo", Echo),)))
+    box = within("box", part, type=ComponentType((InterfaceType("echo", Echo),)))
     box.inner_client("echo").bind(part.server("echo"))
     box.start()
     stub = box.stub("echo", Echo)
@@ -305,6 +293,6 @@ def test_what_the_membrane_exports_is_an_interface_of_the_component() -> None:
 
 def test_a_shared_part_is_named_by_its_first_composite() -> None:
     part = primitive(Speaker)
-    box_of("one", part)
-    box_of("two", part)
+    within("one", part)
+    within("two", part)
     assert part.path == "/one/speaker"

@@ -30,19 +30,7 @@ from gcm import (
 )
 from gcm.components import declared_interfaces
 from gcm.errors import GcmError, IllegalTypeError, InstantiationError
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
-
-
-ECHO = ComponentType((InterfaceType("echo", Echo),))
+from tests.unit.parts import ECHO, Echo, Speaker
 
 
 class Nowhere:

@@ -2,45 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import pytest
 
 from gcm import (
     Cardinality,
-    Component,
     ComponentType,
-    Composite,
     Contingency,
     InterfaceType,
     Role,
-    composite,
     primitive,
-    provides,
     requires,
 )
 from gcm.errors import NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ClientInterface, ServerInterface
 from gcm.membranes.content import ContentController
+from tests.unit.parts import Echo, within
+from tests.unit.parts import Speaker as PlainSpeaker
 
 
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
+class Speaker(PlainSpeaker):
     next: Annotated[Echo, requires(optional=True)]
-
-    def say(self, text: str) -> str:
-        return text
-
-
-def box_of(name: str, *parts: Component, type: ComponentType | None = None) -> Composite:
-    box = composite(name, type)
-    for part in parts:
-        box.controller(ContentController).add(part)
-    return box
 
 
 def test_an_interface_knows_its_owner_name_type_and_face() -> None:
@@ -94,8 +77,8 @@ def test_an_unknown_interface_is_answered_with_those_there_are(
 
 def test_parts_are_found_by_their_path() -> None:
     deep = primitive(Speaker, "deep")
-    inner = box_of("inner", deep)
-    root = box_of("root", inner, primitive(Speaker, "near"))
+    inner = within("inner", deep)
+    root = within("root", inner, primitive(Speaker, "near"))
     assert root.find("inner/deep") is deep
     assert root.find("inner") is inner
     assert root.find("") is root
@@ -104,7 +87,7 @@ def test_parts_are_found_by_their_path() -> None:
 
 
 def test_a_path_that_leads_nowhere_is_answered_with_the_nearest_name() -> None:
-    root = box_of("root", box_of("inner", primitive(Speaker, "deep")))
+    root = within("root", within("inner", primitive(Speaker, "deep")))
     with pytest.raises(NoSuchComponentError) as caught:
         root.find("inner/dep")
     assert str(caught.value) == (
@@ -126,7 +109,7 @@ FACES = ComponentType(
 
 
 def test_every_outer_interface_of_a_composite_has_an_inner_face_of_the_other_role() -> None:
-    box = box_of("box", type=FACES)
+    box = within("box", type=FACES)
     assert list(box.interfaces)[:2] == list(box.inner_interfaces) == ["in", "out"]
     inside, outside = box.inner("in"), box.inner("out")
     assert isinstance(inside, ClientInterface)
@@ -142,7 +125,7 @@ def test_every_outer_interface_of_a_composite_has_an_inner_face_of_the_other_rol
 
 
 def test_an_inner_face_is_asked_for_by_what_it_is() -> None:
-    box = box_of("box", type=FACES)
+    box = within("box", type=FACES)
     with pytest.raises(NoSuchInterfaceError) as caught:
         box.inner_client("out")
     assert (
@@ -159,7 +142,7 @@ def test_an_inner_face_is_asked_for_by_what_it_is() -> None:
 
 
 def test_the_member_of_a_composites_collection_has_two_faces_from_its_first_use() -> None:
-    box = box_of("box", type=FACES)
+    box = within("box", type=FACES)
     face = box.inner("many1")
     assert box.server("many1").name == face.name == "many1"
     assert box.inner("many1") is face
@@ -176,7 +159,7 @@ def test_the_member_of_a_composites_collection_has_two_faces_from_its_first_use(
 def test_an_internal_interface_keeps_its_face_and_its_binding() -> None:
     declared = InterfaceType("own", Echo, Role.INTERNAL_CLIENT, Contingency.OPTIONAL)
     part = primitive(Speaker)
-    box = box_of("box", part, type=ComponentType((declared,)))
+    box = within("box", part, type=ComponentType((declared,)))
     face = box.inner("own")
     box.bind("own", part.server("echo"))
     assert box.inner("own") is box.bindable("own") is face
@@ -196,10 +179,10 @@ def test_calls_go_through_nested_composites_both_ways() -> None:
         Relay,
         type=ComponentType((InterfaceType("in", Echo), InterfaceType("next", Echo, Role.CLIENT))),
     )
-    inner = box_of("inner", relay, type=both)
-    outer = box_of("outer", inner, type=both)
+    inner = within("inner", relay, type=both)
+    outer = within("outer", inner, type=both)
     last = primitive(Speaker)
-    root = box_of("root", outer, last)
+    root = within("root", outer, last)
     inner.bind("in", relay.server("in"))
     relay.bind("next", inner.inner_server("out"))
     outer.bind("in", inner.server("in"))

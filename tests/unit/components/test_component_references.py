@@ -22,10 +22,7 @@ from gcm import (
 from gcm.errors import GcmError
 from gcm.interfaces.interface import ServerInterface
 from gcm.membranes.descriptions import DESCRIPTIONS
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import Echo
 
 
 class Meet(Protocol):

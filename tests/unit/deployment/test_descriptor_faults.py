@@ -7,29 +7,20 @@ those with `readonly`; the assembly `known.fractal` uses the virtual nodes `used
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parent / "faults"
+from tests.scripts import Script, same, scripts
 
 
-def cases() -> Iterator[Any]:
-    for file in sorted(FOLDER.glob("*.txt")):
-        for number, block in enumerate(file.read_text(encoding="utf-8").split("## ")[1:]):
-            title, _, rest = block.partition("\n")
-            document, arrow, messages = rest.partition("\n=>\n")
-            assert arrow, f"{file.name}: case '{title}' has no =>"
-            expected = messages.strip().splitlines()
-            yield pytest.param(document, expected, id=f"{file.stem} {number}: {title}")
-
-
-@pytest.mark.parametrize(("document", "expected"), list(cases()))
+@pytest.mark.parametrize("script", scripts(Path(__file__).parent / "faults"))
 def test_a_faulty_document_gives_exactly_these_messages(
-    read: Any, document: str, expected: list[str]
+    read: Any, script: Script, request: pytest.FixtureRequest
 ) -> None:
+    document, arrow, _ = script.text.partition("\n=>\n")
+    assert arrow, "the case has no =>"
     found = read(
         document,
         exists=lambda path: "gone" not in path and "flat/" not in path,
@@ -37,5 +28,6 @@ def test_a_faulty_document_gives_exactly_these_messages(
         cannot_hold=lambda path: f"{path} cannot be written to" if "readonly" in path else "",
         virtual_nodes=lambda file, *_: ["used", "w"] if file.endswith("known.fractal") else None,
     )
-    assert [str(one) for one in found.found] == expected
-    assert (found.deployment is None) == any(": error[" in message for message in expected)
+    messages = [str(fault) for fault in found.found]
+    same(script, [*document.splitlines(), "=>", *messages], request)
+    assert (found.deployment is None) == any(": error[" in message for message in messages)

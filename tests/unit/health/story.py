@@ -5,14 +5,10 @@ A script has commands, one on each line, then `----`, then the trace that they l
     members a b c d  protocol dbrr  period 0.5  hang 1      # before everything else
     run 10                                                  # let so many seconds pass
     kill a | freeze a | thaw a | cut-off a | heal | restart a | closed a by b | lose 0.05
-
-Run this file with the paths of scripts to write their traces again; read the difference then.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from random import Random
 
 from runtime.health import (
@@ -114,22 +110,11 @@ class Story:
         self.trace.append(f"{self.world.now:6.2f}  -- {line}")
 
 
-def told(script: str) -> str:
-    """Return the trace of a script."""
-    lines = script.partition(MARK)[0].splitlines()
-    commands = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    story = Story(commands[0])
-    for line in commands[1:]:
+def told(script: str) -> list[str]:
+    """Return the lines of a script, its commands with the trace that they lead to."""
+    commands = script.partition(MARK)[0].splitlines()
+    first, *others = (line for line in commands if not line.startswith("#"))
+    story = Story(first)
+    for line in others:
         story.do(line)
-    return "\n".join([*story.trace, ""])
-
-
-def main(paths: list[str]) -> None:
-    """Write the traces of scripts again."""
-    for path in map(Path, paths):
-        script = path.read_text().partition(MARK)[0]
-        path.write_text(f"{script}{MARK}{told(script)}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    return [*commands, MARK.strip(), *story.trace]

@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.health.story import MARK, told
+from tests.scripts import Script, same, scripts
+from tests.unit.health.story import told
 
-SCRIPTS = sorted((Path(__file__).parent / "scenarios").glob("*.txt"))
 
-
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_a_scenario_leads_to_its_trace(path: Path) -> None:
-    script, _, trace = path.read_text().partition(MARK)
-    assert told(script) == trace
-    assert trace
+@pytest.mark.parametrize("script", scripts(Path(__file__).parent / "testdata"))
+def test_a_scenario_leads_to_its_trace(script: Script, request: pytest.FixtureRequest) -> None:
+    same(script, told(script.text), request)

@@ -28,11 +28,9 @@ from gcm.errors import CopyError, GathercastTimeoutError, GcmError, IllegalLifeC
 from gcm.membranes.collective import GathercastController
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
+from tests.unit.parts import WAIT, Ended, InThread
 
-WAIT = 10
 GATHER = Cardinality.GATHERCAST
-Ended = Callable[[Any], Any]
-InThread = Callable[..., threading.Thread]
 
 
 class Sum(Protocol):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Protocol
 
 import pytest
 
@@ -24,10 +23,7 @@ from gcm import (
 )
 from gcm.errors import IllegalBindingError
 from gcm.membranes.content import ContentController
-
-Ended = Callable[[Any], Any]
-Make = Callable[..., Component]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended, Make
 
 
 class Put(Protocol):

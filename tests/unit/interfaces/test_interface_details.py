@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import sys
 import threading
-from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -31,9 +30,7 @@ from gcm.interfaces.signature import SignatureError, signature_of
 from gcm.interfaces.stub import stub_class
 from gcm.membranes.collective import GathercastController
 from gcm.membranes.lifecycle import LifeCycleController
-
-InThread = Callable[..., threading.Thread]
-WAIT = 10
+from tests.unit.parts import WAIT, InThread
 
 
 class Sum(Protocol):

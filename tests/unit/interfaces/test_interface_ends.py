@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import Annotated, Any, Protocol
+from typing import Any
 
 import pytest
 
-from gcm import Cardinality, InterfaceType, Invocation, primitive, provides, requires
+from gcm import Cardinality, InterfaceType, Invocation, primitive, provides
 from gcm.errors import IllegalBindingError
 from gcm.interfaces.interface import ClientInterface
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.membranes.binding import BindingController
 from gcm.membranes.interceptor import InterceptorController
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-class Louder(Echo, Protocol):
-    def shout(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
-
-
-@provides("louder", Louder)
-class Shouter(Speaker):
-    def shout(self, text: str) -> str:
-        return text.upper()
-
-
-class Asking:
-    next: Annotated[Echo, requires()]
+from tests.unit.parts import Asking, Echo, Louder, Shouter, Speaker
 
 
 class Counting:

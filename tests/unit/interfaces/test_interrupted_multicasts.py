@@ -10,8 +10,7 @@ import pytest
 
 from gcm import Cardinality, Component, one_to_one, primitive, provides, requires
 from gcm.interfaces.going_on import Handed
-
-WAIT = 10
+from tests.unit.parts import WAIT
 
 
 class Go(Protocol):

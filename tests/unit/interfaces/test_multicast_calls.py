@@ -35,18 +35,9 @@ from gcm import (
 from gcm.errors import DispatchError, IllegalBindingError, MulticastError
 from gcm.interfaces.policies.reduction import concat, first, maximum, minimum, select_unique, total
 from gcm.membranes.content import ContentController
+from tests.unit.parts import ECHO, WAIT, Echoes, Ended
 
-WAIT = 10
 MULTICAST = Cardinality.MULTICAST
-Ended = Callable[[Any], Any]
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
 
 
 class Named:
@@ -61,9 +52,6 @@ class Named:
         if self.name in self.bad:
             raise ValueError(f"{self.name} is bad")
         return f"{self.name}:{text}"
-
-
-ECHO = ComponentType((InterfaceType("echo", Echo),))
 
 
 def server(name: str, bad: str = "", make: Callable[..., Primitive] = primitive) -> Primitive:

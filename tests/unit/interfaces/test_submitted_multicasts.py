@@ -30,9 +30,7 @@ from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import COMPOSITE
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.monitor import MonitorController
-
-Ended = Callable[[Any], Any]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended
 
 
 class Desk(Protocol):

@@ -21,10 +21,7 @@ from gcm import (
 )
 from gcm.errors import CopyError, IllegalLifeCycleError
 from gcm.membranes.requests.request_queue import Request, RequestQueueController
-
-Ended = Callable[[Any], Any]
-InThread = Callable[..., threading.Thread]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended
 
 
 class Desk(Protocol):

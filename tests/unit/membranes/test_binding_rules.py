@@ -30,39 +30,16 @@ from gcm.interfaces.interface import Referenced
 from gcm.membranes.binding import BindingController
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import Asking, Casting, Echo, Shouter, Speaker
 
 
 class Number(Protocol):
     def count(self, size: int) -> int: ...
 
 
-class Louder(Echo, Protocol):
-    def shout(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
-
-
-@provides("louder", Louder)
-class Shouter(Speaker):
-    def shout(self, text: str) -> str:
-        return text.upper()
-
-
 @provides("echo", Echo, optional=True)
 class Shy(Speaker):
     pass
-
-
-class Asking:
-    next: Annotated[Echo, requires()]
 
 
 class Wanting:
@@ -71,14 +48,6 @@ class Wanting:
 
 class Many:
     workers: Annotated[dict[str, Echo], requires(cardinality=Cardinality.COLLECTION, name="worker")]
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
-
-
-class Casting:
-    all: Annotated[Echoes, requires(cardinality=Cardinality.MULTICAST)]
 
 
 @provides("number", Number)

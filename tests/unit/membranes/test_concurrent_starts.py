@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
-from gcm import Component, ComponentType, Composite, composite, primitive
+from gcm import Component, ComponentType, primitive
 from gcm.errors import IllegalLifeCycleError
-from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController, State
 from gcm.membranes.lifecycle import controller as lifecycle
 from gcm.membranes.lifecycle.starting import await_turn
-
-InThread = Callable[..., threading.Thread]
-WAIT = 10
+from tests.unit.parts import WAIT, InThread, within
 
 
 class Slow:
@@ -41,13 +38,6 @@ class Slow:
 
 def slow() -> Component:
     return primitive(Slow, type=ComponentType())
-
-
-def within(name: str, *parts: Component) -> Composite:
-    box = composite(name)
-    for part in parts:
-        box.controller(ContentController).add(part)
-    return box
 
 
 def outcome(action: Callable[[], Any], into: list[Any]) -> Callable[[], None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import pytest
 
@@ -14,23 +14,16 @@ from gcm import (
     Role,
     composite,
     primitive,
-    provides,
     requires,
 )
 from gcm.errors import IllegalContentError, IllegalLifeCycleError
 from gcm.membranes.content import ContentController
+from tests.unit.parts import Echo
+from tests.unit.parts import Speaker as PlainSpeaker
 
 
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
+class Speaker(PlainSpeaker):
     next: Annotated[Echo, requires(optional=True)]
-
-    def say(self, text: str) -> str:
-        return text
 
 
 def content_of(box: Component) -> ContentController:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 
@@ -15,22 +15,12 @@ from gcm import (
     LifeCycleController,
     MembraneDescription,
     primitive,
-    provides,
 )
 from gcm.errors import IllegalLifeCycleError, IllegalTypeError
 from gcm.interfaces.interface import Interface
+from tests.unit.parts import Echo, Speaker
 
 Port = Callable[..., Any]
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
 
 
 class CallCounter(Controller):

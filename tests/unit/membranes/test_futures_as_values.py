@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import concurrent.futures
 import threading
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import pytest
 
 from gcm import Component, Future, active, provides, submit
-
-Ended = Callable[[Any], Any]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended
 
 
 class Desk(Protocol):

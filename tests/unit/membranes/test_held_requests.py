@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import pytest
 
@@ -13,23 +12,13 @@ from gcm.errors import IllegalLifeCycleError, MulticastError
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.requests.request_queue import RequestQueueController
+from tests.unit.parts import WAIT, Echo, Echoes, Ended, InThread
 
-Ended = Callable[[Any], Any]
-InThread = Callable[..., threading.Thread]
-WAIT = 10
 REFUSAL = (
     "'say' waited 0.05 s for the component to be started again "
     "[component /speaker, interface 'echo', state stopped]. "
     "Start it, or raise `hold_timeout` of its lifecycle controller"
 )
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
 
 
 @provides("echo", Echo)

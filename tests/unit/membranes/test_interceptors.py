@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from concurrent.futures import CancelledError
 from typing import Annotated, Any, Protocol
 
@@ -26,9 +25,7 @@ from gcm.errors import CopyError, IllegalTypeError, NoSuchInterfaceError
 from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController, Where
 from gcm.membranes.membrane_controller import MembraneController
-
-Ended = Callable[[Any], Any]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended
 
 
 class Echo(Protocol):

@@ -14,44 +14,17 @@ from gcm import (
     Cardinality,
     Component,
     ComponentType,
-    Composite,
     Controller,
-    InterfaceType,
     active,
-    composite,
     primitive,
     provides,
     requires,
 )
 from gcm.errors import IllegalLifeCycleError
-from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.requests.request import Request
 from gcm.membranes.requests.request_queue import RequestQueueController
-
-Ended = Callable[[Any], Any]
-InThread = Callable[..., threading.Thread]
-WAIT = 10
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
-
-
-ECHO = ComponentType((InterfaceType("echo", Echo),))
-
-
-def within(name: str, *parts: Component, type: ComponentType | None = None) -> Composite:
-    box = composite(name, type)
-    for part in parts:
-        box.controller(ContentController).add(part)
-    return box
+from tests.unit.parts import ECHO, WAIT, Echo, Echoes, Ended, InThread, Speaker, within
 
 
 def life_of(component: Component) -> LifeCycleController:
@@ -143,10 +116,6 @@ def test_a_failed_start_waits_for_the_calls_that_came_in_and_says_who_did_not_en
     (note,) = caught.value.__cause__.__notes__  # type: ignore[union-attr] # it has a cause
     assert note.startswith("While the others were stopped again: cannot stop within 0.0 s: ")
     assert "/box/busy" in note
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
 
 
 class Fixed:

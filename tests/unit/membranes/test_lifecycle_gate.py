@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -18,7 +18,6 @@ from gcm import (
     immediate,
     primitive,
     provides,
-    requires,
     submit,
 )
 from gcm.errors import IllegalLifeCycleError
@@ -26,13 +25,7 @@ from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.lifecycle import controller as lifecycle
-
-InThread = Callable[..., threading.Thread]
-Ended = Callable[[Any], Any]
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import Echo, Ended, InThread, Relay
 
 
 @provides("echo", Echo)
@@ -45,14 +38,6 @@ class Speaker:
 class Other:
     def say(self, text: str) -> str:
         return f"other: {text}"
-
-
-@provides("echo", Echo)
-class Relay:
-    next: Annotated[Echo, requires()]
-
-    def say(self, text: str) -> str:
-        return self.next.say(text)
 
 
 class Gate(LifeCycleController):

@@ -25,10 +25,7 @@ from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.requests.quiescence import visits
 from gcm.membranes.requests.request_queue import RequestQueueController
-
-InThread = Callable[..., threading.Thread]
-Ended = Callable[[Any], Any]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended, InThread
 
 
 class Work(Protocol):

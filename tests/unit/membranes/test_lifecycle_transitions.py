@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import pytest
 
@@ -20,7 +20,6 @@ from gcm import (
     active,
     composite,
     primitive,
-    provides,
     requires,
     submit,
 )
@@ -28,31 +27,7 @@ from gcm.errors import IllegalBindingError, IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.lifecycle import TRANSITIONS, LifeCycleController, State
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
-
-
-@provides("echo", Echo)
-class Relay:
-    next: Annotated[Echo, requires()]
-
-    def say(self, text: str) -> str:
-        return self.next.say(text)
-
-
-def within(name: str, *parts: Component) -> Composite:
-    box = composite(name)
-    for part in parts:
-        box.controller(ContentController).add(part)
-    return box
+from tests.unit.parts import Echo, Relay, Speaker, within
 
 
 class Diary:

@@ -28,10 +28,12 @@ from gcm.errors import (
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.membrane_controller import MembraneController
+from tests.unit.parts import Echo
+from tests.unit.parts import Speaker as PlainSpeaker
 
 
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+class Speaker(PlainSpeaker):
+    next: Annotated[Echo, requires(optional=True)]
 
 
 class Life(Protocol):
@@ -42,14 +44,6 @@ class Life(Protocol):
 class Watch(Protocol):
     def alive(self) -> bool: ...
     def halt(self) -> None: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    next: Annotated[Echo, requires(optional=True)]
-
-    def say(self, text: str) -> str:
-        return text
 
 
 @provides("watch", Watch)

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import pytest
 
-from gcm import Controller, MonitorController, primitive, provides
+from gcm import Controller, MonitorController, primitive
 from gcm.errors import NoSuchControllerError
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.monitor import Figures
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-@provides("echo", Echo)
-class Speaker:
-    def say(self, text: str) -> str:
-        return text
+from tests.unit.parts import Echo, Speaker
 
 
 def test_a_controller_that_is_not_there_cannot_be_taken_out() -> None:

@@ -22,8 +22,7 @@ from gcm import (
 )
 from gcm.errors import CopyError, IllegalContentError
 from gcm.membranes.migration import MigrationController
-
-WAIT = 10
+from tests.unit.parts import WAIT
 
 
 class Count(Protocol):

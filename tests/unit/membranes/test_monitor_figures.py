@@ -11,8 +11,7 @@ import pytest
 from gcm import Component, active, primitive, provides, requires, submit
 from gcm.membranes.monitor import Figures, MonitorController
 from gcm.testing import ScriptedClock
-
-WAIT = 10
+from tests.unit.parts import WAIT
 
 
 class Work(Protocol):

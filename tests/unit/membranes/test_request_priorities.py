@@ -15,9 +15,9 @@ from gcm import Component, active, provides, submit
 from gcm.errors import NoSuchControllerError, NoSuchInterfaceError
 from gcm.membranes.requests.request import PriorityController
 from gcm.membranes.requests.request_queue import Priority, Request, RequestQueueController, insert
+from tests.unit.parts import WAIT
 
 F, NF1, NF2, NF3 = Priority.FUNCTIONAL, Priority.NF1, Priority.NF2, Priority.NF3
-WAIT = 10
 
 
 def queued(*priorities: Priority) -> list[tuple[str, int]]:

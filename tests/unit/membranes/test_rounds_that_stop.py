@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
 import pytest
 
 from gcm import (
     Cardinality,
-    Component,
     ComponentType,
     Composite,
     GathercastController,
@@ -25,11 +23,7 @@ from gcm import (
 from gcm.errors import GathercastTimeoutError, IllegalLifeCycleError
 from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
-
-Ended = Callable[[Any], Any]
-InThread = Callable[..., threading.Thread]
-Make = Callable[..., Component]
-WAIT = 10
+from tests.unit.parts import WAIT, Ended, InThread, Make
 
 
 class Work(Protocol):

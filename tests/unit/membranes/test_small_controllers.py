@@ -36,10 +36,7 @@ from gcm.membranes.attribute import AttributeController
 from gcm.membranes.collective import GathercastController, MulticastController
 from gcm.membranes.content import ContentController
 from gcm.membranes.introspection import ComponentController, NameController, SuperController
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import Echo, Echoes
 
 
 @provides("echo", Echo)
@@ -308,10 +305,6 @@ def test_an_unknown_controller_is_answered_with_the_nearest_one_or_all() -> None
         part.controller(ContentController)
     with pytest.raises(NoSuchInterfaceError):
         part.interface("content-controller")
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
 
 
 @distribute(random)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
 from typing import Annotated, Any, Protocol
 
 import pytest
@@ -18,25 +17,15 @@ from gcm import (
     InterfaceType,
     Role,
     active,
-    composite,
     primitive,
     provides,
     requires,
     submit,
 )
 from gcm.errors import IllegalLifeCycleError
-from gcm.membranes.content import ContentController
 from gcm.membranes.lifecycle import LifeCycleController
 from gcm.membranes.tree import servers_first
-
-Ended = Callable[[Any], Any]
-InThread = Callable[..., threading.Thread]
-Make = Callable[..., Component]
-WAIT = 10
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
+from tests.unit.parts import WAIT, Echo, Ended, InThread, Make, within
 
 
 @provides("echo", Echo)
@@ -63,13 +52,6 @@ class Node:
 
 def caller_named(name: str, pages: list[str], make: Make = primitive) -> Component:
     return make(lambda: Node(name, pages), name, type=NODE)
-
-
-def within(name: str, *parts: Component, type: ComponentType | None = None) -> Composite:
-    box = composite(name, type)
-    for part in parts:
-        box.controller(ContentController).add(part)
-    return box
 
 
 ECHO = InterfaceType("echo", Echo)

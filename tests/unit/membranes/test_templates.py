@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import pytest
 
@@ -24,20 +24,12 @@ from gcm import (
     new_template,
     primitive,
     provides,
-    requires,
 )
 from gcm.components.declarations import declared_type
 from gcm.errors import GcmError, IllegalContentError
 from gcm.interfaces.interface import Referenced
 from gcm.membranes.binding import BindingController
-
-
-class Echo(Protocol):
-    def say(self, text: str) -> str: ...
-
-
-class Echoes(Protocol):
-    def say(self, text: str) -> list[str]: ...
+from tests.unit.parts import Asking, Casting, Echo
 
 
 @provides("echo", Echo)
@@ -47,14 +39,6 @@ class Speaker:
 
     def say(self, text: str) -> str:
         return text
-
-
-class Casting:
-    all: Annotated[Echoes, requires(cardinality=Cardinality.MULTICAST)]
-
-
-class Asking:
-    next: Annotated[Echo, requires()]
 
 
 @provides("sum", Echo, cardinality=Cardinality.GATHERCAST)

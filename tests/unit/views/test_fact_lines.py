@@ -29,6 +29,7 @@ from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts
 from runtime.views.facts import (
     AwaitedPart,
+    CallsCounted,
     CallSeen,
     CommandEnded,
     CommunicatorSeen,
@@ -43,6 +44,7 @@ from runtime.views.facts import (
     RankSeen,
     RankStarted,
     Record,
+    RunDescribed,
     RunEnded,
     RunPlanned,
     RunSeen,
@@ -68,6 +70,7 @@ SEEN_RANK = RankSeen(
 )  # fmt: skip
 CEDAR = PlannedCluster(NamedCluster("s/cedar", 0, 2, "ocean"), "ocean", ("n1", "n2"))
 FACTS = [
+    Fact(0.0, "", RunDescribed("2026-11-27", "gcm-deploy a.xml", "<deployment/>", {"mpi4py": "4"})),
     Fact(0.0, "", RunPlanned("ring", (PlannedSite("s", (CEDAR,)),), {"ocean": 2}, goes_on=True)),
     Fact(0.25, "0:0", StateChanged("up", "front-end")),
     Fact(0.5, "0:0:1", RankStarted("n1", 77, "MPICH")),
@@ -80,6 +83,7 @@ FACTS = [
     Fact(2.0, "0:0:1", DEATH),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", ("0:1", "1:0"), 2, 3, 40)),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", None, 2, 3, 40)),
+    Fact(2.0, "0:0:1", CallsCounted("Recv", 3, 1.25)),
     Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
     Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),

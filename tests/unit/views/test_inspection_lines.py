@@ -107,7 +107,7 @@ def test_the_plain_values_have_all_of_it(plan: Plan) -> None:
                 "waits_for": ({"kind": "receive", "rank": "0:0:1", "tag": 7},),
             },
         ),
-        "stacks": ({"thread": "MainThread", "stack": "a\nb\n"},),
+        "stacks": ({"thread": "MainThread", "stack": "a\nb\n"},), "memory": 0, "cpu": 0.0,
     }  # fmt: skip
     assert findings == [
         {

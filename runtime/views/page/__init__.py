@@ -1,0 +1,94 @@
+"""The page on which a run or a lab is seen: HTML, CSS and JavaScript, nothing from elsewhere.
+
+Its modules stand beside this file. They are joined in order, so that the page is one file whether
+it is served or saved; a policy in it allows just this script and this style.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from gcm.records import dataclass
+
+_MODULES = ("dom", "machine", "waits", "traffic", "timeline", "output", "lab", "main")
+"""Each imports only from those before it; no two have a name in common."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    template: Template
+    style: str
+    script: str
+    policy: str
+
+
+def page_of(
+    document: Mapping[str, object],
+    output: Sequence[Mapping[str, object]] = (),
+    *,
+    connection: str = "",
+) -> str:
+    """Return the whole page, as a file that shows what is known now.
+
+    `document` is that of a run or of a lab, `output` are the lines of a run. `connection` is a
+    sentence about where this comes from. What others wrote cannot leave the data of the page.
+    """
+    title = str(document["title"])
+    return _page({"document": document, "output": output, "connection": connection}, title)
+
+
+def living_page(title: str) -> str:
+    """Return the page that asks the server it came from for all that it shows."""
+    return _page({"document": _EMPTY | {"title": title}, "is_live": True}, title)
+
+
+def policy() -> str:
+    """Return the Content-Security-Policy of the page."""
+    return _parts().policy
+
+
+_EMPTY: dict[str, object] = {
+    "kind": "run", "headline": "", "phase": "", "time": 0, "ranks": [], "sites": [], "others": [],
+    "errors": [], "findings": [], "waits_for": [], "traffic": [], "pairs": [], "events": [],
+    "calls": {"rows": [], "imbalance": []}, "log": [], "tables": [], "described": None,
+    "is_over": False, "code": None, "core_hours": 0,
+}  # fmt: skip
+
+
+def _page(data: Mapping[str, object], title: str) -> str:
+    parts = _parts()
+    told = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    safe = title.replace("&", "&amp;").replace("<", "&lt;")
+    return parts.template.substitute(
+        title=safe, style=parts.style, script=parts.script, document=told, policy=parts.policy
+    )
+
+
+@cache
+def _parts() -> _Parts:
+    here = files(__name__)
+    modules = (here.joinpath(f"{one}.js").read_text() for one in _MODULES)
+    script = "\n".join(re.sub(r"^import .*\n|^export ", "", one, flags=re.M) for one in modules)
+    style = here.joinpath("page.css").read_text()
+    allowed = (
+        "default-src 'none'",
+        f"script-src '{_hash(script)}'",
+        f"style-src '{_hash(style)}'",
+        "connect-src 'self'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    )
+    template = Template(here.joinpath("page.html").read_text())
+    return _Parts(template, style, script, "; ".join(allowed))
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

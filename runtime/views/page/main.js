@@ -1,0 +1,93 @@
+import { counted, h, seconds } from "./dom.js";
+import { distances, peers, runs } from "./lab.js";
+import { events, machine, stateOf } from "./machine.js";
+import { described, figures, log, output } from "./output.js";
+import { timeline } from "./timeline.js";
+import { traffic } from "./traffic.js";
+import { calls, waits } from "./waits.js";
+
+// The page: takes the document and what is new of it, and draws the sections that have changed.
+
+const state = { document: {}, output: [], connection: "" };
+const RUN = [
+  ["errors", "What went wrong", (run) => (run.errors.length ? run.errors.map((one) => h("p", { class: "error" }, one)) : null), true],
+  ["machine", "Machine", (run) => machine(run, draw)],
+  ["waits", "Who waits for whom", (run, width) => waits(run, width)],
+  ["traffic", "Messages between clusters", (run) => traffic(run, draw), true],
+  ["events", "Losses and recoveries", events, true],
+  ["calls", "Time in MPI", calls, true],
+  ["timeline", "Time line", (run, width) => timeline(run, width), true],
+  ["output", "Output", (run) => output(run, state.output, draw), true],
+  ["log", "Log", log, true],
+  ["figures", "Figures", figures, true],
+  ["described", "What was run", described, true],
+];
+const LAB = [["peers", "Peers", peers, true], ["distances", "Round trips", distances], ["runs", "Runs", runs]];
+
+function draw() {
+  const shown = state.document, sections = shown.kind === "lab" ? LAB : RUN;
+  const focus = document.activeElement?.id, selection = document.activeElement?.selectionStart;
+  document.title = shown.title;
+  for (const [name, title, render, isWide] of sections) {
+    let section = document.getElementById(name);
+    if (!section) {
+      section = h("section", { id: name, class: isWide && "wide", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title` }, title), h("div", {}));
+      document.getElementById("sections").append(section);
+    }
+    section.hidden = false;
+    const body = section.lastElementChild, open = [...body.querySelectorAll("details")].map((one) => one.open);
+    const scrolls = body.querySelector(".scroll")?.scrollLeft;
+    const width = body.clientWidth || 600, made = [render(shown, width)].flat(Infinity).filter(Boolean);
+    body.replaceChildren(...made);
+    [...body.querySelectorAll("details")].forEach((one, at) => { one.open = open[at] ?? false; });
+    if (scrolls) body.querySelector(".scroll").scrollLeft = scrolls;
+    section.hidden = !made.length;
+  }
+  head(shown, sections);
+  const focused = focus && document.getElementById(focus);
+  if (focused && focused !== document.activeElement) {
+    focused.focus({ preventScroll: true });
+    if (selection !== undefined && selection !== null && focused.setSelectionRange && focused.type !== "button") focused.setSelectionRange(selection, selection);
+  }
+}
+
+function head(shown, sections) {
+  const links = sections.filter(([name]) => !document.getElementById(name).hidden).map(([name, title]) => h("a", { href: `#${name}` }, title));
+  document.getElementById("head").replaceChildren(
+    h("h1", {}, shown.title, ...(shown.kind === "lab" ? [] : badges(shown))),
+    h("p", { id: "told" }, shown.kind === "lab" ? shown.state : shown.headline),
+    h("p", { id: "connection", role: "status" }, state.connection), h("nav", { "aria-label": "sections" }, links));
+}
+
+function badges(run) {
+  const states = new Map();
+  for (const one of run.ranks) states.set(stateOf(one), (states.get(stateOf(one)) ?? 0) + 1);
+  const style = run.is_over ? (run.code ? "bad" : "done") : /failure|never/.test(run.phase) ? "bad" : run.phase;
+  return [h("span", { class: `badge ${style}`, id: "phase" }, run.is_over ? `exit code ${run.code}` : run.phase),
+    h("span", { class: "dim", id: "clock" }, seconds(run.time)),
+    h("span", { class: "dim", id: "states" }, [...states].map(([name, number]) => `${number} ${name}`).join(", ") || counted(0, "rank"))];
+}
+
+function take(news) {
+  Object.assign(state.document, news.document);
+  if (news.output) {
+    const last = state.output.at(-1)?.number ?? 0;
+    state.output = [...state.output, ...news.output.filter((one) => one.number > last)].slice(-2000);
+  }
+  draw();
+}
+
+function follow() {
+  const source = new EventSource("events");
+  source.onopen = () => { state.connection = "Live: this page changes as the run does."; draw(); };
+  source.onmessage = (event) => take(JSON.parse(event.data));
+  source.addEventListener("over", () => { source.close(); state.connection = "This is how it ended; nothing changes any more."; draw(); });
+  source.onerror = () => { state.connection = "The connection is lost; trying again. What is shown may be old."; draw(); };
+}
+
+const first = JSON.parse(document.getElementById("document").textContent);
+state.connection = first.connection ?? "";
+take(first);
+if (first.is_live) follow();
+let resized = 0;
+addEventListener("resize", () => { cancelAnimationFrame(resized); resized = requestAnimationFrame(draw); });

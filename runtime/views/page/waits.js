@@ -1,0 +1,70 @@
+import { counted, h, legend, many, s, seconds, table } from "./dom.js";
+import { label } from "./machine.js";
+
+// Who waits for whom: a graph, in which those that can never go on are red, and a list.
+
+const MOST_NODES = 40;
+
+export function waits(run, width) {
+  const ranks = new Map(run.ranks.map((one) => [one.id, one]));
+  const waiting = run.ranks.filter((one) => one.wait);
+  if (!waiting.length && !run.findings.length) return null;
+  const edges = run.waits_for.filter((one) => ranks.has(one.from) && ranks.has(one.to));
+  return [
+    run.findings.map((one) => h("p", { class: one.is_final ? "error" : "" }, `${one.heading} ${one.text}`)),
+    edges.length ? graph(edges, run.findings, ranks, run.ranks, Math.min(width, 560)) : null,
+    waiting.length ? table(["rank", "waits for", "in", "at"], waiting.slice(0, MOST_NODES).map((one) =>
+      [label(one), seconds(Math.max(0, run.time - one.wait.begun)), one.wait.text, one.wait.where]), [0, 1]) : null,
+    waiting.length > MOST_NODES ? h("p", { class: "dim" }, `and ${counted(waiting.length - MOST_NODES, "rank")} more`) : null,
+  ];
+}
+
+function graph(edges, findings, ranks, all, width) {
+  const urgent = [...edges.filter((one) => one.kind === "stuck"), ...edges.filter((one) => one.kind !== "stuck")];
+  const named = new Set();
+  for (const one of urgent) {
+    const more = [one.from, one.to].filter((name) => !named.has(name));
+    if (named.size + more.length <= MOST_NODES) more.forEach((name) => named.add(name));
+  }
+  const nodes = all.filter((one) => named.has(one.id));
+  const height = Math.min(width, nodes.length > 8 ? 420 : 260), middle = [width / 2, height / 2];
+  const stretch = [width / 2 - 30, height / 2 - 30];
+  const place = new Map(nodes.map((one, at) => {
+    const angle = 2 * Math.PI * at / nodes.length + Math.PI;
+    return [one.id, [middle[0] + stretch[0] * Math.cos(angle), middle[1] + stretch[1] * Math.sin(angle)]];
+  }));
+  const stuck = new Set(findings.filter((one) => one.is_final).flatMap((one) => one.ranks));
+  const drawn = edges.filter((one) => named.has(one.from) && named.has(one.to));
+  const arrow = (kind) => s("marker", { id: `to-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" },
+    s("path", { d: "M0 0L8 4L0 8z", class: kind === "stuck" ? "s-stuck" : "s-waiting" }));
+  const picture = s("svg", { role: "img", width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": `${counted(drawn.length, "wait")} between ${counted(nodes.length, "rank")}` },
+    s("defs", {}, arrow("waits"), arrow("stuck")),
+    drawn.map((one) => s("path", { class: `edge ${one.kind}`, d: curve(place.get(one.from), place.get(one.to)), "marker-end": `url(#to-${one.kind})` },
+      s("title", {}, `${ranks.get(one.from).name} waits for ${ranks.get(one.to).name}`))),
+    nodes.map((one) => {
+      const [x, y] = place.get(one.id);
+      return s("g", {}, s("circle", { cx: x, cy: y, r: 15, class: `node ${stuck.has(one.id) ? "s-stuck" : one.wait ? "s-waiting" : "s-running"}` }, s("title", {}, one.name)),
+        s("text", { x, y: y + 4, "text-anchor": "middle", class: "on" }, label(one)));
+    }));
+  const left = new Set(edges.flatMap((one) => [one.from, one.to])).size - nodes.length;
+  const entries = [["waiting", "waits for"], ["stuck", "can never go on"]].filter(([kind]) => drawn.some((one) => (one.kind === "stuck") === (kind === "stuck")));
+  return [picture, legend(entries), left > 0 ? h("p", { class: "dim" }, `${counted(left, "rank")} more not drawn`) : null];
+}
+
+function curve([fromX, fromY], [toX, toY]) {
+  const [dx, dy] = [toX - fromX, toY - fromY], length = Math.hypot(dx, dy) || 1;
+  const bend = Math.min(28, length / 6), [mx, my] = [(fromX + toX) / 2 - dy / length * bend, (fromY + toY) / 2 + dx / length * bend];
+  const cut = (x, y) => { const far = Math.hypot(mx - x, my - y) || 1; return [x + 18 * (mx - x) / far, y + 18 * (my - y) / far]; };
+  const [ax, ay] = cut(fromX, fromY), [bx, by] = cut(toX, toY);
+  return `M${ax} ${ay}Q${mx} ${my} ${bx} ${by}`;
+}
+
+/** Where ranks spent their time in MPI, and which ones let others wait. */
+export function calls(run) {
+  if (!run.calls.rows.length) return null;
+  const { rows, imbalance } = run.calls;
+  return [imbalance.map((one) => h("p", { class: "imbalance" }, one)),
+    table(["call", "ranks", "calls", "seconds, all ranks", "least", "most"],
+      rows.map((one) => [one.call, many(one.ranks), many(one.calls), one.seconds.toFixed(2),
+        `${one.least.toFixed(2)} (${one.least_rank})`, `${one.most.toFixed(2)} (${one.most_rank})`]), [1, 2, 3, 4, 5])];
+}
