@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runtime.allocations.contract import BatchSystem
+from runtime.allocations.flux import FLUX
+from runtime.allocations.grid_engine import GRID_ENGINE
+from runtime.allocations.lsf import LSF
+from runtime.allocations.oar import OAR
+from runtime.allocations.pbs import PBS
 from runtime.allocations.request import JobRequest
 from runtime.allocations.slurm import SLURM
 
-_KNOWN: tuple[BatchSystem, ...] = (SLURM,)
+_KNOWN: tuple[BatchSystem, ...] = (SLURM, GRID_ENGINE, OAR, PBS, LSF, FLUX)
 
 SYSTEMS = tuple(one.name for one in _KNOWN)
 

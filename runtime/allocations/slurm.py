@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.written import seconds_of
 
 _QUEUED = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
@@ -172,22 +173,6 @@ def _job(row: Sequence[str]) -> BatchJob:
         cores=int(cores) if cores.isdecimal() else 0,
         left=seconds_of(left),
     )
-
-
-def seconds_of(time: str) -> float | None:
-    """Return a time that is written as days-hours:minutes:seconds, None for what is no time.
-
-    >>> seconds_of("1-02:00:05"), seconds_of("30:00"), seconds_of("UNLIMITED")
-    (93605.0, 1800.0, None)
-    """
-    days, _, rest = time.rpartition("-")
-    parts = rest.split(":")
-    if not all(one.isdecimal() for one in (days or "0", *parts)):
-        return None
-    total = 0
-    for part in parts:
-        total = 60 * total + int(part)
-    return float(total + 86400 * int(days or "0"))
 
 
 SLURM = Slurm()

@@ -70,7 +70,7 @@ class JobQueue:
                 cure="Look whether the batch system works there",
             )
         try:
-            known = self.system.jobs("" if code else printed)
+            known = self.system.jobs(printed)
         except Unreadable as fault:
             raise QueueSilent(str(fault)) from None
         gone = BatchJob(number, JobPhase.OVER, "UNKNOWN", "the queue has no such job")

@@ -86,9 +86,9 @@ class QueuedPlace(RemotePlace):
         self.hosts, self._granted_at = self._allocation.hosts, time.monotonic()
         cores = job.cores or request.nodes * request.tasks_per_node
         self._held = HeldNodes(self.cluster.path, job.number, len(self.hosts), cores)
-        walltime = None
-        if job.left is not None:
-            walltime = Walltime(job.left, request.reserve, request.signal, request.signal_before)
+        walltime, left = None, request.walltime or None if job.left is None else job.left
+        if left is not None:
+            walltime = Walltime(left, request.reserve, request.signal, request.signal_before)
         ears.tell(PlaceGranted(name, walltime))
         super().open(plan, keys, ears)
 

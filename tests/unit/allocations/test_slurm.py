@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.allocations import SYSTEMS, JobPhase, JobRequest, batch_system, present_job
-from runtime.allocations.contract import Unreadable
+from runtime.allocations import JobRequest, present_job
 from runtime.allocations.slurm import SLURM
 
 
@@ -41,63 +40,6 @@ def test_everything_that_is_asked_for_is_in_the_script_and_own_options_come_last
     ]
     assert 'lease="$HOME/.cache/gcm/leases/gcm-1"' in script
     assert '    [ "$same" -lt 2 ]' in script
-
-
-@pytest.mark.parametrize(
-    ("printed", "number"), [("17\n", "17"), ("17;alder\n", "17"), ("Welcome to alder\n17\n", "17")]
-)
-def test_the_number_of_a_job_is_found_behind_what_a_profile_prints(
-    printed: str, number: str
-) -> None:
-    assert SLURM.number(printed) == number
-
-
-@pytest.mark.parametrize("printed", ["", "Submitted\n", "-1\n"])
-def test_what_is_no_number_is_refused(printed: str) -> None:
-    with pytest.raises(Unreadable, match="printed no number of a job"):
-        SLURM.number(printed)
-
-
-@pytest.mark.parametrize(
-    ("told", "phase", "words", "nodes"),
-    [
-        ("PENDING|Priority|N/A|8|5:00|", JobPhase.QUEUED, "job 9 is PENDING (Priority)", ""),
-        (
-            "PENDING|Resources|2026-11-24T14:20:00|8|5:00|",
-            JobPhase.QUEUED,
-            "job 9 is PENDING (Resources), start expected 2026-11-24 14:20",
-            "",
-        ),
-        ("CONFIGURING|None|2026-11-24T14:20:00|8|5:00|n1", JobPhase.QUEUED,
-         "job 9 is CONFIGURING, start expected 2026-11-24 14:20", "n1"),
-        ("RUNNING|None|2026-11-24T14:20:00|8|4:59|n[1-2]", JobPhase.RUNNING, "job 9 is RUNNING",
-         "n[1-2]"),
-        ("CANCELLED|None|2026-11-24T14:20:00|8|0:00|n1", JobPhase.OVER, "job 9 is CANCELLED", "n1"),
-        ("TIMEOUT|TimeLimit|2026-11-24T14:20:00|8|0:00|n1", JobPhase.OVER,
-         "job 9 is TIMEOUT (TimeLimit)", "n1"),
-        ("NODE_FAIL|None|N/A|8|INVALID|n1", JobPhase.OVER, "job 9 is NODE_FAIL", "n1"),
-    ],
-)  # fmt: skip
-def test_the_words_of_squeue_are_read(told: str, phase: JobPhase, words: str, nodes: str) -> None:
-    jobs = SLURM.jobs(f"Welcome to alder\n8|{told}\n9|{told}\n")
-    assert list(jobs) == ["8", "9"]
-    assert (jobs["9"].phase, str(jobs["9"]), jobs["9"].nodes) == (phase, words, nodes)
-
-
-def test_other_words_of_squeue_are_refused() -> None:
-    assert SLURM.jobs("") == {}
-    with pytest.raises(Unreadable, match="squeue printed 'a banner'"):
-        SLURM.jobs("a banner\n")
-
-
-def test_a_failure_of_squeue_is_the_end_of_a_job_only_where_it_says_so() -> None:
-    assert SLURM.is_forgotten("slurm_load_jobs error: Invalid job id specified")
-    assert not SLURM.is_forgotten("slurm_load_jobs error: Unable to contact slurm controller")
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_system_is_found_by_its_name(name: str) -> None:
-    assert batch_system(name).name == name
 
 
 @pytest.mark.parametrize(
