@@ -21,14 +21,13 @@ from runtime.launchers.errors import CommandNotFound, LauncherClosed, LaunchErro
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.lines import Collected
 from runtime.launchers.local import LocalLauncher
-from runtime.launchers.mpiexec import detect_native_mpi, mpi_command
+from runtime.launchers.mpiexec import SIZE_PROBE, detect_native_mpi, mpi_command
 from runtime.native_mpi import MpiWorld
 from runtime.native_mpi.openmpi import OPEN_MPI
 from runtime.processes.launcher.reaching import usual_launcher
 
 TWO_RANKS = "starts two ranks"
 
-_PROGRAM = "from mpi4py import MPI; print('size', MPI.COMM_WORLD.size, flush=True)"
 _SSH_PORT = 22
 
 
@@ -114,7 +113,7 @@ class JobExamination:
             there = usual_launcher(self._cluster, self._local, self._timeout, inside)
             last.enter_context(there)
             python = there.ready(self._timeout).python
-            program = (python, "-c", _PROGRAM)
+            program = (python, "-c", SIZE_PROBE)
             talk = Conversation(there, python)
             last.callback(talk.close)
             facts = facts_of(
@@ -156,8 +155,7 @@ class JobExamination:
     def _try(self, there: Launcher, command: Command) -> str:
         """Return what a command does with two ranks, in words."""
         said = Collected()
-        process = there.start(command, said)
-        process.close_input()
+        process = there.start(command, said)  # whose input stays open, as that of a run's mpiexec
         try:
             ended = process.wait(self._timeout)
         except CommandNotFound:
@@ -170,7 +168,7 @@ class JobExamination:
             return TWO_RANKS
         if sizes == ["1", "1"]:
             return "starts two programs that do not find each other: it belongs to another MPI"
-        lines = said.error.strip().splitlines()
+        lines = (said.error or said.output).strip().splitlines()
         return f"fails ({ended}): {lines[0] if lines else 'it says nothing'}"
 
 

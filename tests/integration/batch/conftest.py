@@ -247,3 +247,9 @@ def slurm(tmp_path_factory: pytest.TempPathFactory, munge: None) -> Iterator[Slu
     made = Slurm(tmp_path_factory.mktemp("slurm"))
     yield made
     made.close()
+
+
+@pytest.fixture(autouse=True)
+def all_nodes_are_idle(slurm: Slurm) -> None:
+    """Let each test begin with nodes that hold nothing of the one before."""
+    wait_until(lambda: slurm.run("sinfo", "-h", "-o", "%T").split() == ["idle"])
