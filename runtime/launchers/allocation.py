@@ -9,7 +9,7 @@ by itself.
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -57,7 +57,7 @@ class JobAllocation:
         self._system = queue.system
         self._request = request
         self._place = place
-        self._name = f"gcm-{secrets.token_hex(4)}"
+        self._name = f"gcm-{os.urandom(4).hex()}"
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
         self._number = ""

@@ -103,6 +103,7 @@ class RouteTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+<<<<<<< HEAD
 class HeldNodes:
     """The nodes that a job of a batch system held for a cluster: how many, their cores, how long.
 
@@ -119,6 +120,20 @@ class HeldNodes:
     def core_hours(self) -> float:
         """What the site counts."""
         return self.cores * self.seconds / 3600
+=======
+class TunnelTraffic:
+    """What a tunnel over the launcher carried between two clusters, and its shortest round trip.
+
+    `sent` are bytes from the first cluster to the second; `round_trip` is in seconds.
+    """
+
+    first: str
+    second: str
+    connections: int
+    sent: int
+    received: int
+    round_trip: float
+>>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +168,7 @@ class Connections:
     those that took the place of one that broke, which both ends count, and `lanes` how many
     there were beside the first ones because one could not fill a line: the most that each pair had
     at a time, added up. `relays` are the front-ends that have
-    passed something on.
+    passed something on, `tunnels` the pairs of clusters that had no other way.
     """
 
     tries: int = 0
@@ -165,6 +180,7 @@ class Connections:
     lanes: int = 0
     ways: tuple[Ways, ...] = ()
     relays: tuple[ForwardedTraffic, ...] = ()
+    tunnels: tuple[TunnelTraffic, ...] = ()
 
     @classmethod
     def of_plain(cls, told: Mapping[str, Any]) -> Self:
@@ -175,7 +191,9 @@ class Connections:
         """
         ways = (Ways(tuple(one["between"]), dict(one["routes"])) for one in told["ways"])
         relays = (ForwardedTraffic(**one) for one in told["relays"])
-        return cls(**{**told, "ways": tuple(ways), "relays": tuple(relays)})
+        tunnels = (TunnelTraffic(**one) for one in told["tunnels"])
+        found = {"ways": tuple(ways), "relays": tuple(relays), "tunnels": tuple(tunnels)}
+        return cls(**{**told, **found})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from runtime.run.outcome import (
     HeldNodes,
     Results,
     RouteTraffic,
+    TunnelTraffic,
 )
 from runtime.topology import RankNames
 from runtime.topology.rank_names import NamedCluster
@@ -333,6 +334,7 @@ Record = (
     | ConnectionsCounted
     | RouteTraffic
     | ForwardedTraffic
+    | TunnelTraffic
     | ComponentReport
     | HeldNodes
     | Results
