@@ -103,7 +103,6 @@ class RouteTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-<<<<<<< HEAD
 class HeldNodes:
     """The nodes that a job of a batch system held for a cluster: how many, their cores, how long.
 
@@ -120,7 +119,9 @@ class HeldNodes:
     def core_hours(self) -> float:
         """What the site counts."""
         return self.cores * self.seconds / 3600
-=======
+
+
+@dataclass(frozen=True, slots=True)
 class TunnelTraffic:
     """What a tunnel over the launcher carried between two clusters, and its shortest round trip.
 
@@ -133,7 +134,6 @@ class TunnelTraffic:
     sent: int
     received: int
     round_trip: float
->>>>>>> main
 
 
 @dataclass(frozen=True, slots=True)

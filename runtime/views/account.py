@@ -40,7 +40,7 @@ R = TypeVar("R")
 
 _UNKNOWN = RunEnded(0)
 
-Report = RouteTraffic | ForwardedTraffic | TunnelTraffic | ComponentReport | Results
+Report = RouteTraffic | ForwardedTraffic | TunnelTraffic | ComponentReport | HeldNodes | Results
 """The records that are kept as they come."""
 
 _FIGURES = [one.name for one in fields(Connections) if one.type == "int"]
@@ -60,13 +60,7 @@ class RunAccount:
         self._ends: dict[str, RankResult] = {}
         self._exchanged = Exchanged()
         self._samples: dict[tuple[str, str, tuple[str, ...] | None], Row] = {}
-<<<<<<< HEAD
-        self._reports: list[
-            RouteTraffic | ForwardedTraffic | ComponentReport | HeldNodes | Results
-        ] = []
-=======
         self._reports: list[Report] = []
->>>>>>> main
         self._end: RunEnded | None = None
         self._command: CommandEnded | None = None
 
@@ -90,17 +84,13 @@ class RunAccount:
                 known = {one: figures[one] for one in _FIGURES if one in figures}
                 self._exchanged.tell(name, (), known)
             case (
-<<<<<<< HEAD
-                RouteTraffic() | ForwardedTraffic() | ComponentReport() | HeldNodes() | Results()
-            ) as report:
-=======
                 RouteTraffic()
                 | ForwardedTraffic()
                 | TunnelTraffic()
                 | ComponentReport()
+                | HeldNodes()
                 | Results() as report
             ):
->>>>>>> main
                 self._reports.append(report)
             case RankResult() as end if self._has_rank(name):
                 self._ends[name] = end

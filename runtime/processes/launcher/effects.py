@@ -291,13 +291,10 @@ class Executor:
         for place in self._places.values():
             for traffic in _traffic(place):
                 self._facts.tell(place.identifier, traffic)
-<<<<<<< HEAD
             if held := place.held_nodes():
                 self._facts.tell(place.identifier, held)
-=======
         for carried in () if self._tunnels is None else self._tunnels.traffic():
             self._facts.tell(MACHINE, carried)
->>>>>>> main
         for results in self._homecoming.results():
             self._facts.tell(results.cluster, results)
 

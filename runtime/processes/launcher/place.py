@@ -24,13 +24,8 @@ from runtime.launchers.local import LocalLauncher
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
-<<<<<<< HEAD
 from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
-from runtime.processes.launcher.supply import supply
-=======
-from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach, usual_launcher
 from runtime.processes.launcher.supply import Supplied, supply
->>>>>>> main
 from runtime.processes.member_host import FRONT_END
 from runtime.run.events import PlaceGranted, PlaceQueued
 from runtime.run.outcome import HeldNodes
