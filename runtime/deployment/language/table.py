@@ -484,6 +484,13 @@ _CLUSTER = ElementType(
     (
         Attribute("name", NAME, "Its name; `cluster0`, `cluster1`... by default."),
         Attribute(
+            "site",
+            NAME,
+            "A site of your own file `~/.config/gcm/sites.xml`, whose `ssh`, `batch`, `front-end` "
+            "and `mpi` count here.",
+            field="",
+        ),
+        Attribute(
             "reachability",
             CHOICE,
             "Who can connect to its ranks: everybody (`direct`), only its front-end, or nobody "

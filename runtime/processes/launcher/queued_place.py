@@ -39,7 +39,10 @@ class LoginNodes:
             if (hops, name) not in self._queues:
                 login: Launcher = self._local
                 if hops:
-                    login = usual_launcher(replace(cluster, batch=None), self._local)
+                    # what prepares the nodes is not for the login node
+                    plain = replace(cluster.front_end, modules=(), before="", container="")
+                    at_login = replace(cluster, batch=None, front_end=plain)
+                    login = usual_launcher(at_login, self._local)
                 queue = JobQueue(login, batch_system(name), is_own=bool(hops))
                 self._queues[hops, name] = queue
             return self._queues[hops, name]
