@@ -203,7 +203,7 @@ def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
     assert re.search(r"\nlyon/rhone, in job \d+ on n1, n2:\n", said)
     assert re.search(r"\n    \S+/mpiexec -n 2 --host n1:1,n2:1 +starts two ranks\n", said)
     assert re.search(r"\n    srun --mpi=pmi2 --ntasks=2 +\w", said)
-    assert re.search(r"\n    interfaces: .*127\.0\.0\.1", said)
+    assert re.search(r"\n    interfaces: \w", said)
     wait_until(lambda: is_given_back(slurm))
     record = slurm.record()
     assert (record["TimeLimit"], record["NodeList"]) == ("00:01:00", "n[1-2]")
