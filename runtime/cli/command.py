@@ -75,6 +75,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.login import log_in
 
         return log_in(words[1:])
+    if first == "convert":
+        from runtime.cli.convert import convert_descriptor
+
+        return convert_descriptor(words[1:])
     if first == "view":
         from runtime.cli.view import view
 

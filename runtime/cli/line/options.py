@@ -28,6 +28,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy login HOST|DESCRIPTOR ...
+       gcm-deploy convert OLD-DESCRIPTOR
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy view FILE
@@ -90,7 +91,9 @@ class ProgressMode(StrEnum):
 deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
-FIRST_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare")
+FIRST_WORDS = (
+    "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
+)  # fmt: skip
 """The commands that can be the first word."""
 
 FORMAT = Option(
