@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
+from tests.sshd import Sshd, running_sshd
 from tools.on_grids import COMMAND, ROOT, environment
 
 PYTHON = Path(sys.executable)
@@ -30,7 +31,7 @@ print(f"{world.rank} of {world.size} on {os.environ.get('SLURMD_NODENAME')}", fl
 """
 
 _CONFIGURATION = """\
-ClusterName=lab
+ClusterName=lab{number}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 AuthType=auth/munge
@@ -58,18 +59,19 @@ PartitionName=debug Nodes=n[1-{nodes}] Default=YES MaxTime=INFINITE State=UP
 class Slurm:
     """The daemons of a Slurm; its commands and runs of `gcm-deploy` in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, number: int = 0) -> None:
         self.folder = folder
         self.home = folder / "home"
         self.home.mkdir()
         self.work = folder / "work"
         self.work.mkdir()
         (folder / "state").mkdir()
-        port = 16000 + os.getpid() % 1000 * 10
+        port = 16000 + os.getpid() % 1000 * 10 + number * (NODES + 1)
         self.configuration = folder / "slurm.conf"
         self.configuration.write_text(
             _CONFIGURATION.format(
                 host=os.uname().nodename.partition(".")[0],
+                number=number,
                 port=port,
                 folder=folder,
                 nodes=NODES,
@@ -246,6 +248,20 @@ def slurm(tmp_path_factory: pytest.TempPathFactory, munge: None) -> Iterator[Slu
     """A Slurm of three nodes."""
     made = Slurm(tmp_path_factory.mktemp("slurm"))
     yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def far_slurm(
+    tmp_path_factory: pytest.TempPathFactory, munge: None
+) -> Iterator[tuple[Slurm, Sshd]]:
+    """Another Slurm, whose commands are only found behind an sshd."""
+    made = Slurm(tmp_path_factory.mktemp("far-slurm"), number=1)
+    folder = tmp_path_factory.mktemp("sshd")
+    with running_sshd(
+        folder, SLURM_CONF=made.configuration, HOME=made.home, PYTHONPATH=ROOT
+    ) as server:
+        yield made, server
     made.close()
 
 
