@@ -114,8 +114,9 @@ class Slurm:
 
     def record(self) -> dict[str, str]:
         """Return what Slurm has recorded of the last job."""
-        last = self.run("scontrol", "show", "job", "--oneliner").strip().splitlines()[-1]
-        return dict(word.split("=", 1) for word in last.split() if "=" in word)
+        lines = self.run("scontrol", "show", "job", "--oneliner").strip().splitlines()
+        jobs = [dict(word.split("=", 1) for word in one.split() if "=" in word) for one in lines]
+        return max(jobs, key=lambda job: int(job["JobId"]))
 
     def hold_all(self) -> str:
         """Let another job have all nodes; return its number."""
