@@ -95,23 +95,6 @@ _VARIABLES = frozenset(
 _ENVIRONMENT = {"user.home": "HOME", "user.name": "USER", "user.dir": "PWD"}
 """Java properties that the environment has under another name."""
 
-LANGUAGES = ("GCMApplication", "GCMDeployment", "ProActiveDescriptor")
-"""The roots of the documents that can be converted."""
-
-
-def convert(root: XmlNode, load: Load) -> Converted:
-    """Return an old descriptor in our language; raises ValueError for another document."""
-    from runtime.deployment.legacy.gcm_descriptors import application, resources_alone
-    from runtime.deployment.legacy.proactive_descriptor import whole
-
-    kinds = dict(zip(LANGUAGES, (application, resources_alone, whole), strict=True))
-    if local(root) not in kinds:
-        raise ValueError(f"<{root.tag}> is none of {', '.join(LANGUAGES)}")
-    conversion = Conversion(load)
-    made = kinds[local(root)](root, conversion)
-    losses = sorted(conversion.losses, key=lambda one: (one.location.file, one.location.line))
-    return Converted("\n".join(made.lines()) + "\n", tuple(losses))
-
 
 def local(node: XmlNode) -> str:
     """Return the name of an element without its prefix."""
