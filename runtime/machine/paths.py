@@ -20,6 +20,9 @@ COUPLING = "/coupling"
 DRIVER_PATH = "/driver"
 """Where the Python program that drives the run is called."""
 
+FIRST_CLUSTER = "0:0"
+"""The cluster whose rank 0 reads the standard input of the run."""
+
 RANKS = "/ranks/"
 """How the path of a rank begins for callers that are further away than its own front-end."""
 

@@ -25,8 +25,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
-from runtime.machine.paths import GRID, LAUNCHER, hosted_identifiers
-from runtime.processes.front_end.rank_input import FIRST_CLUSTER
+from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
