@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gcm.cli.common_options import CommandTable, Option
 from gcm.cli.options import GCM
+from runtime.cli.attach import ATTACH, LIST, LOGS, STOP
 from runtime.cli.doctor import DOCTOR
 from runtime.cli.gcm_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
@@ -26,6 +27,10 @@ COMMANDS = (
     *LOOKS.values(),
     VIEW,
     COMPARE,
+    LIST,
+    ATTACH,
+    LOGS,
+    STOP,
     GCM_RUN,
     ADVISE,
     GCM_PEER,

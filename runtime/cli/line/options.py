@@ -28,6 +28,8 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy login HOST|DESCRIPTOR ...
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
+       gcm-deploy list
+       gcm-deploy attach|logs|stop [RUN]
        gcm-deploy view FILE
        gcm-deploy compare FIRST SECOND
        gcm-deploy completion bash|zsh|fish"""
@@ -56,6 +58,7 @@ more examples:
   gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tag lines with their rank
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
   gcm-deploy --record run.facts laptop.xml             record a run; gcm-deploy view run.facts
+  gcm-deploy --detach laptop.xml                       go on without the terminal; gcm-deploy attach
   gcm-deploy --report run.html laptop.xml              a page about it, for a browser
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
@@ -88,7 +91,10 @@ class ProgressMode(StrEnum):
 deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
-FIRST_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare")
+FIRST_WORDS = (
+    "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare",
+    "list", "attach", "logs", "stop",
+)  # fmt: skip
 """The commands that can be the first word."""
 
 FORMAT = Option(
@@ -98,6 +104,11 @@ FORMAT = Option(
 SETTINGS = Option(
     "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
     help="the value of a variable of the descriptor; may be repeated",
+)  # fmt: skip
+DETACH = Option(
+    "--detach", action="store_true",
+    help="let the run go on without this terminal: gcm-deploy attach shows its output, list, logs "
+    "and stop are further commands for it",
 )  # fmt: skip
 MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
 VARIABLES = Option(
@@ -297,6 +308,7 @@ GCM_DEPLOY = deploy_command(
     _MACHINE,
     _INSTEAD,
     WATCHING,
+    DETACH,
     SETTINGS,
     VARIABLES,
     VERSION,
@@ -340,6 +352,9 @@ class Options:
     export_adl: str = ""
     draw: str = ""
     colours: str = ""
+    detach: bool = False
+    spool: str = ""
+    """The file in which a detached run is recorded; no option names it."""
 
 
 def read_options(words: Sequence[str]) -> Options:

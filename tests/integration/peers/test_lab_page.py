@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.peers.watching import PageServer, page, view_of
+from runtime.peers.watching.page import page
+from runtime.peers.watching.server import PageServer
+from runtime.peers.watching.view import view_of
 from tests.unit.peers.test_watching import host, run, status
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""

@@ -13,8 +13,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runtime.peers.watching import PageServer, page, view_of
-from runtime.peers.watching.view import is_status_of
+from runtime.peers.watching.page import page
+from runtime.peers.watching.server import PageServer
+from runtime.peers.watching.view import is_status_of, view_of
 
 
 def host(name: str, milliseconds: float | None, **more: Any) -> dict[str, Any]:
