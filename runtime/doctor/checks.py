@@ -53,9 +53,11 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
     if host.needs_mpi4py and not facts.packages.get("mpi4py"):
         yield _finding(
             host, "no-mpi4py", f"{facts.python} has no mpi4py",
-            "ranks that are Python programs speak through it",
+            "ranks that are Python programs speak through it" if host.is_here
+            else "a run brings that of this machine, which fits a Python of the same version only",
             f"{install(facts, 'mpi4py')}; or name another Python:"
             ' <front-end python="/path/to/python"/>',
+            severe=host.is_here,
         )  # fmt: skip
         return
     if host.needs_mpi4py and facts.library_fault:
