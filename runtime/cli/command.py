@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gcm.cli.output import written
+from runtime.allocations import present_job
 from runtime.cli.errors import OutputFailed, UsageError
 from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
 from runtime.cli.streams import fill_gaps
@@ -77,6 +78,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.login import log_in
 
         return log_in(words[1:])
+    if first == "convert":
+        from runtime.cli.convert import convert_descriptor
+
+        return convert_descriptor(words[1:])
     if first == "view":
         from runtime.cli.view import view
 
@@ -103,7 +108,7 @@ def _command(words: Sequence[str]) -> int:
             from runtime.cli.line.mistaken_words import refuse_command_word
 
             refuse_command_word(words)
-        elif not first.endswith(".xml"):
+        elif not first.endswith(".xml") and present_job(os.environ) is None:
             from runtime.cli.line.mistaken_words import refuse_program
 
             refuse_program(words)
