@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from gcm.documents import Severity
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
-from runtime.membership.interfaces import VIRTUAL
+from runtime.host_addresses import VIRTUAL
 from runtime.native_mpi import is_interface_chosen, native_mpi_of_library
 
 MIB = 1 << 20

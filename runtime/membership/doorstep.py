@@ -8,7 +8,7 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 
-from runtime.membership.interfaces import host_addresses
+from runtime.host_addresses import host_addresses
 from runtime.membership.room import address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding.forwarder import Forwarder
+from runtime.host_addresses import host_addresses
 from runtime.membership.doorstep import Found, this_machine
-from runtime.membership.interfaces import host_addresses
 from runtime.membership.room import UNIX, address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks

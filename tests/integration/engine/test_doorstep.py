@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from runtime.host_addresses import host_addresses
 from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE, open_doors
-from runtime.membership.interfaces import host_addresses
 from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 PROGRAM = """
