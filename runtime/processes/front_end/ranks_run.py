@@ -28,20 +28,20 @@ from runtime.machine.deaths import (
     UnreadableReport,
     Witness,
 )
+from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
-from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry
+from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry, RankHosts
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
 from runtime.processes.front_end.job_output import Said, no_pipes
 from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
-from runtime.processes.front_end.rank_hosts import RankHosts
-from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
+from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay

@@ -26,8 +26,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
-from runtime.machine.paths import GRID, LAUNCHER
-from runtime.processes.front_end.rank_input import FIRST_CLUSTER
+from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
@@ -78,7 +77,6 @@ from runtime.run.events import (
     Stuck,
     TellUnreachable,
 )
-from runtime.run.hierarchy import hosted_identifiers
 from runtime.run.outcome import ForwardedTraffic, RouteTraffic
 from runtime.run.outline import replica_ranks
 from runtime.run.run_life import RunPhase
