@@ -82,6 +82,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.view import compare
 
         return compare(words[1:])
+    if first == "web":
+        from runtime.cli.web import web
+
+        return web(words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 

@@ -14,7 +14,6 @@ from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.streams import write
-from runtime.exit_codes import OUTPUT_FAILED
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, read_facts
 from runtime.views.facts import Fact, RunPlanned
@@ -79,7 +78,7 @@ def view(words: Sequence[str]) -> int:
     account, tree, last = RunAccount(), ProgressTree(), 0.0
     with ExitStack() as stack:
         screen = None
-        for fact in stack.enter_context(_recorded(found.file)):
+        for fact in stack.enter_context(recorded(found.file)):
             account.take(fact)
             tree.take(fact)
             last = fact.time
@@ -103,15 +102,15 @@ def view(words: Sequence[str]) -> int:
 
 
 def _report(file: str, report: str) -> int:
+    from runtime.cli.screens.recording import written_where_possible
     from runtime.cli.screens.report import ReportFile  # not for what is shown here
 
-    with _recorded(file) as facts:
-        written = ReportFile(report)
+    written = ReportFile(report)
+    with recorded(file) as facts:
         for fact in facts:
-            written.hear(fact)
-    if fault := written.close():
-        complain(fault)
-        return OUTPUT_FAILED
+            written.show([fact])
+    with written_where_possible(report):
+        written.close()
     return 0
 
 
@@ -138,7 +137,7 @@ def compare(words: Sequence[str]) -> int:
     runs = []
     for file in (found.first, found.second):
         figures = RunFigures()
-        with _recorded(file) as facts:
+        with recorded(file) as facts:
             for fact in facts:
                 figures.take(fact)
         runs.append(figures)
@@ -148,7 +147,7 @@ def compare(words: Sequence[str]) -> int:
 
 
 @contextmanager
-def _recorded(file: str) -> Iterator[Iterator[Fact]]:
+def recorded(file: str) -> Iterator[Iterator[Fact]]:
     """Yield the facts of a record, one by one: it may be larger than the memory."""
     try:
         with open(file, "rb") as stream:

@@ -228,8 +228,11 @@ class RunView:
 
     # --- the document ---------------------------------------------------------------------------
 
-    def document(self) -> Plain:
-        """Return the whole document, ready for JSON; output is in `output`."""
+    def document(self, now: float | None = None) -> Plain:
+        """Return the whole document, ready for JSON; output is in `output`.
+
+        It is that of `now`, in seconds since the beginning, while the run goes on.
+        """
         summary = self._account.summary()
         described = self._described
         return {
@@ -237,7 +240,7 @@ class RunView:
             "title": self._tree.name,
             "headline": headline(summary),
             "phase": self._tree.phase(),
-            "time": round(self._time, 1),
+            "time": round(self._time if now is None else max(now, self._time), 1),
             "startup": summary.startup,
             "is_over": self._account.has_ended,
             "code": summary.code,

@@ -30,6 +30,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy view FILE
        gcm-deploy compare FIRST SECOND
+       gcm-deploy web PID|FILE
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -88,7 +89,10 @@ class ProgressMode(StrEnum):
 deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
-FIRST_WORDS = ("new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare")
+FIRST_WORDS = (
+    *("new", "doctor", "login", "completion"),
+    *("ps", "stacks", "waits", "view", "compare", "web"),
+)
 """The commands that can be the first word."""
 
 FORMAT = Option(
@@ -270,6 +274,11 @@ WATCHING = OptionGroup(
         help="at the end write FILE, a page for a browser with all that is known of the run: what"
         " ran where and when, messages, waits, losses, output; gcm-deploy view makes one later",
     ),
+    Option(
+        "--web", action="store_true",
+        help="print the address of a page that shows the run in a browser of this machine while it"
+        " goes on; gcm-deploy web PID does so for one that has begun",
+    ),
     OptionGroup(
         Option(
             "--verbose", action="store_true",
@@ -325,6 +334,7 @@ class Options:
     log_level: str
     record: str
     report: str
+    web: bool
     write: str
     run_timeout: float | None = None
     explain_waits: float | None = None

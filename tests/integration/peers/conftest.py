@@ -17,6 +17,7 @@ from runtime.peers.connections import Listener, MemberDialler, Services
 from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials import Authority, Credential
 from runtime.peers.model import Address, Principal
+from tests.browser import page  # noqa: F401 - a fixture
 
 NOW = datetime.datetime.now(datetime.UTC)
 
