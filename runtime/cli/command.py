@@ -155,7 +155,7 @@ def _run(plan: DeploymentPlan, options: Options) -> int:
     gc.freeze()  # loaded modules stay, and forked processes share them
     with WarmStart() as warm:  # before there are any threads
         with suppress(LaunchError):  # then nothing can be started, and the run reports it
-            warm.load_ranks(plan)
+            warm.load(plan)
         from runtime.cli.run import run_plan  # while that loads
 
         gc.enable()

@@ -12,7 +12,6 @@ from runtime.deployment.machine_argument import Emulation, HostArgument, Machine
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 # `xml.sax.saxutils` has the same, but loads a web client with it.
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
@@ -200,8 +199,12 @@ def _pairs(*attributes: tuple[str, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    if found := _NOT_IN_XML.search(text):
-        raise ValueError(
-            f"{text!r} has the character {found.group()!r}, which no descriptor can hold"
-        )
+    if bad := next((one for one in text if not _is_in_xml(one)), ""):
+        raise ValueError(f"{text!r} has the character {bad!r}, which no descriptor can hold")
     return '"' + text.replace("${", "$${").translate(_ESCAPES) + '"'
+
+
+def _is_in_xml(character: str) -> bool:
+    # A regular expression of these would take milliseconds to compile.
+    is_low = " " <= character <= "\ud7ff" or character in "\t\n\r"
+    return is_low or "\ue000" <= character <= "\ufffd" or character >= "\U00010000"

@@ -8,7 +8,7 @@ killed, loses its connection, or is on a laptop that is closed.
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -56,7 +56,7 @@ class JobAllocation:
         self._system = system
         self._request = request
         self._place = place
-        self._name = f"gcm-{secrets.token_hex(4)}"
+        self._name = f"gcm-{os.urandom(4).hex()}"
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
         self.hosts: tuple[str, ...] = ()

@@ -53,27 +53,38 @@ def missing_mpiexec(mpiexec: str, fault: CommandNotFound) -> MissingMpiexec:
     )
 
 
+class VersionQuestion:
+    """Asks the `mpiexec` at a place what it is, without waiting for the answer."""
+
+    def __init__(self, launcher: Launcher, mpiexec: str) -> None:
+        self._place, self._mpiexec = launcher.place, mpiexec
+        self._said = Collected()
+        self._process = launcher.start(Command((mpiexec, "--version")), self._said)
+        self._process.close_input()
+
+    def answer(self, timeout: float = PROBE_TIMEOUT) -> NativeMpi:
+        """Return which native MPI it belongs to; raises MissingMpiexec, WrongMpiexec."""
+        try:
+            self._process.wait(timeout)
+        except CommandNotFound as fault:
+            raise missing_mpiexec(self._mpiexec, fault) from fault
+        words = self._said.output + self._said.error
+        found = native_mpi_of_version(words)
+        if found is None:
+            raise WrongMpiexec(
+                f"{self._mpiexec!r} belongs to no MPI known here",
+                place=self._place,
+                cause="\n".join(words.splitlines()[:5]),
+                cure="Name the mpiexec of an MPICH or an Open MPI with <mpi command-path=...>",
+            )
+        return found
+
+
 def detect_native_mpi(
     launcher: Launcher, mpiexec: str = "mpiexec", *, timeout: float = PROBE_TIMEOUT
 ) -> NativeMpi:
     """Ask the `mpiexec` at a place what it is; raises MissingMpiexec, WrongMpiexec."""
-    said = Collected()
-    process = launcher.start(Command((mpiexec, "--version")), said)
-    process.close_input()
-    try:
-        process.wait(timeout)
-    except CommandNotFound as fault:
-        raise missing_mpiexec(mpiexec, fault) from fault
-    words = said.output + said.error
-    found = native_mpi_of_version(words)
-    if found is None:
-        raise WrongMpiexec(
-            f"{mpiexec!r} belongs to no MPI known here",
-            place=launcher.place,
-            cause="\n".join(words.splitlines()[:5]),
-            cure="Name the mpiexec of an MPICH or an Open MPI with <mpi command-path=...>",
-        )
-    return found
+    return VersionQuestion(launcher, mpiexec).answer(timeout)
 
 
 def check_mpi_pair(

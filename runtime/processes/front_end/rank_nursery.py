@@ -238,7 +238,7 @@ def main(words: list[str]) -> int:
     gc.freeze()  # what is loaded stays, and all ranks share it
     parted = RankNursery(listener).serve()
     if parted is None:
-        return 0
+        os._exit(0)  # to take apart what is loaded would only take time
     request = become(*parted)
     family.rename(os.path.basename(sys.executable))
     sys.argv[1:] = request.words
@@ -260,4 +260,11 @@ def _load(comm_world: str) -> None:
             reduction_plans,
             state,
         )
-        from runtime.mpi.surface import install, library_calls, start  # noqa: F401 - likewise
+        from runtime.mpi.surface import (  # noqa: F401 - likewise
+            extensions,
+            install,
+            library_calls,
+            lifetime,
+            sessions,
+            start,
+        )

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.later import logger
 from runtime.launchers.base import Command, Process
+from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
+from runtime.launchers.mpiexec import VersionQuestion
 from runtime.membership.room import address_in
-from runtime.native_mpi import RankStandIn
+from runtime.native_mpi import AUTO, RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
 from runtime.processes.launcher.place import ClusterPlace, Ears, last_words
 from runtime.processes.launcher.supply import Supplied, supply
@@ -51,18 +54,30 @@ class Nursery:
         address = address_in(local.make_folder(), LISTENER)
         credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
         door = Door(self._ears.reactor, address, credentials, self._admit)
+        questions = self._questions(local)
         given: Sequence[Supplied] = [
             supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
             for place in self._places.values()
         ]
+        given = [_with_known_mpi(one, questions) for one in given]
         if warm is not None:
-            warm.load_ranks(plan)
+            warm.load(plan)
             given = [_parting(one, warm.ranks) for one in given] if warm.ranks else given
         for place, found in zip(self._places.values(), given, strict=True):
             place.work, place.folder = found.work, found.folder
         told, first = given[0], as_first_input([found.configuration for found in given])
         command = Command(told.argv, told.environment, told.configuration.room, first)
         self._watch((local if warm is None else warm).start(command))
+
+    def _questions(self, local: LocalLauncher) -> dict[str, VersionQuestion]:
+        """Ask each `mpiexec` once what it is, for all front-ends that would find the same one."""
+        clusters = [place.cluster for place in self._places.values()]
+        asked = {
+            one.mpi.command_path
+            for one in clusters
+            if one.ranks and one.mpi.flavour == AUTO and one.front_end.python == sys.executable
+        }
+        return {mpiexec: VersionQuestion(local, mpiexec) for mpiexec in asked}
 
     def _watch(self, process: Process) -> None:
         for place in self._places.values():
@@ -89,6 +104,19 @@ class Nursery:
             received,
         )
         channel.when_closed(lambda ended: ears.gone(place, ended.what))
+
+
+def _with_known_mpi(given: Supplied, questions: Mapping[str, VersionQuestion]) -> Supplied:
+    """Name the native MPI of a job; where it is not known the front-end asks, and tells why."""
+    job = given.configuration.job
+    if job is None or job.flavour != AUTO or job.mpiexec not in questions:
+        return given
+    try:
+        flavour = questions[job.mpiexec].answer().name
+    except LaunchError:
+        return given
+    told = replace(given.configuration, job=replace(job, flavour=flavour))
+    return replace(given, configuration=told)
 
 
 def _parting(given: Supplied, address: str) -> Supplied:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Protocol
 
+from gcm.records import dataclass
 from runtime.machine.contracts import Facts
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
@@ -58,7 +59,7 @@ _log = logging.getLogger(__name__)
 Later = Callable[[float, Callable[[], None]], object]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ProcessOfRank:
     """In which of FT-MPI's states the process is that has a rank, and which one in its place."""
 
@@ -66,7 +67,7 @@ class ProcessOfRank:
     incarnation: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What all ranks were doing: states of those that answered, and how others have ended."""
 
@@ -92,7 +93,7 @@ class WaitListener(Protocol):
         ...
 
 
-@dataclass
+@dataclass(slots=True)
 class _Round:
     """One look at all ranks."""
 
@@ -132,7 +133,7 @@ class WaitReports:
         self._is_look_due = False
         self._running: set[str] = set()
         self._ended: dict[str, str] = {}
-        self._last: dict[str, RankState] = {}
+        self._at_end: dict[str, Facts] = {}  # not parsed before somebody needs it
         self._numbers = 0
         self._round: _Round | None = None
         self._queue: list[tuple[bool, float, Seen]] = []
@@ -144,7 +145,7 @@ class WaitReports:
         """Record that a rank is there, perhaps again."""
         self._running.add(rank)
         self._ended.pop(rank, None)
-        self._last.pop(rank, None)
+        self._at_end.pop(rank, None)
 
     def rank_ended(self, rank: str, words: str) -> None:
         """Record how a rank has ended."""
@@ -194,12 +195,11 @@ class WaitReports:
 
     def told(self, rank: str, number: int, state: Facts) -> None:
         """Take what a rank tells; what is not understood is in the log, and ends nothing."""
-        from runtime.waits import state_from
-
-        try:
-            known = state_from(rank, state)
-        except (KeyError, TypeError, ValueError) as fault:
-            _log.debug("what %s says of its calls is not understood: %s", rank, fault)
+        if number == AT_THE_END:
+            self._at_end[rank] = state
+            return
+        known = _state(rank, state)
+        if known is None:
             return
         if number == UNASKED:
             longest = max((one.seconds for one in known.waits), default=0.0)
@@ -207,8 +207,6 @@ class WaitReports:
             if not self._is_telling_due:  # a look that goes on may have asked before that wait
                 self._is_telling_due = True
                 self.look(self._tell_of_long)
-        elif number == AT_THE_END:
-            self._last[rank] = known
         elif self._round is not None and number == self._round.number:
             self._round.answers[rank] = known
             self._go_on_if_complete()
@@ -247,6 +245,8 @@ class WaitReports:
         One with data is suspicious. One that is a mere sign may be left by a correct program, such
         as the second word to end for a worker that has ended: that is a note in the log.
         """
+        if not any(_leaves_any(state) for state in self._at_end.values()):
+            return
         left = [
             (rank, one)
             for rank, state in sorted(self._of_ranks({}).last.items())
@@ -313,9 +313,11 @@ class WaitReports:
     def _of_ranks(self, states: dict[str, RankState]) -> RankStates:
         from runtime.waits import RankStates, of_ranks
 
+        read = {rank: _state(rank, state) for rank, state in self._at_end.items()}
+        last = {rank: state for rank, state in read.items() if state is not None}
         if self._replicas:
-            return of_ranks(states, self._ended, self._last, self._replicas)
-        return RankStates(states, self._ended, self._last)
+            return of_ranks(states, self._ended, last, self._replicas)
+        return RankStates(states, self._ended, last)
 
     def _tell_of_long(self, seen: Snapshot) -> None:
         """Tell why ranks wait of which one has told that it waits for long."""
@@ -333,6 +335,21 @@ class WaitReports:
         if fresh:
             self._listener.waits_explained(fresh)
             _log.warning("%s", "\n".join(told_findings([*map(explained, fresh)])))
+
+
+def _state(rank: str, state: Facts) -> RankState | None:
+    """Return what a rank tells of its calls as a value; None if it is not understood."""
+    from runtime.waits import state_from
+
+    try:
+        return state_from(rank, state)
+    except (KeyError, TypeError, ValueError) as fault:
+        _log.debug("what %s says of its calls is not understood: %s", rank, fault)
+        return None
+
+
+def _leaves_any(state: object) -> bool:
+    return not isinstance(state, dict) or bool(state.get("unreceived", True))
 
 
 def _told_once(finding: WaitFinding) -> str:

@@ -1,6 +1,7 @@
-"""Lets front-ends and ranks of this machine part from processes that have loaded what they need.
+"""Starts the processes that load much before anybody needs them, beside what the launcher loads.
 
-Another Python that loads it all again would be most of the time that a machine takes to start.
+There are two: one of which the front-ends of this machine part, and one of which its ranks do. Both
+begin as soon as a plan is known, in copies of a guard that has loaded nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from runtime.launchers.forked_guard import ForkedGuard
 from runtime.launchers.local import LocalLauncher
 from runtime.membership.room import LONGEST_SOCKET_PATH
 from runtime.native_mpi import Job, python_module
-from runtime.processes.front_end import main as front_end
 
 FRONT_END = "front-end"
 """What the guard of a warm start calls the program of a front-end."""
@@ -39,6 +39,7 @@ class WarmStart:
     processes of their own.
 
     >>> with WarmStart() as warm:                              # doctest: +SKIP
+    ...     warm.load(plan)
     ...     outcome = deploy(plan, listener, warm=warm)
     """
 
@@ -48,26 +49,20 @@ class WarmStart:
         self.launcher = LocalLauncher(guard=guard)
         self.ranks = ""
         """Where stand-ins of ranks find the process of which ranks part; empty without one."""
+        self._front_ends: Process | None = None
         self._has_loaded = False
 
-    def start(self, command: Command) -> Process:
-        """Start the front-ends that a command would start; raises LaunchError."""
-        if self._is_warm and command.argv[0] == sys.executable:
-            command = Command((FRONT_END,), command.environment, command.cwd, command.first_input)
-        return self.launcher.start(command)
-
-    def load_ranks(self, plan: DeploymentPlan) -> None:
-        """Start the process of which ranks can part, if some can; raises LaunchError.
-
-        It listens at `ranks` at once, and loads meanwhile. Twice is once.
-        """
-        if not self._is_warm or self._has_loaded or sys.platform != "linux":
+    def load(self, plan: DeploymentPlan) -> None:
+        """Start what front-ends and ranks of a plan part of; raises LaunchError. Twice is once."""
+        if not self._is_warm or self._has_loaded:
             return
         self._has_loaded = True
-        here = {one.identifier for one in plan.deployment.clusters() if one.is_local}
+        here = {one.identifier: one for one in plan.deployment.clusters() if one.is_local}
+        if any(one.front_end.python == sys.executable for one in here.values()):
+            self._front_ends = self.launcher.start(Command((FRONT_END,), python_path()))
         jobs = [step.job for step in plan.steps if step.job is not None and can_part(step.job)]
         jobs = [job for job in jobs if job.program.cluster in here]
-        is_worth_it = sum(job.ranks for job in jobs) >= FEWEST
+        is_worth_it = sum(job.ranks for job in jobs) >= FEWEST and sys.platform == "linux"
         path = os.path.join(self.launcher.make_folder(), RANKS) if is_worth_it else ""
         if not path or len(os.fsencode(path)) > LONGEST_SOCKET_PATH:
             return
@@ -76,6 +71,14 @@ class WarmStart:
         command = Command((RANKS,), python_path(), first_input=told)
         self.launcher.start(command).close_input()
         self.ranks = path
+
+    def start(self, command: Command) -> Process:
+        """Start the front-ends that a command would start; raises LaunchError."""
+        waiting, self._front_ends = self._front_ends, None
+        if waiting is None or command.argv[0] != sys.executable:
+            return self.launcher.start(command)
+        waiting.write(command.first_input)
+        return waiting
 
     def close(self) -> None:
         """End everything; twice is once."""
@@ -102,8 +105,10 @@ def can_part(job: Job) -> bool:
 
 
 def _run() -> int:
-    gc.enable()  # the one who loaded all this may have had a reason to switch it off
-    return front_end.main()
+    from runtime.processes.front_end import main  # here, where the launcher loads other things
+
+    gc.enable()
+    return main.main()
 
 
 def _become_ranks() -> NoReturn:
