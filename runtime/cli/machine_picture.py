@@ -34,6 +34,7 @@ _REACHED = {
     Reachability.DIRECT: "all can be reached",
     Reachability.FRONT_END: "only the front-end can be reached",
     Reachability.OUTWARDS: "only connects outwards",
+    Reachability.ISOLATED: "connects to nobody",
 }
 
 
@@ -237,7 +238,8 @@ def _branch(cluster: DeployedCluster, y: int, *, to_front_end: bool) -> str:
     """Return the line from the network to a front-end or ranks: heads where it can be dialled."""
     kind = cluster.reachability
     inwards = kind is Reachability.DIRECT or (to_front_end and kind is Reachability.FRONT_END)
-    outwards = to_front_end or kind is not Reachability.FRONT_END
+    is_open = kind is not Reachability.ISOLATED
+    outwards = is_open and (to_front_end or kind is not Reachability.FRONT_END)
     length = BRANCH + (10 if to_front_end else 0)
     return _arrow(-BRANCH, y, length, inwards=inwards, outwards=outwards)
 

@@ -12,6 +12,7 @@ from runtime.allocations import JobRequest
 from runtime.health import DetectorProtocol
 from runtime.native_mpi import AUTO
 from runtime.replicas import ReplicaTable, replica_table
+from runtime.routing import with_tunnels
 from runtime.topology import (
     Cluster,
     Grid,
@@ -506,8 +507,12 @@ class Deployment:
         return RankNames(named)
 
     def grid(self) -> Grid:
-        """Return the topology, without how it is deployed."""
-        return Grid(
+        """Return the topology, without how it is deployed.
+
+        Clusters that could not exchange messages otherwise have tunnels. A launcher of the user,
+        and the daemon of a peer, may carry nothing but the streams of a front-end.
+        """
+        plain = Grid(
             tuple(
                 Site(
                     site.name,
@@ -519,3 +524,24 @@ class Deployment:
                 for site in self.sites
             )
         )
+        several = len(self.applications) > 1  # these can be coupled
+        among = [
+            one
+            for code in self.applications
+            if several or code.comm_world is CommWorld.GRID
+            for one in code.clusters
+            if self.cluster(one).ranks
+        ]
+        return with_tunnels(plain, among, filter(self._can_have_tunnel, among))
+
+    def tunnelled(self) -> list[DeployedCluster]:
+        """Return the clusters with tunnels, in order."""
+        return [
+            self.cluster((site, number))
+            for site, number, cluster in self.grid().clusters()
+            if cluster.has_tunnel
+        ]
+
+    def _can_have_tunnel(self, position: Position) -> bool:
+        cluster = self.cluster(position)
+        return not cluster.peer and cluster.launcher is None

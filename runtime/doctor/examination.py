@@ -224,7 +224,7 @@ class _Visit:
         wanted = []
         if cluster.reachability is Reachability.DIRECT:
             wanted.append((False, record.facts.host, 0))
-        if cluster.reachability is not Reachability.OUTWARDS:
+        if cluster.reachability in (Reachability.DIRECT, Reachability.FRONT_END):
             wanted.append((True, cluster.front_end.address, cluster.front_end.port))
         for is_front_end, name, port in wanted:
             with suppress(LaunchError), self._busy(record.host, "a listening port"):

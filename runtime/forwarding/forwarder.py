@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from runtime.forwarding.leading import Find, SilentStop, lead_on
@@ -32,10 +32,11 @@ class Forwarder:
     """Listens at an address of its own and forwards.
 
     `find` returns the addresses of the stops that members may ask for. `linked` gets the
-    connections of members that want the front-end itself, on the reactor's thread.
+    connections of members that want the front-end itself, on the reactor's thread. It listens at
+    `more` addresses too, for those who know these.
 
     Raises:
-        Unreachable: nobody can listen at `address`.
+        Unreachable: nobody can listen at one of the addresses.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Forwarder:
         find: Find,
         linked: Admitted | None = None,
         *,
+        more: Sequence[str] = (),
         timeout: float = REQUEST_TIMEOUT,
     ) -> None:
         self._reactor = reactor
@@ -62,8 +64,8 @@ class Forwarder:
         self._is_closed = False
         self.opened = 0
         """How many routes were opened."""
-        self._door = Door(reactor, address, credentials, self._admit)
-        self.address = self._door.address
+        self._doors = [Door(reactor, one, credentials, self._admit) for one in (address, *more)]
+        self.address = self._doors[0].address
 
     @property
     def moved(self) -> int:
@@ -72,7 +74,8 @@ class Forwarder:
 
     def close(self) -> None:
         """Close all connections; for any thread but the reactor's."""
-        self._door.close()
+        for door in self._doors:
+            door.close()
         done = threading.Event()
         self._reactor.soon(lambda: self._close(done))
         done.wait(self._timeout)

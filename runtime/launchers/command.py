@@ -74,6 +74,8 @@ class CommandLauncher(GuardSession):
         self._way = way or place
         self._local = local
         self._closing = False
+        self.leading = command
+        """Returns the command of this machine that runs a program there."""
         marker = bootstrap.new_marker()
         self._marked = Marked(marker)
         self._client = local.start(command(_words(python, marker)), self)

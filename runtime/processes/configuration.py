@@ -103,7 +103,8 @@ class Configuration:
     each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
     anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
     ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
-    cluster, where it is emulated. `names` is how messages name the ranks of the run.
+    cluster, where it is emulated. `names` is how messages name the ranks of the run. `tunnels` are
+    the clusters whose front-ends are reached through sockets in the `room`, and by no other way.
     """
 
     cluster: str
@@ -130,6 +131,7 @@ class Configuration:
     named_classes: tuple[PlainNamed, ...] = ()
     wan: Wan | None = None
     names: RankNames = NO_NAMES
+    tunnels: tuple[str, ...] = ()
 
     def certificate(self, name: str) -> bytes:
         """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""

@@ -1,8 +1,8 @@
 """How messages travel: native, direct or forwarded; which routes are tried and remembered."""
 
 from runtime.routing.cache import ConnectionBound, ReferenceCache
-from runtime.routing.reach import without_way
-from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop
+from runtime.routing.reach import with_tunnels, without_way
+from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, tunnelled_leg
 from runtime.routing.tension import (
     Experience,
     Tension,
@@ -30,5 +30,7 @@ __all__ = [
     "experiences_of",
     "plain",
     "routes",
+    "tunnelled_leg",
+    "with_tunnels",
     "without_way",
 ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import combinations_with_replacement, pairwise
 
 from gcm.records import dataclass
 from runtime.routing.stops import FrontEndStop, Rank, Stop
 from runtime.routing.ways import Route, routes
-from runtime.topology import Grid, Identifier, Reachability
+from runtime.topology import Cluster, Grid, Identifier, Reachability, Site
 
 Position = tuple[int, int]
 
@@ -61,16 +61,44 @@ def without_way(grid: Grid, among: Iterable[Position]) -> list[Position]:
     >>> without_way(Grid((Site("s", (hidden, hidden)),)), [(0, 0), (0, 1)])
     [(0, 0), (0, 1)]
     """
-    kinds: dict[Reachability, list[Position]] = {}
-    for one in among:
-        kinds.setdefault(grid.cluster_at(*one).reachability, []).append(one)
+    apart = next(_apart(grid, among), [])
+    return sorted(set(apart))
+
+
+def with_tunnels(grid: Grid, among: Iterable[Position], able: Iterable[Position]) -> Grid:
+    """Return the grid with tunnels at those of the clusters `among` that need one.
+
+    A cluster needs one if no route joins its ranks with those of another one, and gets it if it is
+    `able` to have one.
+
+    >>> from runtime.topology import Cluster, Node, Site
+    >>> hidden = Cluster("c", (Node("n", ranks=1),), Reachability.OUTWARDS)
+    >>> both = [(0, 0), (0, 1)]
+    >>> grid = with_tunnels(Grid((Site("s", (hidden, hidden)),)), both, both)
+    >>> print(routes(grid, Identifier(0, 0, 0), Identifier(0, 1, 0))[0])
+    0:0:0 -> 0:0 => 0:1 -> 0:1:0
+    """
+    needed = {one for apart in _apart(grid, among) for one in apart} & set(able)
+    sites = []
+    for number, site in enumerate(grid.sites):
+        clusters = (
+            Cluster(one.name, one.nodes, one.reachability, (number, at) in needed)
+            for at, one in enumerate(site.clusters)
+        )
+        sites.append(Site(site.name, tuple(clusters)))
+    return Grid(tuple(sites)) if needed else grid
+
+
+def _apart(grid: Grid, among: Iterable[Position]) -> Iterator[list[Position]]:
+    """Yield the clusters of each two kinds whose ranks no route joins."""
+    kinds: dict[tuple[Reachability, bool], list[Position]] = {}
+    for position in among:
+        cluster = grid.cluster_at(*position)
+        kinds.setdefault((cluster.reachability, cluster.has_tunnel), []).append(position)
     for first, second in combinations_with_replacement(kinds.values(), 2):
-        pair = (first[0], second[-1])
-        if pair[0] == pair[1]:
-            continue
-        if not routes(grid, Identifier(*pair[0], 0), Identifier(*pair[1], 0)):
-            return sorted({*first, *second})
-    return []
+        here, there = first[0], second[-1]
+        if here != there and not routes(grid, Identifier(*here, 0), Identifier(*there, 0)):
+            yield [*first, *second]
 
 
 def _between(grid: Grid, sources: list[Position], targets: list[Position]) -> str:
@@ -86,7 +114,8 @@ def _words(route: Route, here: Position, there: Position) -> str:
     """Return the stops of a route with an arrow from the dialling to the listening end."""
     words = _stop(route.stops[0], here, there)
     for (before, after), leg in zip(pairwise(route.stops), route.legs, strict=True):
-        words += f" {'→' if leg.dialler == before else '←'} {_stop(after, here, there)}"
+        arrow = "⇒" if leg.is_tunnelled else "→" if leg.dialler == before else "←"
+        words += f" {arrow} {_stop(after, here, there)}"
     return words
 
 

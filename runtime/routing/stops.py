@@ -38,10 +38,14 @@ Stop = Rank | FrontEndStop
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """The connection between two neighbouring stops of a route; `dialler` opens it."""
+    """The connection between two neighbouring stops of a route; `dialler` opens it.
+
+    It `is_tunnelled` over the launcher's ways to both front-ends, where they have no other.
+    """
 
     dialler: Stop
     listener: Stop
+    is_tunnelled: bool = False
 
 
 def leg(grid: Grid, first: Stop, second: Stop) -> Leg | None:
@@ -53,6 +57,14 @@ def leg(grid: Grid, first: Stop, second: Stop) -> Leg | None:
     return None
 
 
+def tunnelled_leg(grid: Grid, first: FrontEndStop, second: FrontEndStop) -> Leg | None:
+    """Return the connection between two front-ends over the launcher, where there is no other."""
+    ends = (grid.cluster_at(*first.cluster), grid.cluster_at(*second.cluster))
+    if leg(grid, first, second) is None and all(one.has_tunnel for one in ends):
+        return Leg(first, second, is_tunnelled=True)
+    return None
+
+
 def may_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
     """Return whether a connection can be opened, as far as is known of the clusters."""
     if dialler.cluster == listener.cluster:
@@ -61,14 +73,17 @@ def may_dial(grid: Grid, dialler: Stop, listener: Stop) -> bool:
 
 
 def _may_leave(grid: Grid, stop: Stop) -> bool:
+    reachability = _of(grid, stop)
+    if isinstance(stop, FrontEndStop):
+        return reachability is not Reachability.ISOLATED
     # Behind a front-end that is the only way in, ranks cannot connect outwards either.
-    return isinstance(stop, FrontEndStop) or _of(grid, stop) is not Reachability.FRONT_END
+    return reachability in (Reachability.DIRECT, Reachability.OUTWARDS)
 
 
 def _lets_in(grid: Grid, stop: Stop) -> bool:
     reachability = _of(grid, stop)
     if isinstance(stop, FrontEndStop):
-        return reachability is not Reachability.OUTWARDS
+        return reachability in (Reachability.DIRECT, Reachability.FRONT_END)
     return reachability is Reachability.DIRECT
 
 

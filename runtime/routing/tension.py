@@ -132,7 +132,7 @@ class Tension:
 
     def shorter(self, routes: Sequence[Route], used: Route, now: float) -> list[Route]:
         """Return the routes worth another try although messages go over `used`."""
-        before = [route for route in routes if route.hops < used.hops]
+        before = [route for route in routes if route.length < used.length]
         return [route for route in before if not self._is_left_alone(route, now)]
 
     def is_open(self, route: Route) -> bool:

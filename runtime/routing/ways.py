@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import pairwise
 
 from gcm.records import dataclass
-from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, leg, may_dial
+from runtime.routing.stops import FrontEndStop, Leg, Rank, Stop, leg, may_dial, tunnelled_leg
 from runtime.topology import Grid, Identifier
 
 
@@ -20,6 +20,8 @@ class RouteKind(StrEnum):
     """Over one connection between the two processes."""
     FORWARDED = "forwarded"
     """Through one or more front-ends, which forward its bytes."""
+    TUNNELLED = "tunnelled"
+    """Through the front-ends of both ends, and over the launcher's ways to them, such as ssh."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Route:
         """How the message travels."""
         if not self.legs:
             return RouteKind.NATIVE
+        if any(one.is_tunnelled for one in self.legs):
+            return RouteKind.TUNNELLED
         return RouteKind.DIRECT if len(self.legs) == 1 else RouteKind.FORWARDED
 
     @property
@@ -46,6 +50,11 @@ class Route:
         """The number of connections; native MPI counts as one."""
         return max(1, len(self.legs))
 
+    @property
+    def length(self) -> tuple[bool, int]:
+        """What makes a route shorter than another: a tunnel is longer than any number of hops."""
+        return self.kind is RouteKind.TUNNELLED, self.hops
+
     def __str__(self) -> str:
         return self.named(str)
 
@@ -55,7 +64,8 @@ class Route:
             return f"{name_of(self.stops[0])} -native- {name_of(self.stops[1])}"
         text = name_of(self.stops[0])
         for (before, after), one in zip(pairwise(self.stops), self.legs, strict=True):
-            text += f" {'->' if one.dialler == before else '<-'} {name_of(after)}"
+            arrow = "=>" if one.is_tunnelled else "->" if one.dialler == before else "<-"
+            text += f" {arrow} {name_of(after)}"
         return text
 
 
@@ -64,8 +74,9 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
 
     A direct connection comes first, in both directions where either end may open it, since there
     may be an undeclared firewall. Routes through one, two and three front-ends follow: a third
-    cluster, which needs no ranks, relays between two that can only connect outwards. Raises
-    `GridError` when one of the processes does not exist.
+    cluster, which needs no ranks, relays between two that can only connect outwards. Last comes the
+    tunnel over the launcher, where both clusters have one. Raises `GridError` when one of the
+    processes does not exist.
 
     >>> from runtime.topology import Cluster, Node, Reachability, Site
     >>> there = Cluster("b", (Node("n", ranks=1),), Reachability.OUTWARDS)
@@ -81,15 +92,19 @@ def routes(grid: Grid, source: Identifier, target: Identifier) -> list[Route]:
     found = []
     for between in _ways_between(grid, here, there):
         stops: tuple[Stop, ...] = (here, *between, there)
-        legs = [leg(grid, first, second) for first, second in pairwise(stops)]
-        if all(legs):
-            found.append(Route(stops, tuple(one for one in legs if one is not None)))
+        between_stops = [leg(grid, first, second) for first, second in pairwise(stops)]
+        if all(between_stops):
+            found.append(Route(stops, tuple(one for one in between_stops if one is not None)))
         if (
             not between
             and leg(grid, here, there) == Leg(here, there)
             and may_dial(grid, there, here)
         ):
             found.append(Route(stops, (Leg(there, here),)))
+    mine, theirs = FrontEndStop(here.cluster), FrontEndStop(there.cluster)
+    if tunnel := tunnelled_leg(grid, mine, theirs):
+        legs = (Leg(here, mine), tunnel, Leg(theirs, there))
+        found.append(Route((here, mine, theirs, there), legs))
     return found
 
 

@@ -64,7 +64,7 @@ class Exchanged:
             for (first, second), found in sorted(self._ways.items())
             if found and first != second
         )
-        return Connections(ways=tuple(ways), relays=(), **self._figures)
+        return Connections(ways=tuple(ways), relays=(), tunnels=(), **self._figures)
 
 
 def cluster_of(name: str) -> str:

@@ -103,6 +103,21 @@ class RouteTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+class TunnelTraffic:
+    """What a tunnel over the launcher carried between two clusters, and its shortest round trip.
+
+    `sent` are bytes from the first cluster to the second; `round_trip` is in seconds.
+    """
+
+    first: str
+    second: str
+    connections: int
+    sent: int
+    received: int
+    round_trip: float
+
+
+@dataclass(frozen=True, slots=True)
 class Ways:
     """By which routes ranks of two clusters reached each other: how many of them by each."""
 
@@ -134,7 +149,7 @@ class Connections:
     those that took the place of one that broke, which both ends count, and `lanes` how many
     there were beside the first ones because one could not fill a line: the most that each pair had
     at a time, added up. `relays` are the front-ends that have
-    passed something on.
+    passed something on, `tunnels` the pairs of clusters that had no other way.
     """
 
     tries: int = 0
@@ -146,6 +161,7 @@ class Connections:
     lanes: int = 0
     ways: tuple[Ways, ...] = ()
     relays: tuple[ForwardedTraffic, ...] = ()
+    tunnels: tuple[TunnelTraffic, ...] = ()
 
     @classmethod
     def of_plain(cls, told: Mapping[str, Any]) -> Self:
@@ -156,7 +172,9 @@ class Connections:
         """
         ways = (Ways(tuple(one["between"]), dict(one["routes"])) for one in told["ways"])
         relays = (ForwardedTraffic(**one) for one in told["relays"])
-        return cls(**{**told, "ways": tuple(ways), "relays": tuple(relays)})
+        tunnels = (TunnelTraffic(**one) for one in told["tunnels"])
+        found = {"ways": tuple(ways), "relays": tuple(relays), "tunnels": tuple(tunnels)}
+        return cls(**{**told, **found})
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def replica_ranks(plan: DeploymentPlan) -> dict[str, int]:
 def _path(step: Step, paths: Mapping[str, str]) -> str:
     """Return the component that a step is about, or a place of its own below the grid."""
     about = step.name.partition(":")[2]
-    if about in ("grid", "") or step.kind in (StepKind.START, StepKind.ASSEMBLE):
+    if about in ("grid", "") or step.kind in (StepKind.START, StepKind.ASSEMBLE, StepKind.TUNNELS):
         return "/grid"
     if about in paths:
         return paths[about]

@@ -22,6 +22,8 @@ class Reachability(StrEnum):
     """Only the front-end can be reached, and all traffic passes through it."""
     OUTWARDS = "outwards"
     """Nothing can be reached from outside, but processes can open connections outwards."""
+    ISOLATED = "isolated"
+    """Nothing can be reached from outside, and nothing outside can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Nodes joined by one native MPI; its ranks are numbered node after node."""
+    """Nodes joined by one native MPI; its ranks are numbered node after node.
+
+    `has_tunnel` tells that the launcher's way to its front-end carries connections of ranks, too.
+    """
 
     name: str
     nodes: tuple[Node, ...]
     reachability: Reachability = Reachability.DIRECT
+    has_tunnel: bool = False
 
     @property
     def size(self) -> int:
@@ -127,7 +133,9 @@ class Grid:
                 for node in cluster.nodes:
                     nodes.append(Node(node.name, node.host, min(node.ranks, ranks)))
                     ranks -= nodes[-1].ranks
-                clusters.append(Cluster(cluster.name, tuple(nodes), cluster.reachability))
+                clusters.append(
+                    Cluster(cluster.name, tuple(nodes), cluster.reachability, cluster.has_tunnel)
+                )
             sites.append(Site(site.name, tuple(clusters)))
         return Grid(tuple(sites))
 

@@ -16,6 +16,7 @@ from runtime.run.outcome import (
     RankReport,
     Results,
     RouteTraffic,
+    TunnelTraffic,
 )
 from runtime.topology import RankNames
 from runtime.views.facts import (
@@ -38,6 +39,9 @@ R = TypeVar("R")
 
 _UNKNOWN = RunEnded(0)
 
+Report = RouteTraffic | ForwardedTraffic | TunnelTraffic | ComponentReport | Results
+"""The records that are kept as they come."""
+
 _FIGURES = [one.name for one in fields(Connections) if one.type == "int"]
 
 
@@ -55,7 +59,7 @@ class RunAccount:
         self._ends: dict[str, RankResult] = {}
         self._exchanged = Exchanged()
         self._samples: dict[tuple[str, str, tuple[str, ...] | None], Row] = {}
-        self._reports: list[RouteTraffic | ForwardedTraffic | ComponentReport | Results] = []
+        self._reports: list[Report] = []
         self._end: RunEnded | None = None
         self._command: CommandEnded | None = None
 
@@ -78,7 +82,13 @@ class RunAccount:
             case ConnectionsCounted(figures) if self._has_rank(name):
                 known = {one: figures[one] for one in _FIGURES if one in figures}
                 self._exchanged.tell(name, (), known)
-            case RouteTraffic() | ForwardedTraffic() | ComponentReport() | Results() as report:
+            case (
+                RouteTraffic()
+                | ForwardedTraffic()
+                | TunnelTraffic()
+                | ComponentReport()
+                | Results() as report
+            ):
                 self._reports.append(report)
             case RankResult() as end if self._has_rank(name):
                 self._ends[name] = end
@@ -151,7 +161,11 @@ class RunAccount:
             first_cause=end.first_cause,
             ranks=self.ranks(),
             traffic=(*self._all(RouteTraffic), *self._sent().traffic(paths)),
-            connections=replace(connections, relays=self._all(ForwardedTraffic)),
+            connections=replace(
+                connections,
+                relays=self._all(ForwardedTraffic),
+                tunnels=self._all(TunnelTraffic),
+            ),
             exits={rank: one.code for rank, one in self._ends.items()},
             started_after=self._started_after,
             seconds=self._time,

@@ -22,6 +22,7 @@ from runtime.run.outcome import (
     ForwardedTraffic,
     Results,
     RouteTraffic,
+    TunnelTraffic,
 )
 from runtime.topology import RankNames
 from runtime.topology.rank_names import NamedCluster
@@ -332,6 +333,7 @@ Record = (
     | ConnectionsCounted
     | RouteTraffic
     | ForwardedTraffic
+    | TunnelTraffic
     | ComponentReport
     | Results
     | RankResult

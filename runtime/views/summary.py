@@ -14,6 +14,7 @@ from runtime.run.outcome import (
     FirstCause,
     Results,
     RouteTraffic,
+    TunnelTraffic,
 )
 from runtime.shown_text import shown_table
 
@@ -141,6 +142,12 @@ def tables(summary: Summary) -> Iterator[Table]:
         names = ("tries", "failures", "hits", "misses", "evictions", "resumptions", "lanes")
         row = ("between ranks", *(f"{getattr(one, name):,}" for name in names))
         yield Table(("connections", *names), (row,), frozenset(range(1, 8)))
+    if tunnels := summary.connections.tunnels:
+        yield Table(
+            ("tunnel over this machine", "connections", "bytes there", "bytes back", "round trip"),
+            tuple(map(_tunnel_row, tunnels[:MOST_CLUSTERS])),
+            frozenset({1, 2, 3, 4}),
+        )
 
 
 def as_text(summary: Summary, paint: Paint = Paint(enabled=False), width: int = 0) -> str:  # noqa: B008
@@ -191,6 +198,16 @@ def _results_row(one: Results) -> tuple[str, ...]:
 
 def _traffic_row(one: RouteTraffic) -> tuple[str, ...]:
     return (one.route, f"{one.messages:,}", f"{one.sent:,}", f"{one.received:,}")
+
+
+def _tunnel_row(one: TunnelTraffic) -> tuple[str, ...]:
+    return (
+        f"{one.first} - {one.second}",
+        f"{one.connections:,}",
+        f"{one.sent:,}",
+        f"{one.received:,}",
+        f"{1000 * one.round_trip:.1f} ms",
+    )
 
 
 def _bounded(traffic: tuple[RouteTraffic, ...]) -> Iterator[RouteTraffic]:

@@ -37,6 +37,20 @@ class Walls:
         ):
             self._do(host, f"iptables {rule}")
 
+    def isolate(self, host: str, port: int, source: str) -> None:
+        """Let nothing in but what one host begins at a port, and nothing out but answers."""
+        address = self._grid.clusters[source].address
+        for rule in (
+            "-A INPUT -i lo -j ACCEPT",
+            "-A OUTPUT -o lo -j ACCEPT",
+            "-A INPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
+            "-A OUTPUT -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",
+            f"-A INPUT -p tcp -s {address} --dport {port} -j ACCEPT",
+            "-P INPUT DROP",
+            "-P OUTPUT DROP",
+        ):
+            self._do(host, f"iptables {rule}")
+
     def lose(self, source: str, target: str) -> None:
         """Drop what one host wants to begin with another one."""
         address = self._grid.clusters[source].address

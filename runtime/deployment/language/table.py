@@ -487,11 +487,11 @@ _CLUSTER = ElementType(
             "reachability",
             CHOICE,
             "Who can connect to its ranks: everybody (`direct`), only its front-end, or nobody "
-            "(`outwards`: its ranks connect to others). `auto` is `direct`, but `outwards` behind "
-            "two or more hops, and on this machine if other clusters are elsewhere, unless the "
-            "front-end has an address.",
+            "(`outwards`: its ranks connect to others; `isolated`: not even that). `auto` is "
+            "`direct`, but `outwards` in a job, behind two or more hops, and on this machine if "
+            "other clusters are elsewhere, unless the front-end has an address.",
             default="auto",
-            choices=("auto", "direct", "front-end", "outwards"),
+            choices=("auto", "direct", "front-end", "outwards", "isolated"),
         ),
     ),
     (

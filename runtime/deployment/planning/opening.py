@@ -30,6 +30,7 @@ from runtime.native_mpi import native_mpi
 HERE = "here"
 _WHOLE_GRID = "handshake:grid"
 _ASSEMBLE = "assemble"
+TUNNELS = "tunnels"
 
 
 def opening_steps(deployment: Deployment) -> tuple[Step, ...]:
@@ -96,6 +97,10 @@ class _Opening:
         yield from self._handshakes()
         yield from self._components()
         last = [_WHOLE_GRID]
+        if tunnelled := self.deployment.tunnelled():
+            before = tuple(map(_front_end_name, tunnelled))
+            yield Step(TUNNELS, StepKind.TUNNELS, HERE, depends_on=before)
+            last.append(TUNNELS)
         if self.deployment.assembly is not None:
             last.append(_ASSEMBLE)
         helpers = [name for one in self.deployment.processes for name in self.up_when[one.name]]

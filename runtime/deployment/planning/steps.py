@@ -24,6 +24,8 @@ class StepKind(StrEnum):
     """The front-end starts the process that holds the components of a node."""
     HANDSHAKE = "handshake"
     """Every part of a cluster, a site or the grid has exchanged identifiers with the part above."""
+    TUNNELS = "tunnels"
+    """Carry connections over the launcher's ways to clusters that have no other one."""
     ASSEMBLE = "assemble"
     """Put the components of the user's assembly on their nodes and bind them."""
     START = "start"

@@ -222,8 +222,8 @@ _MOST_NAMED = 4
 def check_routes(deployment: Deployment, reading: Reading) -> None:
     """Report the clusters of a `COMM_WORLD` that nothing joins.
 
-    Only those that connect outwards can be so. Where that is not written, it has been guessed (two
-    hops lead there, or it is this machine), so the first cure is to write what is so.
+    Only those to which nobody can connect can be so, where no command leads that could carry a
+    tunnel. What is not written has been guessed, so the first cure is to write what is so.
     """
     for code in deployment.applications:
         if code.comm_world is CommWorld.GRID:
@@ -240,10 +240,11 @@ def _check(code: Application, deployment: Deployment, reading: Reading) -> None:
         names += f" and {len(apart) - _MOST_NAMED} more"
     reading.fault(
         "no-route",
-        f"no message gets from one to another of {names}: each of these clusters only connects "
-        "outwards, and there is none that they can connect to",
+        f"no message gets from one to another of {names}: none of these clusters can connect to "
+        "another one, and behind a <launcher> or on peers there is no tunnel",
         apart[1].location,
         hint='if others can connect to one of them, write reachability="direct" there, or '
-        '"front-end" for its front-end alone; else add a cluster that they can connect to, which '
-        "relays: it needs no ranks if `clusters` of the <application> leaves it out",
+        '"front-end" for its front-end alone; reach them by <ssh>, through which messages pass; '
+        "or add a cluster that they can connect to, which relays: it needs no ranks if `clusters` "
+        "of the <application> leaves it out",
     )

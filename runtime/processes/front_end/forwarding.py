@@ -9,12 +9,13 @@ from typing import Any
 
 from runtime.forwarding import Forwarder
 from runtime.membership.doorstep import Found, this_machine
-from runtime.membership.room import UNIX
+from runtime.membership.room import UNIX, address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
 from runtime.transport.passage import FORWARDER, Passage
 from runtime.transport.reactor import Reactor
+from runtime.tunnels.frames import FROM_OTHERS, socket_to
 from runtime.wire.dialling.forward_requests import coupled_stop
 
 
@@ -35,13 +36,17 @@ class Forwarding:
         self._coupled: dict[str, tuple[str, ...]] = {}
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
+        self._tunnels = {
+            cluster: (address_in(told.room, socket_to(cluster)),) for cluster in told.tunnels
+        }
         self.links = FrontEndLinks(
             reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward,
             names=told.names,
         )  # fmt: skip
         """Connections to other front-ends."""
+        more = (address_in(told.room, FROM_OTHERS),) if told.tunnels else ()
         self._forwarder = Forwarder(
-            reactor, told.forwards, told.credentials, self._find, self.links.admit
+            reactor, told.forwards, told.credentials, self._find, self.links.admit, more=more
         )
         self.found: Found = self._machine, self._addresses(told)
         """How others find it."""
@@ -54,7 +59,7 @@ class Forwarding:
                 stops[report["front-end"]] = self._of_use(report["forwarder"])
             else:
                 stops[report["rank"]] = self._of_use(report["doors"])
-        self._stops = stops
+        self._stops = {**stops, **self._tunnels}
         self.links.connect(one for one in stops if one.count(":") == 1)
 
     def coupled(self, report: Mapping[str, Any]) -> None:

@@ -45,6 +45,7 @@ from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import Samples
 from runtime.processes.launcher.standard_input import StandardInput
+from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import (
     Snapshot,
@@ -100,6 +101,7 @@ class Executor:
     """Owns the places and helpers of a run. `do` is called by the engine's thread only."""
 
     _stopping = False
+    _tunnels: Tunnels | None = None
 
     def __init__(
         self,
@@ -211,6 +213,8 @@ class Executor:
         if self._input is not None:
             self._input.close()
         kill_all(self._helpers)
+        if self._tunnels is not None:
+            self._tunnels.close()
         for place in self._places.values():
             place.kill()
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
@@ -267,6 +271,8 @@ class Executor:
         for place in self._places.values():
             for traffic in _traffic(place):
                 self._facts.tell(place.identifier, traffic)
+        for carried in () if self._tunnels is None else self._tunnels.traffic():
+            self._facts.tell(MACHINE, carried)
         for results in self._homecoming.results():
             self._facts.tell(results.cluster, results)
 
@@ -291,12 +297,19 @@ class Executor:
                 self._shake_hands()
             case StepKind.PROCESS:
                 self._crew.do(step.name, lambda: self._help(step), self._failed(step))
+            case StepKind.TUNNELS:
+                self._crew.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
             case StepKind.FETCH:
                 self._homecoming.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
                 self._assembly.start(step)
             case _:
                 self._post(StepFailed(step.name, f"{step.name}: this cannot be started"))
+
+    def _open_tunnels(self, step: Step) -> None:
+        clusters = self._plan.deployment.tunnelled()
+        self._tunnels = Tunnels(self._local, self._post)
+        self._tunnels.start(step, [self._places[one.identifier] for one in clusters])
 
     def _go(self) -> None:
         self._homecoming.go()

@@ -64,7 +64,7 @@ class Nursery:
             warm.load(plan)
             given = [_parting(one, warm.ranks) for one in given] if warm.ranks else given
         for place, found in zip(self._places.values(), given, strict=True):
-            place.work, place.folder = found.work, found.folder
+            place.work, place.folder, place.supplied = found.work, found.folder, found
         told, first = given[0], as_first_input([found.configuration for found in given])
         command = Command(told.argv, told.environment, told.configuration.room, first)
         self._watch((local if warm is None else warm).start(command))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -20,14 +20,15 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
-from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError
+from runtime.launchers.command import CommandLauncher
+from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError, WayFailed
 from runtime.launchers.family import is_alive
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
 from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach, usual_launcher
-from runtime.processes.launcher.supply import supply
+from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.member_host import FRONT_END
 from runtime.run.events import PlaceGranted, PlaceQueued
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
@@ -68,6 +69,7 @@ class ClusterPlace:
         self.idle = idle
         self.work = ""  # the copy of the program folder; empty where the cluster works in place
         self.folder = ""  # where the ranks start, and what paths of results begin at
+        self.supplied: Supplied | None = None  # once the front-end is started
         self.is_up = False
         self.was_lost = False  # its front-end could not clean up
         self.was_killed = False  # from here
@@ -109,6 +111,10 @@ class ClusterPlace:
         if self.channel is not None:
             with suppress(ChannelClosed):
                 self.channel.note(call, now=now)
+
+    def leading(self, words: Sequence[str]) -> Command:
+        """Return the command of this machine that runs a program where the front-end is."""
+        return Command(tuple(words))
 
     def state_of_job(self) -> str:
         """Return what a batch system says of the job, "" where there is none; this may wait."""
@@ -179,7 +185,7 @@ class RemotePlace(ClusterPlace):
         self.launcher = self._reach(self.cluster, self._local, SSH_TIMEOUT)
         self._check_wanted()
         given = supply(plan, self.cluster, self.launcher, keys, idle=self.idle, granted=self.hosts)
-        self.work, self.folder = given.work, given.folder
+        self.work, self.folder, self.supplied = given.work, given.folder, given
         first = as_first_input([given.configuration])
         self._check_wanted()
         stream = ProcessStream()
@@ -188,6 +194,16 @@ class RemotePlace(ClusterPlace):
         stream.connect(process, self.cluster.path)
         self.connect(ears.reactor, stream, partial(ears.hear, self))
         process.when_done(lambda: ears.gone(self, last_words(process)))
+
+    def leading(self, words: Sequence[str]) -> Command:
+        """Return the command of this machine that runs a program where the front-end is.
+
+        Raises:
+            WayFailed: no command leads there.
+        """
+        if not isinstance(self.launcher, CommandLauncher):
+            raise WayFailed("no command leads there", place=self.cluster.path)
+        return self.launcher.leading(words)
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""

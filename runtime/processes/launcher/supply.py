@@ -32,8 +32,9 @@ from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJ
 from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
+from runtime.routing import FrontEndStop, tunnelled_leg
 from runtime.run.hierarchy import node_path
-from runtime.topology import Cluster, Grid, Reachability, Site
+from runtime.topology import Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 from runtime.transport.passage import FORWARDER, Passage
 
@@ -132,6 +133,7 @@ def supply(
         observed=plan.deployment.observed,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
+        tunnels=_tunnels(plan, cluster),
     )
     argv = (
         shared_front_end_command(python) if cluster.is_local else front_end_command(plain, levels)
@@ -236,7 +238,7 @@ def _machine_of(plan: DeploymentPlan, cluster: DeployedCluster) -> Grid:
     sites = []
     for number, site in enumerate(plan.grid.sites):
         clusters = [
-            known if (number, at) in mine else Cluster(known.name, (), known.reachability)
+            known if (number, at) in mine else replace(known, nodes=())
             for at, known in enumerate(site.clusters)
         ]
         sites.append(Site(site.name, tuple(clusters)))
@@ -276,6 +278,17 @@ def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str, passage
     if all(one.reachability is Reachability.DIRECT for one in clusters):
         return ""
     return address_in(room, "forwarder")
+
+
+def _tunnels(plan: DeploymentPlan, cluster: DeployedCluster) -> tuple[str, ...]:
+    """Return the clusters to whose front-ends only a tunnel leads from that of a cluster."""
+    here = FrontEndStop(cluster.position)
+    others = (one for one in plan.deployment.clusters() if one is not cluster)
+    return tuple(
+        one.identifier
+        for one in others
+        if tunnelled_leg(plan.grid, here, FrontEndStop(one.position)) is not None
+    )
 
 
 def _has_others(plan: DeploymentPlan, cluster: DeployedCluster) -> bool:

@@ -141,18 +141,27 @@ def test_a_hidden_leader_of_a_lonely_cluster_is_no_reason_to_warn(read: Any) -> 
 OUTWARDS = '<cluster name="{}" reachability="outwards"/>'
 
 
-def test_clusters_that_only_connect_outwards_need_one_that_they_can_connect_to(read: Any) -> None:
+def test_clusters_that_only_connect_outwards_have_tunnels_unless_another_one_relays(
+    read: Any,
+) -> None:
     apart = "".join(map(OUTWARDS.format, "abcdef"))
+    alone = read.body(f"<grid><site name='s'>{apart}</site></grid>").good
+    assert [one.name for one in alone.tunnelled()] == list("abcdef")
+    for relay in ("direct", "front-end"):
+        there = f'<cluster reachability="{relay}"/>'
+        assert read.body(f"<grid><site>{apart}{there}</site></grid>").good.tunnelled() == []
+
+
+def test_behind_a_launcher_there_is_no_tunnel(read: Any) -> None:
+    launcher = '<launcher class="mine.Own"/>'
+    apart = "".join(OUTWARDS.format(name).replace("/>", f">{launcher}</cluster>") for name in "ab")
     (fault,) = read.body(f"<grid><site name='s'>{apart}</site></grid>").found
     assert fault.code == "no-route"
     assert fault.message == (
-        "no message gets from one to another of s/a, s/b, s/c, s/d and 2 more: "
-        "each of these clusters only connects outwards, and there is none that they can connect to"
+        "no message gets from one to another of s/a, s/b: none of these clusters can connect to "
+        "another one, and behind a <launcher> or on peers there is no tunnel"
     )
     assert "it needs no ranks" in fault.hint
-    for relay in ("direct", "front-end"):
-        there = f'<cluster reachability="{relay}"/>'
-        assert read.body(f"<grid><site>{apart}{there}</site></grid>").found == ()
 
 
 def test_an_option_that_a_connection_cannot_have_is_a_fault_with_its_place(read: Any) -> None:

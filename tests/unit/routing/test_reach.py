@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.routing.reach import clusters_by_reachability, ways
+from runtime.routing.reach import clusters_by_reachability, ways, with_tunnels, without_way
 from runtime.topology import Cluster, Grid, Node, Reachability, Site
 
-DIRECT, FRONT_END, OUTWARDS = Reachability
+DIRECT, FRONT_END, OUTWARDS, ISOLATED = Reachability
 
 
 def grid(*kinds: Reachability) -> Grid:
@@ -36,12 +36,35 @@ def test_clusters_without_ranks_do_not_count() -> None:
         (FRONT_END, FRONT_END, "rank → its front-end → their front-end → rank"),
         (OUTWARDS, OUTWARDS, "rank → a third front-end ← rank"),
         (FRONT_END, OUTWARDS, "rank → its front-end ← rank"),
+        (ISOLATED, DIRECT, "no way"),
+        (OUTWARDS, ISOLATED, "no way"),
     ],
 )
 def test_each_connection_points_from_who_dials_to_who_listens(
     source: Reachability, target: Reachability, told: str
 ) -> None:
     assert words(grid(*(2 * list(Reachability))))[source, target] == told
+
+
+@pytest.mark.parametrize("kind", [DIRECT, FRONT_END, OUTWARDS, ISOLATED])
+def test_an_isolated_cluster_has_a_tunnel_to_all_others(kind: Reachability) -> None:
+    both = [(0, 0), (1, 0)]
+    machine = with_tunnels(grid(ISOLATED, kind), both, both)
+    assert words(machine)[ISOLATED, kind] == "rank → its front-end ⇒ their front-end → rank"
+    assert without_way(machine, both) == []
+
+
+def test_who_has_another_way_has_no_tunnel() -> None:
+    places = [(0, 0), (1, 0), (2, 0)]
+    relayed = grid(OUTWARDS, OUTWARDS, FRONT_END)
+    assert with_tunnels(relayed, places, places) is relayed
+    mixed = with_tunnels(grid(OUTWARDS, OUTWARDS, FRONT_END, ISOLATED), [*places, (3, 0)], places)
+    assert [one.has_tunnel for _, _, one in mixed.clusters()] == [True, True, True, False]
+
+
+def test_what_cannot_have_a_tunnel_stays_without_way() -> None:
+    both = [(0, 0), (1, 0)]
+    assert without_way(with_tunnels(grid(OUTWARDS, OUTWARDS), both, both[:1]), both) == both
 
 
 def test_two_that_only_connect_outwards_have_no_way_without_a_third() -> None:

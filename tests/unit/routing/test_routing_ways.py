@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.errors import GridError
-from runtime.routing import FrontEndStop, Rank, Route, RouteKind, routes
+from runtime.routing import FrontEndStop, Rank, Route, RouteKind, routes, with_tunnels
 from runtime.topology import Cluster, Grid, Identifier, Node, Reachability, Site
 
-DIRECT, FRONT_END, OUTWARDS = Reachability.DIRECT, Reachability.FRONT_END, Reachability.OUTWARDS
+DIRECT, FRONT_END, OUTWARDS, ISOLATED = Reachability
 
 
 def grid(*sites: list[Reachability]) -> Grid:
@@ -68,6 +68,20 @@ def test_a_relay_in_the_site_of_either_end_comes_before_others() -> None:
     assert between(machine)[:2] == ["0:0:0 -> 1:1 <- 1:0:1", "0:0:0 -> 2:0 <- 1:0:1"]
 
 
+def test_a_tunnel_is_the_last_route_and_the_longest() -> None:
+    both = [(0, 0), (1, 0)]
+    machine = with_tunnels(grid([OUTWARDS], [OUTWARDS]), both, both)
+    (found,) = routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1))
+    assert str(found) == "0:0:0 -> 0:0 => 1:0 -> 1:0:1"
+    assert (found.kind, found.hops) == (RouteKind.TUNNELLED, 3)
+
+    relayed = Grid((*machine.sites, *grid([FRONT_END]).sites))
+    assert between(relayed)[0] == "0:0:0 -> 2:0 <- 1:0:1"
+    assert between(relayed)[-1] == str(found)
+    relay, last = routes(relayed, Identifier(0, 0, 0), Identifier(1, 0, 1))[-2:]
+    assert relay.length < last.length
+
+
 def test_a_process_that_does_not_exist_is_an_error() -> None:
     with pytest.raises(GridError):
         routes(grid([DIRECT]), Identifier(0, 0, 0), Identifier(1, 0, 0))
@@ -92,6 +106,7 @@ def test_every_leg_can_be_opened_and_no_stop_is_passed_twice(
                 reach = machine.cluster_at(*to.cluster).reachability
                 assert reach is DIRECT or (reach is FRONT_END and isinstance(to, FrontEndStop))
                 leaves = machine.cluster_at(*by.cluster).reachability
+                assert leaves is not ISOLATED
                 assert leaves is not FRONT_END or isinstance(by, FrontEndStop)
 
 
@@ -101,7 +116,8 @@ def test_there_is_a_route_unless_nobody_can_be_reached(sites: list[list[Reachabi
     found = routes(machine, Identifier(0, 0, 0), Identifier(1, 0, 1))
     assert [route.hops for route in found] == sorted(route.hops for route in found)
     flat = [reachability for site in sites for reachability in site]
-    assert bool(found) == any(reachability is not OUTWARDS for reachability in flat)
+    is_cut_off = ISOLATED in (sites[0][0], sites[1][0])
+    assert bool(found) == (not is_cut_off and any(one in (DIRECT, FRONT_END) for one in flat))
 
 
 @given(machines)

@@ -13,6 +13,7 @@ from runtime.run.outcome import (
     Connections,
     ForwardedTraffic,
     RouteTraffic,
+    TunnelTraffic,
     Ways,
 )
 from runtime.views.account import RunAccount
@@ -195,9 +196,16 @@ def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
         lanes=7,
         ways=ways,
         relays=relays,
+        tunnels=(TunnelTraffic("lyon/rhone", "porto/douro", 4, 1234, 56, 0.0084),),
     )
     summary = ended(plan(), {}, connections=found)
-    assert as_text(summary).splitlines()[-2:] == [
+    *_, head, row, blank, tunnels, tunnel = as_text(summary).splitlines()
+    assert blank == ""
+    assert [tunnels, tunnel] == [
+        "tunnel over this machine  connections  bytes there  bytes back  round trip",
+        "lyon/rhone - porto/douro            4        1,234          56      8.4 ms",
+    ]
+    assert [head, row] == [
         "connections    tries  failures   hits  misses  evictions  resumptions  lanes",
         "between ranks     12         2  1,234      10          1            3      7",
     ]
@@ -211,6 +219,10 @@ def test_how_ranks_found_each_other_is_one_line(plan: Plan) -> None:
         "relays": [
             {"cluster": "lyon/rhone", "ways": 1, "bytes": 77, "hits": 1, "misses": 0}
         ],
+        "tunnels": [{
+            "first": "lyon/rhone", "second": "porto/douro", "connections": 4, "sent": 1234,
+            "received": 56, "round_trip": 0.0084,
+        }],
     }  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from runtime.run.outcome import (
     KeptFolder,
     Results,
     RouteTraffic,
+    TunnelTraffic,
 )
 from runtime.topology.rank_names import NamedCluster
 from runtime.views.account import RunAccount
@@ -86,6 +87,7 @@ FACTS = [
     Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
     Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),
+    Fact(2.5, "", TunnelTraffic("s/cedar", "s/fir", 1, 2, 3, 0.25)),
     Fact(2.5, "/app/a", ComponentReport("/app/a", "n1", "host", 7)),
     Fact(2.5, "s/cedar", Results("s/cedar", 2, 9, ("out",), kept=KeptFolder("s", "w", "ssh"))),
     Fact(3.0, "0:0:1", RankResult(139, 11)),

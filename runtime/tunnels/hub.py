@@ -1,0 +1,241 @@
+"""The process on the launcher's machine that joins the ends of tunnels, and starts them.
+
+It reads a line of JSON, the ends with the commands that lead there, and says what happens in lines
+of JSON: that all ends are there, that one has gone, and what was carried once its input has ended.
+A process of its own, it goes on while the launcher is stopped or busy.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import selectors
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from runtime.launchers.session import Marked
+from runtime.launchers.wire import HEADER, frame, frames
+from runtime.tunnels.frames import (
+    DATA,
+    GONE,
+    LEASE,
+    OPEN,
+    PIECE,
+    PING,
+    end_and_connection,
+    number_of,
+)
+
+MODULE = "runtime.tunnels.hub"
+
+MOST_HELD = 4 << 20
+"""Bytes on their way to an end beyond which no end is read that has sent it some."""
+
+_PERIOD = LEASE / 6
+_PIPE = 1 << 20  # bytes of a pipe: fewer turns for many bytes
+_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+
+
+class HubEnd:
+    """One end as the hub has it: the process that leads there, and what it is still to be sent."""
+
+    def __init__(self, number: int, process: subprocess.Popen[bytes], marker: tuple[str, str]):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self.number = number
+        self.process = process
+        self.source, self.sink = process.stdout.fileno(), process.stdin.fileno()
+        self.marked = Marked(marker)
+        self.received = bytearray()
+        self.to_send = bytearray()
+        self.fills = number
+        """The end to which it has sent last."""
+        self.is_gone = False
+        self.round_trip = float("inf")
+
+    def close(self) -> None:
+        """End the process that leads there."""
+        self.is_gone = True
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            with suppress(OSError):  # what was not written is of no use any more
+                assert pipe is not None
+                pipe.close()
+
+
+class TunnelHub:
+    """Passes frames between ends, which it counts and does not open.
+
+    `tell` gets what the launcher is to know.
+    """
+
+    def __init__(
+        self, ends: Sequence[HubEnd], orders: int, tell: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        self._ends = ends
+        self._orders = orders
+        self._tell = tell
+        self._opened: Counter[tuple[int, int]] = Counter()
+        self._carried: Counter[tuple[int, int]] = Counter()
+        self._is_ready = False
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(orders, _READ)
+        self._actions: dict[int, Callable[[], None]] = {}
+        for end in ends:
+            self._actions[end.source] = lambda end=end: self._hear(end)  # type: ignore[misc]
+            self._actions[end.sink] = lambda end=end: self._flush(end)  # type: ignore[misc]
+            for descriptor in (end.source, end.sink):
+                os.set_blocking(descriptor, False)
+                with suppress(OSError):  # a system may not give so many
+                    fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
+
+    def run(self) -> None:
+        """Serve until the launcher says no more; tell then what was carried."""
+        ping_at = time.monotonic()
+        while True:
+            self._watch_all()
+            for key, _ in self._selector.select(max(0.0, ping_at - time.monotonic())):
+                if key.fd == self._orders:
+                    self._tell({"carried": self._figures()})
+                    return
+                self._actions[key.fd]()
+            now = time.monotonic()
+            if now >= ping_at:
+                ping_at = now + _PERIOD
+                for end in self._ends:
+                    end.to_send += frame(PING, 0, repr(now).encode())
+
+    def close(self) -> None:
+        """Let all ends go."""
+        for end in self._ends:
+            if not end.is_gone:
+                end.close()
+        self._selector.close()
+
+    def _hear(self, end: HubEnd) -> None:
+        try:
+            data = os.read(end.source, 4 * PIECE)
+        except BlockingIOError:
+            return
+        if not data:
+            self._lose(end)
+            return
+        end.received += end.marked.take(data)
+        try:
+            for kind, number, payload in frames(end.received, PIECE):
+                self._pass(end, kind, number, payload)
+        except ValueError:  # it sends what no end sends
+            self._lose(end)
+        if not self._is_ready and all(one.marked.is_behind for one in self._ends):
+            self._is_ready = True
+            self._tell({"ready": True})
+
+    def _pass(self, end: HubEnd, kind: bytes, number: int, payload: bytes) -> None:
+        if kind == PING:
+            with suppress(ValueError):
+                end.round_trip = min(end.round_trip, time.monotonic() - float(payload))
+            return
+        other, connection = end_and_connection(number)
+        if other == end.number or other >= len(self._ends):
+            raise ValueError(f"there is no end {other}")
+        target = self._ends[other]
+        if target.is_gone:
+            end.to_send += frame(GONE, number_of(other, 0))
+            return
+        end.fills = other
+        target.to_send += frame(kind, number_of(end.number, connection), payload)
+        self._opened[end.number, other] += kind == OPEN
+        self._carried[end.number, other] += len(payload) if kind == DATA else 0
+        if len(target.to_send) - len(payload) <= HEADER:  # it may have been idle
+            self._flush(target)
+
+    def _flush(self, end: HubEnd) -> None:
+        try:
+            del end.to_send[: os.write(end.sink, end.to_send)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._lose(end)
+
+    def _lose(self, end: HubEnd) -> None:
+        """Tell the others that an end has gone, and the launcher how."""
+        if end.is_gone:
+            return
+        for descriptor in (end.source, end.sink):
+            self._watch(descriptor, 0)
+        end.close()
+        for other in self._ends:
+            if other is not end and not other.is_gone:
+                other.to_send += frame(GONE, number_of(end.number, 0))
+        self._tell({"gone": end.number, "code": end.process.returncode})
+
+    def _figures(self) -> list[tuple[int, int, int, int, int, float]]:
+        """Return for each two ends connections, bytes each way, and seconds there and back."""
+        found = []
+        for one, two in sorted({tuple(sorted(pair)) for pair in self._opened}):
+            opened = self._opened[one, two] + self._opened[two, one]
+            there, back = self._carried[one, two], self._carried[two, one]
+            seconds = self._ends[one].round_trip + self._ends[two].round_trip
+            found.append((one, two, opened, there, back, seconds))
+        return found
+
+    def _watch_all(self) -> None:
+        for end in self._ends:
+            if not end.is_gone:
+                is_read = len(self._ends[end.fills].to_send) < MOST_HELD
+                self._watch(end.source, _READ if is_read else 0)
+                self._watch(end.sink, _WRITE if end.to_send else 0)
+
+    def _watch(self, descriptor: int, events: int) -> None:
+        is_watched = descriptor in self._selector.get_map()
+        if events and not is_watched:
+            self._selector.register(descriptor, events)
+        elif is_watched and not events:
+            self._selector.unregister(descriptor)
+
+
+def start_end(number: int, told: Mapping[str, Any]) -> HubEnd:
+    """Start the command that leads to an end; raises OSError."""
+    environment = dict(os.environ)
+    for name, value in told["environment"].items():
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = value
+    process = subprocess.Popen(
+        told["argv"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, bufsize=0
+    )
+    first, second = told["marker"]
+    return HubEnd(number, process, (first, second))
+
+
+def main() -> None:
+    """Be the hub."""
+    line = b""
+    while not line.endswith(b"\n"):
+        read = os.read(0, PIECE)
+        if not read:
+            return
+        line += read
+
+    def tell(what: Mapping[str, Any]) -> None:
+        sys.stdout.write(json.dumps(what) + "\n")
+        sys.stdout.flush()
+
+    hub = TunnelHub(
+        [start_end(number, told) for number, told in enumerate(json.loads(line))], 0, tell
+    )
+    try:
+        hub.run()
+    finally:
+        hub.close()
+
+
+if __name__ == "__main__":
+    main()

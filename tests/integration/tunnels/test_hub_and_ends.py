@@ -1,0 +1,204 @@
+"""A hub with two ends on this machine, as processes: what they carry, refuse and survive."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.launchers.wire import frame
+from runtime.tunnels import end, hub
+from runtime.tunnels.frames import DATA, OPEN, PIECE, WINDOW, number_of
+from tools.on_grids import ROOT
+
+PATIENCE = 20.0
+EVIL = (
+    "import sys; sys.stdout.buffer.write(bytes.fromhex(sys.argv[1])); sys.stdout.flush(); input()"
+)
+
+
+def end_in(folder: Path, me: int) -> dict[str, Any]:
+    """Return how the hub starts one of two ends."""
+    told = {
+        "me": me,
+        "marker": ["gcm-", f"end{me}"],
+        "sockets": {1 - me: str(folder / f"to{me}")},
+        "target": str(folder / f"in{me}"),
+    }
+    argv = [sys.executable, "-m", end.MODULE, json.dumps(told)]
+    return {"argv": argv, "environment": {}, "marker": told["marker"]}
+
+
+class Tunnel:
+    """A hub, its ends, and sockets as front-ends have them."""
+
+    def __init__(self, folder: Path, ends: list[dict[str, Any]] | None = None) -> None:
+        self.folder = folder
+        self.targets = []
+        for number in range(2):
+            target = socket.socket(socket.AF_UNIX)
+            target.bind(str(folder / f"in{number}"))
+            target.listen()
+            target.settimeout(PATIENCE)
+            self.targets.append(target)
+        told = ends or [end_in(folder, 0), end_in(folder, 1)]
+        self.hub = subprocess.Popen(
+            [sys.executable, "-m", hub.MODULE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            text=True,
+        )
+        assert self.hub.stdin is not None
+        self.hub.stdin.write(json.dumps(told) + "\n")
+        self.hub.stdin.flush()
+
+    def told(self) -> dict[str, Any]:
+        """Return the next line of the hub."""
+        assert self.hub.stdout is not None
+        assert select.select([self.hub.stdout], [], [], PATIENCE)[0], "the hub says nothing"
+        found: dict[str, Any] = json.loads(self.hub.stdout.readline())
+        return found
+
+    def connect(self, me: int) -> tuple[socket.socket, socket.socket]:
+        """Return a connection from the front-end of one end, and where it comes out."""
+        made = socket.socket(socket.AF_UNIX)
+        made.settimeout(PATIENCE)
+        made.connect(str(self.folder / f"to{me}"))
+        return made, self.accept(1 - me)
+
+    def accept(self, me: int) -> socket.socket:
+        came, _ = self.targets[me].accept()
+        came.settimeout(PATIENCE)
+        return came
+
+    def close(self) -> None:
+        assert self.hub.stdin is not None
+        assert self.hub.stdout is not None
+        self.hub.stdin.close()
+        self.hub.wait(PATIENCE)
+        self.hub.stdout.close()
+        for target in self.targets:
+            target.close()
+
+
+@pytest.fixture
+def tunnel(tmp_path: Path) -> Iterator[Tunnel]:
+    made = Tunnel(tmp_path)
+    try:
+        assert made.told() == {"ready": True}
+        yield made
+    finally:
+        made.close()
+
+
+def send_all(target: socket.socket, data: bytes) -> None:
+    target.sendall(data)
+    target.shutdown(socket.SHUT_WR)
+
+
+def receive(source: socket.socket) -> bytes:
+    found = b""
+    while data := source.recv(PIECE):
+        found += data
+    return found
+
+
+def test_bytes_go_both_ways_and_each_direction_ends_by_itself(tunnel: Tunnel) -> None:
+    here, there = tunnel.connect(0)
+    much = hashlib.shake_128(b"seed").digest(3 * WINDOW)
+    with here, there:
+        sending = threading.Thread(target=send_all, args=(here, much))
+        sending.start()
+        assert receive(there) == much
+        sending.join()
+        there.sendall(b"an answer behind the end of the question")
+        there.close()
+        assert receive(here) == b"an answer behind the end of the question"
+
+
+def test_a_reader_that_stops_delays_no_other_connection(tunnel: Tunnel) -> None:
+    slow, unread = tunnel.connect(0)
+    quick, there = tunnel.connect(1)
+    with slow, unread, quick, there:
+        slow.setblocking(False)
+        sent = 0
+        while select.select([], [slow], [], 0.5)[1]:
+            sent += slow.send(bytes(PIECE))
+        assert WINDOW <= sent < 3 * WINDOW
+        for source, target in ((quick, there), (there, quick)):
+            source.sendall(b"at once")
+            assert target.recv(PIECE) == b"at once"
+
+
+def test_where_nobody_listens_the_connection_is_closed(tunnel: Tunnel) -> None:
+    tunnel.targets[1].close()
+    with socket.socket(socket.AF_UNIX) as made:
+        made.settimeout(PATIENCE)
+        made.connect(str(tunnel.folder / "to0"))
+        assert made.recv(1) == b""
+
+
+def test_only_the_user_can_connect_to_an_end(tunnel: Tunnel) -> None:
+    assert (tunnel.folder / "to0").stat().st_mode & 0o777 == 0o600
+
+
+def test_figures_are_told_at_the_end_and_all_processes_go(tunnel: Tunnel) -> None:
+    here, there = tunnel.connect(0)
+    with here, there:
+        here.sendall(b"hello")
+        assert there.recv(PIECE) == b"hello"
+    assert tunnel.hub.stdin is not None
+    tunnel.hub.stdin.close()
+    (row,) = tunnel.told()["carried"]
+    assert row[:5] == [0, 1, 1, 5, 0]
+    tunnel.hub.wait(PATIENCE)
+    with socket.socket(socket.AF_UNIX) as made, pytest.raises(ConnectionRefusedError):
+        made.connect(str(tunnel.folder / "to0"))
+
+
+def test_connections_end_with_the_end_that_is_killed_and_the_launcher_hears_it(
+    tunnel: Tunnel,
+) -> None:
+    here, there = tunnel.connect(0)
+    found = subprocess.run(
+        ["pgrep", "-P", str(tunnel.hub.pid)], capture_output=True, text=True, check=True
+    )
+    with here, there:
+        os.kill(int(found.stdout.split()[1]), signal.SIGKILL)
+        assert tunnel.told() == {"gone": 1, "code": -signal.SIGKILL}
+        assert here.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        frame(DATA, number_of(7, 0), b"for nobody"),
+        frame(OPEN, number_of(0, 0)),
+        frame(DATA, number_of(1, 0), bytes(PIECE + 1))[:64],
+    ],
+    ids=["no such end", "itself", "too long"],
+)
+def test_an_end_that_says_what_none_does_is_let_go(tmp_path: Path, said: bytes) -> None:
+    words = (b"\ngcm-evil\n" + said).hex()
+    evil = [sys.executable, "-c", EVIL, words]
+    told = {"argv": evil, "environment": {}, "marker": ["gcm-", "evil"]}
+    tunnel = Tunnel(tmp_path, [told, end_in(tmp_path, 1)])
+    try:
+        found = tunnel.told()
+        if "ready" in found:  # the other end was quicker
+            found = tunnel.told()
+        assert found["gone"] == 0
+    finally:
+        tunnel.close()
