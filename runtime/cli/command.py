@@ -82,6 +82,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.view import compare
 
         return compare(words[1:])
+    if first == "top":
+        from runtime.cli.look import top
+
+        return top(words[1:])
     if first == "web":
         from runtime.cli.web import web
 

@@ -11,9 +11,10 @@ from runtime.cli.doctor import DOCTOR
 from runtime.cli.gcm_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
 from runtime.cli.login import LOGIN
-from runtime.cli.look import LOOKS
+from runtime.cli.look import LOOKS, TOP
 from runtime.cli.new import NEW
 from runtime.cli.view import COMPARE, VIEW
+from runtime.cli.web import WEB
 from runtime.peers.commands.advise import ADVISE
 from runtime.peers.commands.peer_options import GCM_PEER
 
@@ -24,8 +25,10 @@ COMMANDS = (
     LOGIN,
     NEW,
     *LOOKS.values(),
+    TOP,
     VIEW,
     COMPARE,
+    WEB,
     GCM_RUN,
     ADVISE,
     GCM_PEER,

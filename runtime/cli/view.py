@@ -17,7 +17,7 @@ from runtime.cli.streams import write
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, read_facts
 from runtime.views.facts import Fact, RunPlanned
-from runtime.views.picture import picture, plain
+from runtime.views.picture import HIGHEST, picture, plain
 from runtime.views.plain_lines import PlainLines
 from runtime.views.progress_tree import ProgressTree
 from runtime.views.summary import as_json, as_text
@@ -32,10 +32,6 @@ examples:
   gcm-deploy view --show lines run.facts        what was printed, with the ranks of each line
   gcm-deploy view --format json run.facts       the summary for programs
   gcm-deploy view --report run.html run.facts   a page about the run"""
-
-
-_HIGHEST = 10_000
-"""As many lines of a tree are shown as a machine may need."""
 
 
 class Shown(StrEnum):
@@ -91,7 +87,7 @@ def view(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         write(as_json(account.summary()))
     elif found.show == Shown.TREE:
-        lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=_HIGHEST)
+        lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=HIGHEST)
         write("".join(f"{plain(line)}\n" for line in lines))
     elif found.show == Shown.SUMMARY:
         summary = account.summary()

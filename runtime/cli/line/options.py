@@ -31,6 +31,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy view FILE
        gcm-deploy compare FIRST SECOND
        gcm-deploy web PID|FILE
+       gcm-deploy top [PID]
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -91,7 +92,7 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 
 FIRST_WORDS = (
     *("new", "doctor", "login", "completion"),
-    *("ps", "stacks", "waits", "view", "compare", "web"),
+    *("ps", "stacks", "waits", "view", "compare", "web", "top"),
 )
 """The commands that can be the first word."""
 

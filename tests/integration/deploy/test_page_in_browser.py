@@ -122,6 +122,8 @@ def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_p
     run = start("--record", facts, grid, stdin=subprocess.PIPE)
     assert run.stdout is not None
     assert {run.stdout.readline() for _ in range(2)} == {"done 0\n", "done 1\n"}
+    once, _ = start("top", "--once", str(run.pid)).communicate(timeout=30)
+    assert re.search(r"cluster0 +running +[◌●]", once), once
     follower = start("web", str(run.pid))
     assert follower.stdout is not None
     page.goto(follower.stdout.readline().strip())
