@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.communicators import group_algebra as algebra
-from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE
+from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE, let_looks_end
 from runtime.mpi.communicators.children import (
     attendance_of,
     duplicate,
@@ -172,6 +172,7 @@ class Creation(Splitting):
         """Become COMM_NULL; pending operations on it still complete."""
         members = members_behind(self)
         if members is None:
+            let_looks_end()
             MPI.Comm.Free(self)
             return
         _refuse_predefined(self)
@@ -181,6 +182,7 @@ class Creation(Splitting):
     def free(self) -> None:
         """Call `Free` unless it is COMM_NULL or predefined."""
         if members_behind(self) is None:
+            let_looks_end()
             MPI.Comm.free(self)
         elif not _is_predefined(self):
             self.Free()
@@ -189,6 +191,7 @@ class Creation(Splitting):
         """Become COMM_NULL once all pending operations on it are complete."""
         members = members_behind(self)
         if members is None:
+            let_looks_end()
             MPI.Comm.Disconnect(self)
             return
         _refuse_predefined(self)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from mpi4py import MPI
 
 from runtime.membership.rank_link import current
+from runtime.mpi.communicators.attributes import let_looks_end
 from runtime.mpi.errors import keep_strings
 from runtime.mpi.process.options import LEVELS, YES, option
 from runtime.mpi.progress.predefined import finish
@@ -49,6 +50,7 @@ class _Lifetime:
 
 _life: _Lifetime | None = None
 _whenever_up: list[Callable[[], None]] = []
+_before_end: list[Callable[[], None]] = []
 
 
 def _lifetime() -> _Lifetime | None:
@@ -66,6 +68,11 @@ def when_up(begin: Callable[[], None]) -> None:
         begin()
     else:
         _whenever_up.append(begin)
+
+
+def before_end(call: Callable[[], None]) -> None:
+    """Call a function when the program finalises MPI itself, before that."""
+    _before_end.append(call)
 
 
 def _is_up() -> None:
@@ -112,6 +119,9 @@ def Finalize() -> None:
     if life is not None:
         life.check()
     finish()
+    for call in _before_end:
+        call()
+    let_looks_end()
     _native["Finalize"]()
     keep_strings()
 
