@@ -5,16 +5,14 @@ from __future__ import annotations
 import _thread
 from collections.abc import Callable
 from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mpi4py import MPI
 
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.progress.predefined import predefined
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"

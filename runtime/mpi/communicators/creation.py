@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Self
+
 from mpi4py import MPI
 
 from runtime.later import Later
@@ -26,10 +28,7 @@ from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.faults import check_kind
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     from runtime.collectives.port import Steps
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]

@@ -8,6 +8,8 @@ Anywhere else all calls are mpi4py's own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mpi4py import MPI
 
 from runtime.membership.rank_link import current
@@ -16,10 +18,6 @@ from runtime.mpi.errors import keep_strings
 from runtime.mpi.process.options import LEVELS, YES, option
 from runtime.mpi.progress.predefined import finish
 from runtime.mpi.values.numbers import integer
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CALLS = ("Init", "Init_thread", "Is_initialized", "Query_thread", "Finalize")
 _native: dict[str, Callable[..., object]] = {name: getattr(MPI, name) for name in CALLS}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -28,12 +31,7 @@ from runtime.mpi.surface.waiting_calls import (
     variables,
 )
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from types import FrameType
-    from typing import Any
-
     from runtime.matching import Pattern
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers

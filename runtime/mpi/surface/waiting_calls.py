@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 from runtime.collectives.operations import ROWS
 from runtime.home import HOME, OWN_FRAMES
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from dis import Instruction
-    from types import CodeType, FrameType
-    from typing import Any
 
 _OURS = f"{HOME}/runtime/mpi/"
 _RUNTIME = f"{HOME}/runtime/"
