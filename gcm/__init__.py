@@ -10,11 +10,9 @@ framework starts faster.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:  # the same names for type checkers; a test compares the two lists
-    from typing import Any
-
+if TYPE_CHECKING:
     from gcm.components.clustering import ClusteringContent as ClusteringContent
     from gcm.components.clustering import clustering_type as clustering_type
     from gcm.components.composite import Composite as Composite

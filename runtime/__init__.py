@@ -7,7 +7,8 @@
 Importing this costs nothing; each name is loaded when it is first asked for.
 """
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+from typing import TYPE_CHECKING
+
 if TYPE_CHECKING:
     from runtime import coupling
     from runtime.mpi.surface import mpi_module as MPI

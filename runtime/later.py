@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from logging import Logger
-    from typing import Any
 
 
 class Later:

@@ -6,9 +6,7 @@ a log that looks like one of ours. What ranks write is not meant: it is the prog
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 LONGEST = 80
 LONGEST_CELL = 400

@@ -10,6 +10,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -253,6 +254,9 @@ def pytest_configure(config: pytest.Config) -> None:
     missing = [name for name in QUICK if not (HERE / name).exists()]
     if missing and config.getoption("--only"):
         raise pytest.UsageError(f"QUICK in {__file__} names what does not exist: {missing}")
+    state = tempfile.TemporaryDirectory(prefix="gcm-state-")
+    config.add_cleanup(state.cleanup)
+    os.environ["XDG_STATE_HOME"] = state.name  # where runs that fail leave their logs
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.detectors.programs import PROGRAM
 from benchmarks.detectors.times import Running, cut_link, kill_rank, known_after, lose_host, started
 from benchmarks.grid import EmulatedGrid, Layout, Line
-from runtime.peers.configuration import PeerFolder
+from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.daemon import find_running
 from tests.network.peers_on_hosts import RUN, PeersOnHosts
 

@@ -9,7 +9,7 @@ import sys
 
 from benchmarks.echoes.contract import listening
 from benchmarks.echoes.members import member
-from runtime.forwarding import Forwarder
+from runtime.forwarding.forwarder import Forwarder
 from runtime.transport.reactor import Reactor
 
 

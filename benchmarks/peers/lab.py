@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from random import Random
 
-from runtime.peers.connections.round_trips import PINGS
+from runtime.peers.connections.connection import PINGS
 from runtime.peers.latency import RttTarget, network_of
 from runtime.peers.membership import Row
 from runtime.peers.model import Address, Member, PeerName, Share

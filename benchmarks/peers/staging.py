@@ -20,14 +20,10 @@ from typing import Any
 
 from benchmarks.plots import curves
 from runtime.peers.contracts import Staging
-from runtime.peers.staging import (
-    ContentCache,
-    Receiver,
-    Shape,
-    StagedContent,
-    StagingService,
-    deliver,
-)
+from runtime.peers.staging.broadcast import Shape
+from runtime.peers.staging.cache import ContentCache
+from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
+from runtime.peers.staging.service import StagingService
 
 MEMORY = "/dev/shm"  # real peers have a disk each, and here all would share one
 SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)

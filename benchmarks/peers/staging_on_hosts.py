@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid, Layout, Line
-from runtime.peers.staging import Shape
+from runtime.peers.staging.broadcast import Shape
 from tests.network.peers_on_hosts import ROOT, PeersOnHosts
 
 SHAPES = (Shape.PUSH, Shape.TREE, Shape.CHAIN)
@@ -23,7 +23,7 @@ import sys, time
 from runtime.cli.gcm_run import read_line
 from runtime.cli.load import load_deployment
 from runtime.cli.on_peers import run_on_peers
-from runtime.peers.submission import SubmissionStep
+from runtime.peers.submission.steps import SubmissionStep
 begun = 0.0
 def hears(step):
     global begun

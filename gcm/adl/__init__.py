@@ -7,11 +7,9 @@ what reads and writes documents.
 from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
-TYPE_CHECKING = False  # for type checkers only
-if TYPE_CHECKING:  # the same names for type checkers; a test compares the two lists
-    from typing import Any
-
+if TYPE_CHECKING:
     from gcm.adl.assembling import assemble as assemble
     from gcm.adl.builder import Assembly as Assembly
     from gcm.adl.loading import check_files as check_files

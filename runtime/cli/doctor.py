@@ -96,7 +96,7 @@ def _with_lab(
     from runtime.cli.on_peers import demand_of, lab_of
     from runtime.doctor.records import Finding
     from runtime.peers.errors import PeerError
-    from runtime.peers.submission import LabExamination, examine_lab
+    from runtime.peers.submission.examination import LabExamination, examine_lab
 
     try:
         lab = lab_of(request)

@@ -28,22 +28,18 @@ from runtime.peers.booking import (
     nearest_first,
     strategy_named,
 )
-from runtime.peers.configuration import user_credential, user_folder
-from runtime.peers.credentials import Credential
+from runtime.peers.configuration.folder import user_credential, user_folder
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import MemberRole
-from runtime.peers.staging import Shape
-from runtime.peers.submission import (
-    FAR,
-    Booking,
-    Lab,
-    StagedPrograms,
-    SubmissionStep,
-    WebContents,
-    launcher_on,
-    sites_of,
-    ways_between,
-    web_addresses,
-)
+from runtime.peers.staging.broadcast import Shape
+from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.lab import FAR, Lab
+from runtime.peers.submission.launching import launcher_on
+from runtime.peers.submission.programs import StagedPrograms
+from runtime.peers.submission.sites import sites_of
+from runtime.peers.submission.steps import SubmissionStep
+from runtime.peers.submission.ways import ways_between
+from runtime.peers.submission.web_contents import WebContents, web_addresses
 from runtime.run.outcome import Outcome
 from runtime.views.stream import FactListener
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +20,7 @@ from runtime.cli.missing import hints
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles
+from runtime.cli.screens.run_log import RunLog
 from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
@@ -31,6 +34,8 @@ from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
+
+_log = logging.getLogger(__name__)
 
 BYTES_PER_SECOND = 1_000_000
 """The minimum rate at which program folders are copied, over the slowest of lines."""
@@ -62,6 +67,7 @@ def run_plan(
     pass `through` another listener. `is_repeated` is asked about a run in which no rank has begun;
     one that will be repeated has no summary.
     """
+    run_log = RunLog(options.log, options.log_level)
     recorders: list[Recorder] = []
     if options.record:
         from runtime.cli.screens.recording import FactFile, Recording
@@ -86,19 +92,22 @@ def run_plan(
             one.hear(Fact(0.0, MACHINE, description(options)))
     try:
         return _run(
-            plan, options, recorders, warm=warm, reach=reach, through=through,
+            plan, options, recorders, run_log, warm=warm, reach=reach, through=through,
             is_repeated=is_repeated,
         )  # fmt: skip
     finally:
         for one in recorders:
             if fault := one.close():
                 complain(fault)
+        if kept := run_log.close():
+            complain(f"the log of this run: {kept}")
 
 
 def _run(
     plan: DeploymentPlan,
     options: Options,
     recorders: Sequence[FactListener],
+    run_log: RunLog,
     *,
     warm: WarmStart | None,
     reach: Reach,
@@ -128,7 +137,13 @@ def _run(
     try:
         seen = partial(_seen, plan, interrupts, begun)
         followed = _SampledWhileFollowed(listeners, interrupts, is_sampled=bool(recorders))
-        with ending.awaited(), log.attached(), open_to_inspection(seen, followed):
+        with (
+            run_log.attached(),
+            log.attached(),
+            ending.awaited(),
+            open_to_inspection(seen, followed),
+        ):
+            _log.info("process %d: %s", os.getpid(), shlex.join(sys.argv))
             outcome = deploy(
                 plan,
                 through(listeners),
@@ -153,6 +168,7 @@ def _run(
     for message in (*errors, *hints(plan, outcome.exceptions)):
         complain(message)
     code = _code(outcome, ending, failures)
+    run_log.stays = code != 0 and _needs_log(outcome, ending)
     tell(CommandEnded(code, errors))
     _tell(listeners.account.summary(), options)
     return code
@@ -178,6 +194,13 @@ class _SampledWhileFollowed:
         if not left and not self._is_sampled:
             self._interrupts.sample(0.0)
         return left
+
+
+def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
+    """Tell whether a run has failed by itself: its program has not told that, nor has a signal."""
+    cause = outcome.first_cause
+    is_of_program = cause is not None and cause.death is not None and cause.death.is_said
+    return ending.code is None and not is_of_program
 
 
 def _seen(

@@ -11,11 +11,8 @@ Every failure has to be reported to the members, and no live member may be repor
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
 
 _HEAD = struct.Struct("!qBiqH")
 """The wire format: number of the agreement, kind, ballot, flag, bytes of a set."""

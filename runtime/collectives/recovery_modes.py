@@ -7,11 +7,8 @@ what a recovery makes of it, its message mode which calls are admitted until the
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 _BITS = (1 << 31) - 1
 

@@ -12,6 +12,8 @@ of ranks. Importing this module is cheap and starts nothing.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal
+
 from runtime.coupling.errors import (
     CodeBusy,
     CodeEnded,
@@ -26,10 +28,7 @@ from runtime.coupling.mailbox import CouplingMailbox, Message
 from runtime.coupling.words import DRIVER
 from runtime.matching import ANY, Wildcard
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, Literal
-
     code: str
     rank: int
     size: int

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.connections import CodeConnections
 from runtime.later import logger
@@ -16,11 +17,10 @@ from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Mail
 from runtime.transport.messages import PLAIN_DATA
 from runtime.wire.errors import PeerLost
+from runtime.wire.opening import meet
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     import socket
-    from typing import Any
 
     from runtime.coupling.directory import CodeDirectory
     from runtime.coupling.mailbox import CouplingMailbox
@@ -153,14 +153,8 @@ class CodeWire:
             self._link.coupling.watch(self._link.name, *peer)
 
     def _meet_at(self, front_end: str, token: str) -> None:
-        connections = self._connections
-        meet = getattr(connections.references.connector, "meet", None)
-        if meet is None:
-            return
-        try:
-            connections.come(meet(front_end, token, connections.now()))
-        except PeerLost as fault:  # the other one notices
-            _log.info("a connection over a third front-end failed: %s", fault)
+        if self._connections.routed is not None:
+            meet(self._connections, self._connections.routed, front_end, token)
 
     def _pass_on(self, call: Callable[[], None], why: str, ended: Mapping[str, int]) -> None:
         waits = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from gcm import (
@@ -16,7 +17,7 @@ from gcm import (
 )
 from gcm.membranes.content import ContentController
 from gcm.membranes.descriptions import PRIMITIVE
-from runtime.coupling.control import CodeControl, CodeMessages, OutputLine
+from runtime.coupling.control import CodeControl, CodeMessages
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.mailbox import Message
 from runtime.hosting.workers import Workers
@@ -37,16 +38,18 @@ class WrappedCode:
 
     def __init__(self, codes: Codes, name: str, workers: Workers) -> None:
         self._workers = workers
-        self._operations: dict[str, object] = {
-            CONTROL: _Control(codes, name),
-            MESSAGES: _Messages(codes, name),
-        }
+        self._codes = codes
+        self._name = name
+        self._messages = _Messages(codes, name)
 
     def call(self, invocation: Invocation) -> Future[Any]:
         """Make a call in a new thread, and return the future of its result."""
         future: Future[Any] = Future(invocation)
         future.set_running_or_notify_cancel()
-        operation = getattr(self._operations[invocation.interface], invocation.operation)
+        if invocation.interface == CONTROL:
+            operation = partial(getattr(self._codes, invocation.operation), self._name)
+        else:
+            operation = getattr(self._messages, invocation.operation)
 
         def work() -> None:
             try:
@@ -109,33 +112,6 @@ def code_of(machine: Component, name: str) -> CodeComponent:
     found = machine.find(f"{CODES}/{name}")
     assert isinstance(found, CodeComponent)
     return found
-
-
-class _Control:
-    def __init__(self, codes: Codes, name: str) -> None:
-        self._codes = codes
-        self._name = name
-
-    def start(self) -> None:
-        self._codes.start(self._name)
-
-    def stop(self, grace: float = 2.0) -> None:
-        self._codes.stop(self._name, grace)
-
-    def kill(self) -> None:
-        self._codes.kill(self._name)
-
-    def status(self) -> Any:
-        return self._codes.status(self._name)
-
-    def exit_codes(self) -> dict[int, int]:
-        return dict(self._codes.status(self._name).exit_codes)
-
-    def output(self) -> list[OutputLine]:
-        return self._codes.output(self._name)
-
-    def wait(self, timeout: float | None = None) -> dict[int, int]:
-        return self._codes.wait(self._name, timeout)
 
 
 class _Messages:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from runtime.coupling.words import rank_path
 from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
@@ -11,18 +14,16 @@ from runtime.wire.dialling.connecting import DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.forward_requests import coupled_stop
 from runtime.wire.dialling.references import ReferenceController
+from runtime.wire.opening import front_end_parties
 from runtime.wire.words import LANE, PROBES
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Sequence
-    from typing import Any
 
     from runtime.coupling.directory import CodeDirectory
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink
-    from runtime.wire.dialling.connecting import CountingConnector
+    from runtime.wire.dialling.routed import RoutedConnector
 
 
 class CodeConnections(PeerConnections):
@@ -63,26 +64,25 @@ class CodeConnections(PeerConnections):
         self._places.put(
             Party(own.name, own.host, *found, link.incarnation, own.cluster, self._names)
         )
-        connector: CountingConnector = DirectConnector(me, self._places, link.credentials)
+        self.routed: RoutedConnector | None = None
         if known.front_ends:
             from runtime.wire.dialling.routed import (
                 RoutedConnector,  # only if some ranks cannot be dialled
             )
 
-            connector = RoutedConnector(
+            self.routed = RoutedConnector(
                 me,
                 self._places,
                 link.credentials,
                 known.grid,
-                front_ends={
-                    cluster: Party("{}:{}".format(*cluster), "", *found)
-                    for cluster, found in known.front_ends.items()
-                },
+                front_ends=front_end_parties(known),
                 peers=lambda peer: link.to(CodeRoutes, rank_path(self.name_of(peer))),
                 share=lambda _: None,
                 stop_of=coupled_stop,
             )
-        self.references = ReferenceController(connector)
+        self.references = ReferenceController(
+            self.routed or DirectConnector(me, self._places, link.credentials)
+        )
         super().__init__(
             me, self._places, sink, self.references,
             listeners=doors, credentials=link.credentials,

@@ -110,50 +110,7 @@ class Codes:
     def written(self, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]]) -> None:
         """Keep the output of the ranks of a cluster."""
         run = self._by_cluster.get(cluster)
-        if run is not None:
-            self._keep(run, cluster, batch)
-
-    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
-        """Record the address of a rank."""
-        self._here[rank] = report(rank, arrival)
-
-    def ranks_up(self, cluster: str) -> None:
-        """Record that all ranks of a cluster are ready."""
-        run = self._by_cluster.get(cluster)
-        if run is not None:
-            self._ranks_up(run, cluster)
-
-    def rank_ended(self, cluster: str, death: RankDeath, why: str) -> None:
-        """Record how a rank has ended; `why` says so where the death gives no reason."""
-        run = self._by_cluster.get(cluster)
-        if run is not None:
-            self._rank_ended(run, death, why)
-
-    def job_ended(self, cluster: str, code: int, why: str) -> None:
-        """Record that all ranks of a cluster have ended."""
-        run = self._by_cluster.get(cluster)
-        if run is not None:
-            self._job_ended(run, cluster, code, why)
-
-    def failed(self, cluster: str, why: str) -> None:
-        """Record that ranks of a cluster cannot be started."""
-        run = self._by_cluster.get(cluster)
-        if run is not None:
-            self._failed(run, why)
-
-    def end(self, why: str) -> None:
-        """Record that the machine has ended, and all codes with it."""
-        with self._changed:
-            self._over = why
-            for run in self._runs.values():
-                run.lose(why)
-            self._changed.notify_all()
-        self.hub.lose(why)
-
-    def _keep(
-        self, run: CodeRun, cluster: str, batch: Iterable[tuple[int | None, str, Buffer]]
-    ) -> None:
-        if not self.is_steered:
+        if run is None or not self.is_steered:
             return
         first = run.first_rank(cluster)
         with self._changed:
@@ -163,7 +120,15 @@ class Codes:
                 for text in lines_of(bytes(block))
             )
 
-    def _ranks_up(self, run: CodeRun, cluster: str) -> None:
+    def rank_ready(self, rank: str, arrival: RankArrival) -> None:
+        """Record the address of a rank."""
+        self._here[rank] = report(rank, arrival)
+
+    def ranks_up(self, cluster: str) -> None:
+        """Record that all ranks of a cluster are ready."""
+        run = self._by_cluster.get(cluster)
+        if run is None:
+            return
         with self._changed:
             # Until the machine runs, the engine decides when the application may go.
             goes = run.ranks_up(cluster) and self._is_open and run.go()
@@ -174,23 +139,21 @@ class Codes:
                     control.go()
             self._changed.notify_all()
 
-    def _tell_where(self, run: CodeRun) -> None:
-        """Send all front-ends the addresses of the ranks in the current run of a code."""
-        reports = [
-            self._here[f"{cluster}:{rank}"]
-            for cluster, ranks in run.clusters.items()
-            for rank in range(ranks)
-        ]
-        for cluster in self._by_cluster:
-            self._orders(cluster).moved(reports)
-
-    def _rank_ended(self, run: CodeRun, death: RankDeath, why: str) -> None:
+    def rank_ended(self, cluster: str, death: RankDeath, why: str) -> None:
+        """Record how a rank has ended; `why` says so where the death gives no reason."""
+        run = self._by_cluster.get(cluster)
+        if run is None:
+            return
         with self._changed:
             ended = run.rank_ended(death, why)
             self._let_it_settle(run)
         self._tell_ends(run, ended)
 
-    def _job_ended(self, run: CodeRun, cluster: str, code: int, why: str) -> None:
+    def job_ended(self, cluster: str, code: int, why: str) -> None:
+        """Record that all ranks of a cluster have ended."""
+        run = self._by_cluster.get(cluster)
+        if run is None:
+            return
         with self._changed:
             failed = run.state is CodeState.STARTING and self._is_open
             silent = run.job_ended(cluster, code, why)
@@ -205,6 +168,35 @@ class Codes:
                 self._kill(run)
             self._changed.notify_all()
 
+    def failed(self, cluster: str, why: str) -> None:
+        """Record that ranks of a cluster cannot be started."""
+        run = self._by_cluster.get(cluster)
+        if run is None:
+            return
+        with self._changed:
+            run.fail(why)
+            if self._is_open:
+                self._kill(run)
+
+    def end(self, why: str) -> None:
+        """Record that the machine has ended, and all codes with it."""
+        with self._changed:
+            self._over = why
+            for run in self._runs.values():
+                run.lose(why)
+            self._changed.notify_all()
+        self.hub.lose(why)
+
+    def _tell_where(self, run: CodeRun) -> None:
+        """Send all front-ends the addresses of the ranks in the current run of a code."""
+        reports = [
+            self._here[f"{cluster}:{rank}"]
+            for cluster, ranks in run.clusters.items()
+            for rank in range(ranks)
+        ]
+        for cluster in self._by_cluster:
+            self._orders(cluster).moved(reports)
+
     def _let_it_settle(self, run: CodeRun) -> None:
         """Give the rest of a code some time to end, once a part of it has failed."""
         if self.is_steered and run.begins_to_settle():
@@ -213,12 +205,6 @@ class Codes:
     def _end_the_rest(self, run: CodeRun, incarnation: int) -> None:
         with self._changed:
             if run.settle(incarnation, self._settle):
-                self._kill(run)
-
-    def _failed(self, run: CodeRun, why: str) -> None:
-        with self._changed:
-            run.fail(why)
-            if self._is_open:
                 self._kill(run)
 
     def _tell_ends(self, run: CodeRun, ends: Mapping[int, str]) -> None:
@@ -254,7 +240,7 @@ class Codes:
                 f"{name} could not be started", cause=why, cure="Look at its output"
             )
 
-    def stop(self, name: str, grace: float) -> None:
+    def stop(self, name: str, grace: float = 2.0) -> None:
         """Ask a code to end, and return when it has ended; raises CodeNotRunning."""
         self._end(name, lambda control: control.stop_ranks(grace))
 
@@ -270,13 +256,17 @@ class Codes:
             codes = dict(sorted(run.exit_codes.items()))
             return CodeStatus(name, run.state, ranks, run.incarnation, codes, run.why)
 
+    def exit_codes(self, name: str) -> dict[int, int]:
+        """Return the exit codes of a code's ranks that have ended."""
+        return dict(self.status(name).exit_codes)
+
     def output(self, name: str) -> list[OutputLine]:
         """Return the last lines of output of a code."""
         self._run(name)
         with self._changed:
             return list(self._lines[name])
 
-    def wait(self, name: str, timeout: float | None) -> dict[int, int]:
+    def wait(self, name: str, timeout: float | None = None) -> dict[int, int]:
         """Return the exit codes of a code once it has ended; raises TimeoutError."""
         run = self._run(name)
         with self._changed:

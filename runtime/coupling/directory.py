@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
 from runtime.coupling.errors import NoSuchRank, UnknownCode
 from runtime.coupling.words import DRIVER, rank_path
 from runtime.machine.paths import DRIVER_PATH
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from runtime.topology import Grid, RankNames
 
 
@@ -47,10 +47,6 @@ class CodeDirectory:
         """Return the clusters of a code and the number of ranks on each; raises UnknownCode."""
         self.check(code)
         return self._clusters.get(code, ())
-
-    def path_of(self, member: str) -> str:
-        """Return where messages for a member go: a rank, or the program that drives."""
-        return DRIVER_PATH if member == DRIVER else rank_path(member)
 
     def check(self, code: str, rank: int | None = None) -> None:
         """Check that a code and a rank exist; raises UnknownCode, NoSuchRank."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pickle
 import threading
 import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.matching import ANY, Envelope, Matcher, Pattern, PostedReceive, weight
 from runtime.transport.messages import PLAIN
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
-
     from runtime.coupling.peers import Peers
     from runtime.machine.contracts import Coupling, Mail
     from runtime.matching.envelope import AnyOr

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded
 from runtime.coupling.words import DRIVER
 from runtime.matching import ANY, Debt, Pattern, Window
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 Peer = tuple[str, int]
 

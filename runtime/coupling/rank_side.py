@@ -6,6 +6,8 @@ import atexit
 import os
 import socket
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
@@ -15,11 +17,7 @@ from runtime.coupling.words import identifier_of
 from runtime.later import logger
 from runtime.machine.contracts import Mail
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from runtime.coupling.code_wire import CodeWire
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink

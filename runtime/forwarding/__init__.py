@@ -5,27 +5,3 @@ the stops that follow. The front-end connects to the next one, answers, and from
 bytes between the two connections in both directions. The two ends authenticate each other once
 more, end to end, so what travels is between them alone.
 """
-
-from runtime.forwarding.forwarder import Forwarder
-from runtime.forwarding.leading import lead_on
-from runtime.forwarding.splice import Splice
-from runtime.wire.dialling.forward_requests import (
-    LINK,
-    Answer,
-    AnswerReader,
-    ForwardRequest,
-    RequestReader,
-    meeting,
-)
-
-__all__ = [
-    "LINK",
-    "Answer",
-    "AnswerReader",
-    "ForwardRequest",
-    "Forwarder",
-    "RequestReader",
-    "Splice",
-    "lead_on",
-    "meeting",
-]

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import errno
 import resource
-import selectors
 import socket
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
 from runtime.topology import Wan
+from runtime.transport.reactor import READ, WRITE, Reactor
 
 ADDRESS = "127.0.0.2"
 """Of this machine, but not what ranks of one site use among themselves."""
@@ -61,6 +60,8 @@ class _Pipe:
         self.queue: deque[tuple[float, memoryview]] = deque()
         self.held = 0
         self.is_read, self.is_done, self.is_stuck = False, False, False
+        self.is_timed = False
+        """Whether a timer goes for what arrives next."""
 
     @property
     def wants_more(self) -> bool:
@@ -131,74 +132,36 @@ class DistantDoors:
         _allow_many_files()
         self._inwards, self._outwards = WanLine(wan), WanLine(wan)
         self._clock = clock
-        self._selector = selectors.DefaultSelector()
         self._pipes: dict[socket.socket, tuple[_Pipe, _Pipe]] = {}  # of each end: from it, to it
-        self._waker, self._wakened = socket.socketpair()
-        self._wakened.setblocking(False)
-        self._doors: list[tuple[socket.socket, str]] = []
-        self._resting: deque[tuple[float, socket.socket, str]] = deque()  # until then
-        self._lock = threading.Lock()
-        self._is_over = False
-        self._thread = threading.Thread(target=self._run, name="distance", daemon=True)
-        self._thread.start()
+        self._doors: list[socket.socket] = []
+        self._reactor = Reactor("distance")
+        self._reactor.start()
 
     def before(self, path: str) -> str:
         """Return a new address whose connections lead over the line to a Unix socket."""
         door = socket.create_server((ADDRESS, 0), backlog=512)
         door.setblocking(False)
-        with self._lock:
-            self._doors.append((door, path))
-        self._waker.send(b"\0")
+        self._doors.append(door)
+        self._open(door, path)
         return f"{ADDRESS}:{door.getsockname()[1]}"
 
     def close(self) -> None:
         """Hang up everywhere."""
-        self._is_over = True
-        self._waker.send(b"\0")
-        self._thread.join()
-        for one in (*self._pipes, *(door for door, _ in self._doors), self._waker, self._wakened):
+        self._reactor.close()
+        for one in (*self._pipes, *self._doors):
             one.close()
-        self._selector.close()
 
-    def _run(self) -> None:
-        self._selector.register(self._wakened, selectors.EVENT_READ)
-        known = 0
-        while not self._is_over:
-            for key, events in self._selector.select(self._pause()):
-                if key.fileobj is self._wakened:
-                    with suppress(BlockingIOError):
-                        self._wakened.recv(64)
-                elif key.data is not None:
-                    self._accept(key.fileobj, key.data)
-                else:
-                    self._move(key.fileobj, events)
-            with self._lock:
-                for door, path in self._doors[known:]:
-                    self._selector.register(door, selectors.EVENT_READ, path)
-                known = len(self._doors)
-            now = self._clock()
-            while self._resting and self._resting[0][0] <= now:
-                _, door, path = self._resting.popleft()
-                self._selector.register(door, selectors.EVENT_READ, path)
-            for pipe, _ in list(self._pipes.values()):
-                due = pipe.next_arrival
-                if due is not None and due <= now:
-                    self._pass_on(pipe, now)
+    def _open(self, door: socket.socket, path: str) -> None:
+        self._reactor.watch(door.fileno(), READ, lambda _: self._accept(door, path))
 
-    def _pause(self) -> float | None:
-        due = [one for pipe, _ in self._pipes.values() if (one := pipe.next_arrival) is not None]
-        due += [self._resting[0][0]] if self._resting else []
-        return max(0.0, min(due) - self._clock()) if due else None
-
-    def _accept(self, door: object, path: str) -> None:
-        assert isinstance(door, socket.socket)
+    def _accept(self, door: socket.socket, path: str) -> None:
         try:
             outer, _ = door.accept()
         except OSError as fault:
             if fault.errno in (errno.EMFILE, errno.ENFILE):
                 # It would stay readable: whoever waits there does so until the door is back.
-                self._selector.unregister(door)
-                self._resting.append((self._clock() + _FULL, door, path))
+                self._reactor.watch(door.fileno(), 0, bool)
+                self._reactor.later(_FULL, lambda: self._open(door, path))
             return
         try:
             inner = _connected(path)
@@ -211,50 +174,46 @@ class DistantDoors:
         for one, pair in ((outer, (inwards, outwards)), (inner, (outwards, inwards))):
             one.setblocking(False)
             self._pipes[one] = pair
-            self._selector.register(one, selectors.EVENT_READ)
+            self._watch(one)
 
-    def _move(self, end: object, events: int) -> None:
-        assert isinstance(end, socket.socket)
-        if end not in self._pipes:
-            return
+    def _move(self, end: socket.socket, events: int) -> None:
         outgoing, incoming = self._pipes[end]
-        now = self._clock()
-        if events & selectors.EVENT_READ:
-            outgoing.read(now)
-        if events & selectors.EVENT_WRITE:
-            self._pass_on(incoming, now)
+        if events & READ:
+            outgoing.read(self._clock())
+            self._await_arrival(outgoing)
+        if events & WRITE:
+            self._pass_on(incoming)
         self._watch(end)
 
-    def _pass_on(self, pipe: _Pipe, now: float) -> None:
+    def _await_arrival(self, pipe: _Pipe) -> None:
+        due = pipe.next_arrival
+        if due is not None and not pipe.is_timed:
+            pipe.is_timed = True
+            self._reactor.later(max(0.0, due - self._clock()), lambda: self._arrived(pipe))
+
+    def _arrived(self, pipe: _Pipe) -> None:
+        pipe.is_timed = False
+        self._pass_on(pipe)
+
+    def _pass_on(self, pipe: _Pipe) -> None:
         try:
-            pipe.write(now)
+            pipe.write(self._clock())
         except OSError:  # what travels the other way still arrives
             pipe.drop()
         there = self._pipes.get(pipe.target)
         if there is not None and pipe.is_done and there[0].is_done:
-            self._hang_up(pipe)
+            for end in (pipe.source, pipe.target):
+                del self._pipes[end]
+                self._reactor.watch(end.fileno(), 0, bool)
+                end.close()
             return
+        self._await_arrival(pipe)
         self._watch(pipe.source)
         self._watch(pipe.target)
 
     def _watch(self, end: socket.socket) -> None:
         """Wait for what can be done with one end of a connection now."""
-        if end not in self._pipes:
-            return
-        outgoing, incoming = self._pipes[end]
-        events = selectors.EVENT_READ if outgoing.wants_more else 0
-        events |= selectors.EVENT_WRITE if incoming.is_stuck else 0
-        registered = self._selector.get_map().get(end)
-        if registered is None and events:
-            self._selector.register(end, events)
-        elif registered is not None and not events:
-            self._selector.unregister(end)
-        elif registered is not None and registered.events != events:
-            self._selector.modify(end, events)
-
-    def _hang_up(self, pipe: _Pipe) -> None:
-        for end in (pipe.source, pipe.target):
-            if self._pipes.pop(end, None) is not None:
-                with suppress(KeyError):
-                    self._selector.unregister(end)
-                end.close()
+        if end in self._pipes:
+            outgoing, incoming = self._pipes[end]
+            events = (READ if outgoing.wants_more else 0) | (WRITE if incoming.is_stuck else 0)
+            self._reactor.watch(end.fileno(), events, lambda events: self._move(end, events))

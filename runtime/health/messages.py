@@ -55,9 +55,6 @@ class Expel:
 
 Message = Beat | Ping | PingReply | Expel
 
-_KINDS: dict[str, type[Any]] = {"beat": Beat, "ping": Ping, "reply": PingReply, "expel": Expel}
-_NAMES = {kind: name for name, kind in _KINDS.items()}
-
 
 class NotUnderstood(GridError):
     """What came is no message of a detector."""
@@ -69,11 +66,12 @@ def plain(message: Message) -> tuple[str, tuple[Any, ...]]:
     >>> plain(PingReply("b", 0, 17))
     ('reply', ('b', 0, 17, ''))
     """
-    if isinstance(message, Beat):
-        told = dict(message.incarnations), dict(message.dead), message.group
-        return "beat", (message.sender, message.incarnation, list(message.counts), *told)
-    if isinstance(message, PingReply):
-        return "reply", (message.sender, message.incarnation, message.count, message.group)
+    match message:
+        case Beat(sender, number, counts, incarnations, dead, group):
+            fields = sender, number, list(counts), dict(incarnations), dict(dead), group
+            return "beat", fields
+        case PingReply(sender, number, count, group):
+            return "reply", (sender, number, count, group)
     return _NAMES[type(message)], (message.sender, message.incarnation, message.group)
 
 
@@ -86,39 +84,28 @@ def read(kind: str, fields: Sequence[Any], members: int) -> Message:
     Raises:
         NotUnderstood: it is none.
     """
-    made = _KINDS.get(kind)
-    try:
-        if made is None:
-            raise ValueError(f"there is no message '{kind}'")
-        message: Message = made(*fields)
-        _check(message, members)
-    except (TypeError, ValueError) as fault:
-        raise NotUnderstood(
-            "a message about heartbeats is not understood", cause=str(fault)
-        ) from None
-    return message
+    match kind, fields:
+        case "beat", [str(), number, [*counts], {**incarnations}, {**dead}, str()] if (
+            len(counts) == members
+            and _are_numbers(number, *counts, *incarnations.values(), *dead.values())
+            and all(isinstance(name, str) for name in (*incarnations, *dead))
+        ):
+            return Beat(*fields)
+        case "reply", [str(), number, count, str()] if _are_numbers(number, count):
+            return PingReply(*fields)
+        case "ping" | "expel", [str(), number, str()] if _are_numbers(number):
+            return (Ping if kind == "ping" else Expel)(*fields)
+    raise NotUnderstood(
+        "a message about heartbeats is not understood",
+        cause=f"'{kind}' of {members} members does not say: {fields!r:.200}",
+    )
 
 
-def _check(message: Any, members: int) -> None:
-    if not isinstance(message.sender, str) or not isinstance(message.group, str):
-        raise TypeError("a name is not a text")
-    numbers = [message.incarnation]
-    if isinstance(message, PingReply):
-        numbers.append(message.count)
-    if isinstance(message, Beat):
-        if not (isinstance(message.incarnations, dict) and isinstance(message.dead, dict)):
-            raise TypeError("incarnations belong to names")
-        if len(message.counts) != members:
-            raise ValueError(f"it has {len(message.counts)} heartbeats, not {members}")
-        numbers += [
-            *message.counts, *message.incarnations.values(), *message.dead.values()
-        ]  # fmt: skip
-        if not all(isinstance(name, str) for name in (*message.incarnations, *message.dead)):
-            raise TypeError("a name is not a text")
-    if not all(type(number) is int and 0 <= number < _MOST for number in numbers):
-        raise ValueError("a number is not a heartbeat")
+def _are_numbers(*values: Any) -> bool:
+    return all(type(one) is int and 0 <= one < _MOST for one in values)
 
 
+_NAMES: dict[type[Any], str] = {Ping: "ping", Expel: "expel"}
 _MOST = 1 << 53
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import signal as signals
 import threading
 import time
@@ -55,6 +56,7 @@ class GuardedProcess:
 
     def has_started(self, pid: int) -> None:
         """Remember the process number."""
+        _log.info("%s: process %d is %s", self._place, pid, shlex.join(self.command.argv))
         with self._changed:
             self._pid = pid
             self._changed.notify_all()
@@ -75,6 +77,7 @@ class GuardedProcess:
 
     def is_done(self, how: Exit | LaunchError) -> None:
         """Everything is said: wake those that wait."""
+        _log.info("%s: process %s: %s", self._place, self._pid, how)
         self._tail.finish()
         if self._sink is not None:
             shielded(self._sink.finished)

@@ -14,10 +14,11 @@ plain data up to `MOST_BYTES`, and compares the first one with the sender.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from runtime.machine.contracts import CONTRACTS, Appeals, CodeRoutes, Coupling, Mail, Routes
 from runtime.machine.paths import COUPLING, DRIVER_PATH, LAUNCHER, RANKS
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.transport.messages import Target
 

@@ -6,16 +6,14 @@ the same controllers and the same ports. The classes are loaded from the program
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from runtime.errors import GridError
 from runtime.later import Later
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
     from runtime.collectives.choice import PlanChoice
     from runtime.machine import named_classes
 else:

@@ -360,6 +360,10 @@ class Reports(Protocol):
 
     # -- what is written, and who wants to read
 
+    def logged(self, text: str) -> None:
+        """Pass on what the front-end logs, for the log of the run."""
+        ...
+
     def lines(self, batch: list[tuple[int | None, str, Any]]) -> None:
         """Pass on blocks of whole lines: of a rank or else of `mpiexec`, its stream, the bytes."""
         ...

@@ -10,18 +10,16 @@ Which death came first is decided at the end of the run, by `runtime.run.failure
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Self
 
 from gcm.records import dataclass
 from runtime.exit_codes import LOST
 from runtime.rank_name import RankName
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, Self
-
     from runtime.topology import RankNames
 
 BY_REQUEST = "request"

@@ -6,10 +6,11 @@ its own code. What a binding leads to is a collective interface of that cluster 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from runtime.machine.contracts import CONTRACTS, Delivery
 from runtime.machine.paths import part_path
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.topology import Grid
 

@@ -30,11 +30,7 @@ each class.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import Any, Protocol
-else:
-    Protocol = object
+from typing import Any, Protocol
 
 ENVELOPES, PAYLOADS = "envelopes", "payloads"
 

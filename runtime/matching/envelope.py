@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 
 class Wildcard(Enum):

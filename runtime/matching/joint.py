@@ -10,15 +10,13 @@ back and sought as well.
 from __future__ import annotations
 
 from collections import deque
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime.matching.envelope import ANY, EXACT, Envelope, Pattern
 from runtime.matching.posted_receives import PostedReceive
 from runtime.matching.queues import Matcher
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, Protocol
-
     from runtime.matching.envelope import Key
 
     class Near(Protocol):

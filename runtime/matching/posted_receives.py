@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from runtime.matching.envelope import EXACT, Envelope, Pattern, generalised
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from runtime.matching.envelope import Key, Shape
 
 

@@ -6,14 +6,12 @@ in order of arrival, and so are those of one sender that match one pattern.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from runtime.matching.envelope import Envelope, Pattern
 from runtime.matching.posted_receives import PostedReceive, PostedReceives
 from runtime.matching.unexpected_messages import UnexpectedMessages
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
 
 
 class Matcher:

@@ -7,17 +7,15 @@ has less than 200 bytes for each rank. A rank loads this only for a program that
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from gcm.records import dataclass
 from runtime.machine.table import decoded
 from runtime.membership.doorstep import NOT_FOUND
 from runtime.topology import NO_NAMES, Grid, Identifier, RankNames
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     from runtime.machine.table import Report
     from runtime.membership.doorstep import Found
     from runtime.membership.rank_link import RankLink

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from runtime.home import HOME
 
-TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from traceback import TracebackException
-    from typing import Any
 
 MOST_TEXT = 32 << 10
 """How many characters of a traceback are told: the first and the last ones."""

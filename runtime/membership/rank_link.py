@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.later import logger
 from runtime.machine.authority import TO_RANKS
@@ -23,11 +25,8 @@ from runtime.transport.keys import member_name
 from runtime.transport.lean import LeanChannel
 from runtime.transport.messages import CALL, Target
 
-TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
 if TYPE_CHECKING:
     import _socket
-    from collections.abc import Callable
-    from typing import Any, TypeVar
 
     from runtime.membership.doorstep import Found
     from runtime.transport.frames import Frame

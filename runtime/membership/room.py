@@ -7,12 +7,9 @@ gone when the front-end is.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from runtime.transport.keys import Keyring, audience_of, member_name
-
-TYPE_CHECKING = False  # known to type checkers; importing `typing` would delay every rank
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 KEY = "key"
 """The file that all ranks read: where the front-end is, and what they have in common."""

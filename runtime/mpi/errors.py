@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any, NoReturn
 
 from mpi4py import MPI
 
 from runtime.errors import GridError
 from runtime.membership.rank_link import current
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import Any, NoReturn
 
 
 class GridMPIError(GridError):

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gcm.invocation import Invocation
-from runtime.health import Detector, Effect, Send, plain, read
-from runtime.health.messages import NotUnderstood
+from runtime.health import Detector
+from runtime.health.messages import Effect, NotUnderstood, Send, plain, read
 from runtime.machine.contracts import CONTRACTS, Heartbeats
 from runtime.machine.paths import LAUNCHER, clustering_path
 from runtime.processes.watch import ARBITER, WatchedGroups

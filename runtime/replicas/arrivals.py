@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
 from runtime.replicas.effects import Tell
 from runtime.replicas.limits import ReplicationError
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from runtime.replicas.effects import Effect, Stream
     from runtime.replicas.limits import ReplicationLimits
 

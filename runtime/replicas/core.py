@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from runtime.replicas.arrivals import Arrivals
 from runtime.replicas.decisions import Decisions
 from runtime.replicas.effects import Drop, Lead, Tell
@@ -9,11 +12,7 @@ from runtime.replicas.limits import ReplicationError, ReplicationLimits
 from runtime.replicas.roster import Roster
 from runtime.replicas.sends import Sends
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-    from typing import Any
-
     from runtime.replicas.effects import Effect, Stream, Word
 
 

@@ -7,16 +7,14 @@ their place in the one line in which masters make them. All replicas know a firs
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Hashable, Iterable
 from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runtime.replicas.effects import Decided, DecisionsSettled, Tell
 from runtime.replicas.limits import ReplicationError
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
-    from typing import Any, TypeAlias
-
     from runtime.replicas.effects import Effect
     from runtime.replicas.limits import ReplicationLimits
     from runtime.replicas.roster import Roster

@@ -6,13 +6,12 @@ of a rank are several processes.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 from gcm.records import dataclass
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-    from typing import Any, TypeAlias
-
     Stream: TypeAlias = tuple[Hashable, int, int, int]
     """A context, the rank that sends, the rank that receives, and a tag: what counts one by one."""
     Word: TypeAlias = tuple[Any, ...]

@@ -8,15 +8,13 @@ replicas have them.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from runtime.replicas.effects import Drop, Keep, Tell, Transmit
 from runtime.replicas.limits import ReplicationError
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     from runtime.replicas.effects import Effect, Stream
     from runtime.replicas.limits import ReplicationLimits
     from runtime.replicas.roster import Roster

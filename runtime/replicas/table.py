@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from gcm.records import dataclass
+from collections.abc import Sequence
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from gcm.records import dataclass
 
 
 class TooFewHosts(ValueError):

@@ -7,13 +7,13 @@ written with the functions of this file; programs and files get `0:1:2`, the tex
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
 from gcm.records import dataclass
 from runtime.rank_name import RankName
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from runtime.topology.tree import Grid
 
 

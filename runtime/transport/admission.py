@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import select
 import socket
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 from runtime.later import logger
 from runtime.transport.credentials import NONCE, Credentials, Greeting, ListeningEnd
@@ -18,13 +20,6 @@ from runtime.transport.encryption import certified, is_set_up, secured, wants_to
 from runtime.transport.errors import NotAMember, TransportError
 from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.transport.passage import accepted
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Protocol
-else:
-    Protocol = object
 
 _log = logger(__name__)
 

@@ -6,8 +6,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from runtime.transport.outbox import Outbox
-from runtime.transport.reactor import Reactor, Timer
+from runtime.transport.outbox import Outbox, SlowReader
+from runtime.transport.reactor import Reactor
 from runtime.transport.request import IncomingCall
 
 MOST_UNANSWERED = 256
@@ -45,7 +45,6 @@ class Backlog:
         most_bytes: int = MOST_BYTES,
         patience: float = UNREAD_SECONDS,
     ) -> None:
-        self._reactor = reactor
         self._outbox = outbox
         self._give_up = give_up
         self._most_unanswered = most_unanswered
@@ -56,7 +55,7 @@ class Backlog:
         self._unanswered = 0
         self._kept: deque[IncomingCall] = deque()
         self._size = 0
-        self._timer: Timer | None = None
+        self._reader = SlowReader(reactor, outbox, self._period, self._waits, self._told)
 
     def begun(self) -> None:
         """Record that a call is being served."""
@@ -80,15 +79,14 @@ class Backlog:
 
     def look(self) -> None:
         """See whether so much waits by now that the peer has to be watched."""
-        if self._timer is None and self._is_overloaded():
-            self._watch()
+        if self._is_overloaded():
+            self._reader.begin()
 
     def keeps(self, request: IncomingCall) -> bool:
         """Keep a call that may not be served yet; return whether that is so."""
         if not self._kept and not (self._outbox.has_answers and self._is_overloaded()):
             return False
-        if self._timer is None:
-            self._watch()
+        self._reader.begin()
         self._kept.append(request)
         self._size += _size(request)
         return True
@@ -100,39 +98,28 @@ class Backlog:
         request = self._kept.popleft()
         self._size -= _size(request)
         if not self._kept:
-            self._stop()
+            self._reader.stop()
         return request
 
     def end(self) -> None:
         """Drop what is kept."""
         self._kept.clear()
         self._size = 0
-        self._stop()
+        self._reader.stop()
 
     def _is_overloaded(self) -> bool:
         if self._outbox.surplus > 0:
             return True
         return self._outbox.has_waiting_answers and self._unanswered >= self._most_unanswered
 
-    def _watch(self, quiet: float = 0.0) -> None:
-        before = self._outbox.sent
+    def _waits(self) -> bool:
+        return bool(self._kept) or self._is_overloaded()
 
-        def look_again() -> None:
-            self._timer = None
-            if not self._kept and not self._is_overloaded():
-                return
-            waited = 0.0 if self._outbox.sent != before else quiet + self._period
-            if waited >= (self._period if self.is_flooded else self._patience):
-                self._give_up(f"it has read no answers to its calls for {waited:g} s")
-            else:
-                self._watch(waited)
-
-        self._timer = self._reactor.later(self._period, look_again)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def _told(self, silent: float) -> bool:
+        if silent < (self._period if self.is_flooded else self._patience):
+            return True
+        self._give_up(f"it has read no answers to its calls for {silent:g} s")
+        return False
 
 
 def _size(request: IncomingCall) -> int:

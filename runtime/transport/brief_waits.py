@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from resource import RUSAGE_THREAD, getrusage
+from typing import TYPE_CHECKING, TypeVar
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
     Found = TypeVar("Found")
 
 SOON = 1e-3

@@ -29,10 +29,9 @@ from runtime.transport.messages import (
     outcome_of,
     result_frame,
 )
-from runtime.transport.outbox import SEND_LIMIT, Outbox
+from runtime.transport.outbox import SEND_LIMIT, Outbox, SlowReader
 from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.request import IncomingCall
-from runtime.transport.standstill import Standstill
 from runtime.transport.streams import ByteStream
 
 __all__ = ["Channel", "Handler", "IncomingCall", "Relay"]
@@ -122,7 +121,10 @@ class Channel:
         self._wanting = threading.RLock()
         self._sources: dict[Channel, bool] = {}  # those that wait, and whether with answers only
         self._held_by: set[Channel] = set()
-        self._standstill = Standstill(reactor, self._outbox, most_held, self._release_sources)
+        self._stood_still_at = -1
+        self._reader_of_notes = SlowReader(
+            reactor, self._outbox, most_held, lambda: self._outbox.size > 0, self._note_silence
+        )
         self.peer = peer
         self.received_bytes = 0
         self._received = 0
@@ -259,7 +261,6 @@ class Channel:
                 if not self._read_elsewhere:  # else the reader does this when nothing is left
                     self._end(self._broken)
             return
-        self._standstill.look()
         self._release_sources()
         while (request := self._backlog.take()) is not None:
             self._admit(request)
@@ -488,15 +489,25 @@ class Channel:
             self._sources[source] = answer and self._sources.get(source, True)
             source._held_by.add(self)
             source._want()
-            self._standstill.watch()
+            self._reader_of_notes.begin()
 
     def _is_too_full(self, answer: bool) -> bool:
         # Others get answers over the same source, so it waits with answers only as a last resort.
         if answer:
             full = self._backlog.is_flooded
         else:
-            full = self._outbox.is_congested and not self._standstill.has_come
+            full = self._outbox.is_congested and not self._stands_still
         return full and self._ended is None
+
+    @property
+    def _stands_still(self) -> bool:
+        """Whether nothing has left since it was noticed that the peer reads nothing."""
+        return self._outbox.sent == self._stood_still_at
+
+    def _note_silence(self, _: float) -> bool:
+        self._stood_still_at = self._outbox.sent
+        self._release_sources()
+        return False
 
     def _release_sources(self) -> None:
         for source, answer in list(self._sources.items()):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from logging import Logger
-    from typing import Protocol, TypeVar
 
     class Stranger(Protocol):
         """Who stands in a door: since when, and whether it has said anything yet."""

@@ -9,13 +9,11 @@ of a run on one machine do without it.
 from __future__ import annotations
 
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.transport.keys import audience_of
 
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
     from runtime.transport.credentials import Credentials
 
     Socket = TypeVar("Socket", bound=_socket.socket)

@@ -7,15 +7,12 @@ a large part can be read into the memory where it stays.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from mmap import MADV_HUGEPAGE, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from struct import Struct
 
 from runtime.transport.errors import FrameError
-
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Part = bytes | bytearray | memoryview
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from _operator import _compare_digest as is_same
-
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 __all__ = ["is_same", "keyed_hash"]
 

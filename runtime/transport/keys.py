@@ -14,11 +14,9 @@ cluster, or its nodes. The holder of a key can make those below it, and none abo
 
 from __future__ import annotations
 
-from runtime.transport.keyed_hash import keyed_hash
+from collections.abc import Iterable, Mapping
 
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from runtime.transport.keyed_hash import keyed_hash
 
 NODES = "/nodes/"
 """How the name of a process for the components of a node begins; the cluster's path follows."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 import time
+from typing import Any
 
 from runtime.transport.credentials import AGREE, NONCE, Credentials, Dialler
 from runtime.transport.encryption import is_set_up, secured
@@ -34,10 +35,6 @@ from runtime.transport.messages import (
     target_of,
 )
 from runtime.transport.passage import DOOR, announce, host_port
-
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
-if TYPE_CHECKING:
-    from typing import Any
 
 UNIX = "unix:"
 HANDSHAKE_SECONDS = 10.0

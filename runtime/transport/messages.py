@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import pickle
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from runtime.transport.errors import (
     ChannelClosed,
@@ -20,11 +22,7 @@ from runtime.transport.errors import (
 from runtime.transport.frames import Frame, Part
 from runtime.transport.plain_data import fault_of
 
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
-
     from gcm.invocation import Invocation
 
 CALL, NOTE, RESULT, FAILURE = 1, 2, 3, 4

@@ -1,4 +1,4 @@
-"""The outbox of a channel: frames wait here for room in the stream, in order, within bounds."""
+"""What waits for room in a stream, in order, within bounds; and peers that read nothing of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from runtime.transport.frames import Part
 from runtime.transport.messages import OUT_OF_BAND
+from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.streams import MOST_VIEWS, ByteStream
 
 SEND_LIMIT = 8 << 20
@@ -160,3 +161,51 @@ class Outbox:
         while self._answers and self._answers[0][0] <= self._left:
             self._answer_bytes -= self._answers.popleft()[1]
         self._changed.notify_all()
+
+
+class SlowReader:
+    """Looks every so many seconds whether a peer reads anything at all of what waits for it.
+
+    `waits` says whether anybody is held up by it; if not, the looking ends until `begin`. `told`
+    hears for how many seconds nothing has left, and decides: who sends to that peer is held back no
+    longer, or the peer is given up with a reason. It returns whether to go on looking. Without
+    `seconds` nobody ever looks. All is called on the reactor's thread.
+    """
+
+    def __init__(
+        self,
+        reactor: Reactor,
+        outbox: Outbox,
+        seconds: float | None,
+        waits: Callable[[], bool],
+        told: Callable[[float], bool],
+    ) -> None:
+        self._reactor = reactor
+        self._outbox = outbox
+        self._seconds = seconds
+        self._waits = waits
+        self._told = told
+        self._timer: Timer | None = None
+
+    def begin(self) -> None:
+        """Look from now on, if nobody looks already."""
+        if self._timer is None and self._seconds is not None:
+            self._look_later(self._seconds, 0.0)
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look_later(self, seconds: float, quiet: float) -> None:
+        before = self._outbox.sent
+
+        def look() -> None:
+            self._timer = None
+            if self._waits():
+                silent = quiet + seconds if self._outbox.sent == before else 0.0
+                if not silent or self._told(silent):
+                    self._look_later(seconds, silent)
+
+        self._timer = self._reactor.later(seconds, look)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
 if TYPE_CHECKING:
     from runtime.transport.frames import Part
 

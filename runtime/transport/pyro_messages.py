@@ -6,14 +6,11 @@ meet at one port. Nothing of Pyro5 itself is imported: members need it only once
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import Struct
 
 from runtime.transport.errors import FrameError
 from runtime.transport.frames import Part
-
-TYPE_CHECKING = False  # known to type checkers; a rank that starts up does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MARK = b"PYRO"
 VERSION = 502

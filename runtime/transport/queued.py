@@ -9,6 +9,7 @@ from typing import Protocol
 
 from runtime.transport.frames import Part
 from runtime.transport.reactor import Reactor
+from runtime.transport.streams import ByteStream
 
 ROOM = 1 << 18
 """How many bytes the other end may leave unread before a sender has to wait."""
@@ -80,22 +81,14 @@ class Inbox:
                 self._tell()
 
 
-class MemoryStream:
-    """One end of a pair within a process: the same behaviour as a socket, and no kernel."""
+class QueuedStream(ByteStream):
+    """A stream whose bytes come in by an inbox; what leaves it has to have room elsewhere."""
 
     def __init__(self) -> None:
         self._inbox = Inbox()
-        self._other: MemoryStream = self
         self._reactor: Reactor | None = None
         self._writable: Callable[[], None] | None = None
         self._wants_write = False
-
-    @classmethod
-    def pair(cls) -> tuple[MemoryStream, MemoryStream]:
-        """Return the two ends."""
-        left, right = cls(), cls()
-        left._other, right._other = right, left
-        return left, right
 
     def attach(
         self, reactor: Reactor, readable: Callable[[], None], writable: Callable[[], None]
@@ -108,12 +101,41 @@ class MemoryStream:
         """Say which of the two callbacks are wanted from now on."""
         self._inbox.want(read)
         self._wants_write = write
-        if write:
-            self._room_changed()
+        self._room_changed()
 
     def receive_into(self, space: memoryview) -> int | None:
         """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
-        count = self._inbox.take(space)
+        return self._inbox.take(space)
+
+    def _has_room(self) -> bool:
+        return True
+
+    def _room_changed(self) -> None:
+        if self._wants_write and self._has_room() and self._reactor and self._writable:
+            self._reactor.soon(self._call_writable)
+
+    def _call_writable(self) -> None:
+        if self._wants_write and self._has_room() and self._writable:
+            self._writable()
+
+
+class MemoryStream(QueuedStream):
+    """One end of a pair within a process: the same behaviour as a socket, and no kernel."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._other: MemoryStream = self
+
+    @classmethod
+    def pair(cls) -> tuple[MemoryStream, MemoryStream]:
+        """Return the two ends."""
+        left, right = cls(), cls()
+        left._other, right._other = right, left
+        return left, right
+
+    def receive_into(self, space: memoryview) -> int | None:
+        """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
+        count = super().receive_into(space)
         self._other._room_changed()
         return count
 
@@ -126,13 +148,6 @@ class MemoryStream:
         inbox.put(data)
         return len(data)
 
-    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - of the contract
-        """Leave that to the reactor: there is nothing to poll."""
-        return False
-
-    def hang_up(self) -> None:
-        """Do nothing: nobody waits."""
-
     def close(self) -> None:
         """End both directions."""
         self._inbox.want(False)
@@ -140,14 +155,9 @@ class MemoryStream:
         self._other._inbox.end()
         self._wants_write = False
 
-    def _room_changed(self) -> None:
-        if self._wants_write and self._reactor and self._writable:
-            self._reactor.soon(self._call_writable)
-
-    def _call_writable(self) -> None:
+    def _has_room(self) -> bool:
         inbox = self._other._inbox
-        if self._wants_write and self._writable and (inbox.size < ROOM or inbox._ended):
-            self._writable()
+        return inbox.size < ROOM or inbox._ended
 
 
 class Writable(Protocol):
@@ -162,7 +172,7 @@ class Writable(Protocol):
         ...
 
 
-class ProcessStream:
+class ProcessStream(QueuedStream):
     """The stdin and stdout of a process that a launcher started, here or behind ssh.
 
     Make it first; `received` and `finished` are fed by the launcher's sink; `connect` it to the
@@ -170,14 +180,11 @@ class ProcessStream:
     """
 
     def __init__(self) -> None:
-        self._inbox = Inbox()
+        super().__init__()
         self._changed = threading.Condition()
         self._outgoing = b""
         self._closed = False
         self._broken: Exception | None = None
-        self._reactor: Reactor | None = None
-        self._writable: Callable[[], None] | None = None
-        self._wants_write = False
         self._writer: threading.Thread | None = None
 
     def connect(self, process: Writable, name: str) -> None:
@@ -195,24 +202,6 @@ class ProcessStream:
         """Record that the process writes no more."""
         self._inbox.end()
 
-    def attach(
-        self, reactor: Reactor, readable: Callable[[], None], writable: Callable[[], None]
-    ) -> None:
-        """Let the reactor call `readable` and `writable` whenever these are wanted and true."""
-        self._inbox.attach(reactor, readable)
-        self._reactor, self._writable = reactor, writable
-
-    def want(self, *, read: bool, write: bool) -> None:
-        """Say which of the two callbacks are wanted from now on."""
-        self._inbox.want(read)
-        self._wants_write = write
-        with self._changed:
-            self._tell_writable()
-
-    def receive_into(self, space: memoryview) -> int | None:
-        """Put what came into `space`; 0 at the end of the stream, None if nothing is there yet."""
-        return self._inbox.take(space)
-
     def send(self, pieces: Sequence[Part]) -> int:
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         with self._changed:
@@ -223,13 +212,6 @@ class ProcessStream:
             self._outgoing = _first_bytes(pieces, ROOM)
             self._changed.notify_all()
             return len(self._outgoing)
-
-    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - of the contract
-        """Leave that to the reactor: there is nothing to poll."""
-        return False
-
-    def hang_up(self) -> None:
-        """Do nothing: nobody waits."""
 
     def close(self) -> None:
         """Close the process's stdin behind all that was sent."""
@@ -255,18 +237,13 @@ class ProcessStream:
                 self._inbox.end()
             with self._changed:
                 self._outgoing = b""
-                self._tell_writable()
+                self._room_changed()
                 if self._broken is not None:
                     return
         process.close_input()
 
-    def _tell_writable(self) -> None:
-        if self._wants_write and not self._outgoing and self._reactor and self._writable:
-            self._reactor.soon(self._call_writable)
-
-    def _call_writable(self) -> None:
-        if self._wants_write and self._writable:
-            self._writable()
+    def _has_room(self) -> bool:
+        return not self._outgoing
 
 
 def _first_bytes(pieces: Sequence[Part], most: int) -> bytes:

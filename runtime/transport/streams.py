@@ -45,23 +45,24 @@ class ByteStream(Protocol):
         """Take bytes off `pieces`, as many as fit now, and return how many; raises OSError."""
         ...
 
-    def await_readable(self, seconds: float | None) -> bool:
+    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - some wait
         """Wait in the caller's thread until something can be received; False if nothing came.
 
-        Only while no callback for reading is wanted. A stream that cannot do that says False.
+        Only while no callback for reading is wanted. A stream that has nothing to poll, or where
+        nobody could wake who waits, leaves that to the reactor.
         """
-        ...
+        return False
 
     def hang_up(self) -> None:
         """Let those who wait in `await_readable` see the end of the stream."""
-        ...
+        return
 
     def close(self) -> None:
         """Let go of everything; the callbacks are not called any more."""
         ...
 
 
-class _Watched:
+class _Watched(ByteStream):
     """What sockets and pipes have in common: file descriptors that the reactor watches."""
 
     def __init__(self, reads: int, writes: int) -> None:
@@ -170,13 +171,6 @@ class PipeStream(_Watched):
             return os.writev(self._writes, pieces)
         except BlockingIOError:
             return 0
-
-    def await_readable(self, seconds: float | None) -> bool:  # noqa: ARG002 - of the contract
-        """Leave that to the reactor: nobody could wake who waits."""
-        return False
-
-    def hang_up(self) -> None:
-        """Do nothing: nobody waits."""
 
     def close(self) -> None:
         """Close both pipes."""

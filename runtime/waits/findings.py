@@ -121,6 +121,10 @@ def stuck_in(findings: Iterable[WaitFinding]) -> set[str]:
     return {rank for one in findings if one.kind in NEVER for rank in one.ranks}
 
 
+def _seconds(state: RankState) -> float:
+    return max(one.seconds for one in state.waits)
+
+
 def _home(rank: str) -> str:
     return RankName.parse(rank).cluster
 
@@ -165,18 +169,15 @@ class _Explanation:
             blamed = self._blamed(rank, wait, part)
             way[rank] = self._call(rank, wait, part, blamed)
             if not part.peer and part.kind != COLLECTIVE:
-                is_deserted = (
-                    all(one in picture.ended for one in blamed)
-                    and picture.states[rank].is_alone
-                    and bool(part.kind != UNKNOWN or wait.began)
-                )
+                left = [rank, *(one for one in blamed if one not in picture.ended)]
+                is_deserted = all(self._is_alone_in_mpi(one) for one in left)
                 return WaitFinding(
                     NOBODY,
                     tuple(way),
                     f"{self._chain(way)}: {self._of_others(blamed)}",
-                    gone=tuple(blamed) if is_deserted else (),
-                    is_sure=part.kind != UNKNOWN,
-                    seconds=wait.seconds,
+                    gone=tuple(set(blamed) - set(left)) if is_deserted else (),
+                    is_sure=not any(self._is_for_unknown(one) for one in left),
+                    seconds=min(_seconds(picture.states[one]) for one in left),
                 )
             gone = [one for one in blamed if one in picture.ended]
             if gone:
@@ -190,6 +191,18 @@ class _Explanation:
             text += ", which is itself"
         return WaitFinding(CYCLE, tuple(circle), text)
 
+    def _is_for_unknown(self, rank: str) -> bool:
+        waits = self._picture.states[rank].waits
+        return any(part.kind == UNKNOWN for one in waits for part in one.parts)
+
+    def _is_alone_in_mpi(self, rank: str) -> bool:
+        """Return whether a rank has one thread, which waits in MPI for its own cluster."""
+        state, home = self._picture.states[rank], _home(rank)
+        return state.is_alone and all(
+            one.is_of_mpi and {_home(other) for other in one.comm.ranks} <= {home}
+            for one in state.waits
+        )
+
     def _hindered(self, rank: str) -> tuple[Wait, Part]:
         """Return the call in which a rank waits, and the part of it that cannot complete."""
         wait = max(self._picture.states[rank].waits, key=lambda one: one.seconds)
@@ -199,7 +212,7 @@ class _Explanation:
     def _call(self, rank: str, wait: Wait, part: Part, blamed: list[str]) -> str:
         """Return the call of a rank, whom it lacks, and what has come instead."""
         whom = self._not_in(wait, part, blamed)
-        return f"{said(wait, self._names)}{whom}{self._hint(rank, part)}"
+        return f"{said(wait, self._names)}{whom}{self._hint(rank, wait, part)}"
 
     def _in(self, rank: str, wait: Wait) -> str:
         return f"{self._names.rank(rank)} is in {said(wait, self._names)}"
@@ -237,14 +250,15 @@ class _Explanation:
         gone = len(others) > len(left)
         return f"all others {'have ended or ' if gone else ''}wait themselves"
 
-    def _hint(self, rank: str, part: Part) -> str:
+    def _hint(self, rank: str, wait: Wait, part: Part) -> str:
         """Return what was sent instead of the expected message."""
-        if part.kind != RECEIVE:
+        may_receive = part.kind == UNKNOWN and "send" not in wait.began.lower()
+        if part.kind != RECEIVE and not may_receive:
             return ""
         there = [
             f"tag {one.tag}, {one.size} bytes"
             for one in self._picture.states[rank].unreceived
-            if part.peer in ("", one.sender) and not part.fits(one.tag)
+            if part.peer in ("", one.sender) and (may_receive or not part.fits(one.tag))
         ]
         if there:
             return f" (a message that nobody receives has come: {there[0]})"

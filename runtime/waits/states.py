@@ -88,6 +88,8 @@ class Wait:
     serial: int = 0
     size: int | None = None
     began: str = ""
+    is_of_mpi: bool = True
+    """Whether it is known to be a call of MPI; `wait` may also be one of another library."""
 
     @property
     def is_collective(self) -> bool:
@@ -191,6 +193,7 @@ def _wait_from(told: Mapping[str, Any]) -> Wait:
         int(told["serial"]),
         None if told["size"] is None else int(told["size"]),
         _text(told.get("began", "")),
+        bool(told.get("is-mpi", False)),
     )
 
 

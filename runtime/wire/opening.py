@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from runtime.later import Later, logger
 from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
@@ -19,10 +20,7 @@ from runtime.wire.errors import PeerLost
 from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.stream.messages import MessageSink
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime import routing
     from runtime.wire.dialling.probing import Probe
     from runtime.wire.dialling.routed import RoutedConnector
@@ -93,11 +91,6 @@ def _routed(
     # only where not all can reach each other
     from runtime.wire.dialling.routed import RoutedConnector
 
-    front_ends = {
-        cluster: Party("{}:{}".format(*cluster), "", *found)
-        for cluster, found in known.front_ends.items()
-    }
-
     def peers(peer: int) -> Routes:
         return link.to(Routes, RANKS + directory.party(peer).name)
 
@@ -106,7 +99,7 @@ def _routed(
         directory,
         link.credentials,
         known.grid,
-        front_ends=front_ends,
+        front_ends=front_end_parties(known),
         peers=peers,
         share=lambda news: link.wrapper.references.learned(link.name, routing.plain(news)),
         tension=None if composition is None else _tension(composition),
@@ -143,48 +136,56 @@ class _Routes:
     def come(self, member: str) -> None:
         """Look whether a rank is there that this one has to connect to."""
         peer = self._directory.index(member)
-        if peer is not None and self._routed is not None:
-            self._connections.soon(partial(self._connections.watch, peer))
+        if peer is not None:
+            self._soon(lambda _: self._connections.watch(peer))
 
     def meet(self, front_end: str, token: str) -> None:
         """Come to a front-end, where another rank waits."""
-        if self._routed is not None:
-            self._connections.soon(partial(self._meet, self._routed, front_end, token))
+        self._soon(lambda routed: meet(self._connections, routed, front_end, token))
 
     def news(self, experiences: list[Any]) -> None:
         """Learn which routes worked for others and which did not."""
-        if self._routed is not None:
-            self._connections.soon(
-                partial(self._hear, self._routed, routing.experiences_of(experiences))
-            )
+        told = routing.experiences_of(experiences) if self._routed is not None else []
+        self._soon(lambda routed: self._leave(routed.hear(told, self._connections.now())))
 
     def try_again(self) -> None:
         """Try routes again that were found closed."""
+        self._soon(self._probe)
+
+    def _soon(self, call: Callable[[RoutedConnector], None]) -> None:
         if self._routed is not None:
-            self._connections.soon(partial(self._probe, self._routed))
-
-    def _meet(self, routed: RoutedConnector, front_end: str, token: str) -> None:
-        try:
-            self._connections.come(routed.meet(front_end, token, self._connections.now()))
-        except PeerLost as fault:  # the calls that wait there notice
-            _log.info("a connection over a third front-end failed: %s", fault)
-
-    def _hear(self, routed: RoutedConnector, told: list[routing.Experience]) -> None:
-        self._leave(routed.hear(told, self._connections.now()))
+            self._connections.soon(partial(call, self._routed))
 
     def _probe(self, routed: RoutedConnector) -> None:
         for probe in routed.probes(self._connections.now()):
-            probe.begin(partial(self._tell, routed, probe))
+            probe.begin(partial(self._tell, probe))
 
-    def _tell(self, routed: RoutedConnector, probe: Probe, has_worked: bool) -> None:
-        def probed() -> None:
-            self._leave(routed.probed(probe, self._connections.now(), has_worked=has_worked))
-
-        self._connections.soon(probed)
+    def _tell(self, probe: Probe, has_worked: bool) -> None:
+        self._soon(
+            lambda routed: self._leave(
+                routed.probed(probe, self._connections.now(), has_worked=has_worked)
+            )
+        )
 
     def _leave(self, peers: list[int]) -> None:
         for peer in peers:
             self._connections.rest(peer)  # where it is idle; the next message goes the shorter way
+
+
+def meet(connections: PeerConnections, routed: RoutedConnector, front_end: str, token: str) -> None:
+    """Go to a front-end where another rank waits; if that fails, the other one notices."""
+    try:
+        connections.come(routed.meet(front_end, token, connections.now()))
+    except PeerLost as fault:
+        _log.info("a connection over a third front-end failed: %s", fault)
+
+
+def front_end_parties(known: Everybody) -> dict[tuple[int, int], Party]:
+    """Return where front-ends forward, as far as a rank was told."""
+    return {
+        cluster: Party("{}:{}".format(*cluster), "", *found)
+        for cluster, found in known.front_ends.items()
+    }
 
 
 def directory_of(known: Everybody) -> RankDirectory:

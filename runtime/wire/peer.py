@@ -8,6 +8,7 @@ breaks only when the peer has ended.
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING
 
 from runtime.later import Later, logger
 from runtime.wire.dialling.joining import Joining
@@ -24,22 +25,19 @@ from runtime.wire.errors import (
 )
 from runtime.wire.lanes.breadth import Breadth
 from runtime.wire.memory import room
+from runtime.wire.resting import Resting
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.stream.pending import ResumePoint
 from runtime.wire.stream.receiver import MessageReceiver
+from runtime.wire.stream.resuming import Resuming
 from runtime.wire.stream.sender import MessageSender
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from runtime.wire import resting as rests
     from runtime.wire.lanes import of_a_pair as parts
     from runtime.wire.peer_context import PeerContext
-    from runtime.wire.stream import resuming as breaks
 else:
     parts = Later("runtime.wire.lanes.of_a_pair")
-    rests = Later("runtime.wire.resting")
-    breaks = Later("runtime.wire.stream.resuming")
 
 _log = logger(__name__)
 
@@ -82,12 +80,12 @@ class Peer:
         self.resumptions = 0
         self._context = context
         self._joining = Joining(index, context, self)
-        self._resuming: breaks.Resuming | None = None
-        self._resumed: breaks.Resuming | None = None  # the last one that ended well
+        self._resuming: Resuming | None = None
+        self._resumed: Resuming | None = None  # the last one that ended well
         self._progress = (0, 0)
         self._opened_at = 0.0
         self._aside: Line | None = None  # while the peer says whether it uses another one instead
-        self._resting: rests.Resting | None = None
+        self._resting: Resting | None = None
         self._fault: Exception | None = None  # of the line
         self._end: PeerLost | None = None  # what cannot be fixed
         self._has_rested = False
@@ -343,11 +341,11 @@ class Peer:
         else:
             self._resuming = self._new_resuming(fault, now)
 
-    def _new_resuming(self, fault: Exception, now: float) -> breaks.Resuming:
+    def _new_resuming(self, fault: Exception, now: float) -> Resuming:
         are_told = self._context.suspect is not None
-        return breaks.Resuming(fault, now, self._context.resume_timeout, are_ends_told=are_told)
+        return Resuming(fault, now, self._context.resume_timeout, are_ends_told=are_told)
 
-    def _go_on_resuming(self, resuming: breaks.Resuming, now: float) -> None:
+    def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
         resuming.taken(self._joining.taken_at(now))
         if resuming.is_ended and not self._context.are_all_ends_told:
             self._give_up(self._absent(self._nobody_there(resuming)))
@@ -374,7 +372,7 @@ class Peer:
         """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
         return self._joining.describe() or (said(self._resuming.why) if self._resuming else "")
 
-    def _link_lost(self, resuming: breaks.Resuming, now: float) -> PeerLost:
+    def _link_lost(self, resuming: Resuming, now: float) -> PeerLost:
         """Return that nothing led to the peer any more, and all that was tried."""
         peer, why = self._context.describe(self.index), said(resuming.why)
         if resuming.is_refused:
@@ -387,7 +385,7 @@ class Peer:
             cure="See whether the network between them is down, or a firewall cuts it",
         )
 
-    def _nobody_there(self, resuming: breaks.Resuming) -> PeerLost:
+    def _nobody_there(self, resuming: Resuming) -> PeerLost:
         """Return that the peer has ended, as its system says by refusing connections."""
         unless = "" if resuming.is_ended else ", unless a firewall refuses connections to it"
         why = resuming.why
@@ -460,7 +458,7 @@ class Peer:
 
     def _leave(self, line: Line, *, asks: bool) -> None:
         self.line = None
-        self._resting = rests.Resting(line, self.receiver, self.sender, asks=asks)
+        self._resting = Resting(line, self.receiver, self.sender, asks=asks)
 
     def _talk_of_rest(self) -> None:
         """Answer what the peer said about resting."""
@@ -476,7 +474,7 @@ class Peer:
         if line is None:
             return
         if word == REST_TOO:  # it answers what was asked over another connection, and is leaving
-            self._resting = rests.Resting(line, self.receiver, self.sender, asks=False)
+            self._resting = Resting(line, self.receiver, self.sender, asks=False)
             self._rested()
         elif word == REST and self._may_leave(line):
             self._leave(line, asks=False)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 from runtime.transport.admission import EventLoop
 from runtime.wire.dialling.connecting import Connector
 from runtime.wire.errors import PeerLost
 from runtime.wire.stream.messages import MessageSink
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Protocol
-else:
-    Protocol = object
 
 
 class PeerContext(EventLoop, Protocol):

@@ -618,6 +618,21 @@ def test_messages_that_nobody_has_received_are_told_of_at_the_end(
     ]
 
 
+@pytest.mark.parametrize("end", ["", "MPI.Finalize()\n"], ids=["by itself", "finalised"])
+def test_a_message_that_comes_after_its_receiver_has_ended_is_told_of(
+    start: Start, tmp_path: Path, end: str
+) -> None:
+    late = "if me == 0:\n    time.sleep(0.7)\n    world.Send(one, 1, tag=5)\n"
+    (tmp_path / "program.py").write_text(BEGIN + late + end, encoding="utf-8")
+    run = start("--emulate", "1x2", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 0
+    assert said.splitlines() == [
+        "gcm-deploy: messages that nobody has received:",
+        "  rank 0 to rank 1: tag 5, 8 bytes, on COMM_WORLD",
+    ]
+
+
 def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
     start: Start, tmp_path: Path
 ) -> None:

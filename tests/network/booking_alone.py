@@ -12,10 +12,11 @@ import time
 from pathlib import Path
 
 from runtime.peers.booking import AskerSettings, Demand, strategy_named
-from runtime.peers.credentials import Credential
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import MemberRole
-from runtime.peers.submission import Booking, Lab
+from runtime.peers.submission.booking import Booking
+from runtime.peers.submission.lab import Lab
 
 SEARCH = 120.0
 """For how many seconds places are looked for: with fewer than are wanted, others have to end."""

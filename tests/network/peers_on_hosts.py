@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid
-from runtime.peers.configuration import PeerFolder
-from runtime.peers.credentials import Authority
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.credentials.authority import Authority
 from runtime.peers.daemon import find_running
 from runtime.peers.model import Address, Principal
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
-from runtime.peers.configuration import PeerFolder
-from runtime.peers.credentials import Authority
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.credentials.authority import Authority
 from runtime.peers.model import Address, Principal
 from tests.integration.peers.labs import eventually
 
@@ -27,9 +27,9 @@ import os, sys, time
 from pathlib import Path
 from runtime.launchers.base import Command
 from runtime.launchers.peer import PeerLauncher
-from runtime.peers.connections import MemberDialler
+from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import Launch, Reservation
-from runtime.peers.credentials import Credential
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import Address
 
 alice = MemberDialler(Credential.read(Path(sys.argv[1])))
@@ -49,9 +49,9 @@ with PeerLauncher(connect, place="c2") as launcher:
 RESERVE = """
 import os, sys, time
 from pathlib import Path
-from runtime.peers.connections import MemberDialler
+from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import Reservation
-from runtime.peers.credentials import Credential
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gcm.interfaces.future import Future
-from runtime.forwarding import Forwarder
+from runtime.forwarding.forwarder import Forwarder
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.listening import Door

@@ -23,7 +23,6 @@ from typing import Self
 import pytest
 from Pyro5.client import Proxy
 
-from runtime.forwarding import AnswerReader, ForwardRequest
 from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import (
     NONCE,
@@ -46,6 +45,7 @@ from runtime.transport.pyro_messages import (
     MessageReader,
     PyroMessage,
 )
+from runtime.wire.dialling.forward_requests import AnswerReader, ForwardRequest
 
 ROOT = Path(__file__).parents[2]
 ENTRANCE = Path(__file__).with_name("entrance.py")

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 import pytest
 
 from runtime.exit_codes import READER_LEFT
-from runtime.peers.configuration import PeerFolder
+from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.daemon import find_running
 
 MEMBER = Path(__file__).with_name("lab_member.py")

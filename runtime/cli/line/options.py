@@ -267,6 +267,11 @@ WATCHING = OptionGroup(
         "a rank, and why",
     ),
     Option(
+        "--log", metavar="FILE", default="",
+        help="keep the log of the run in FILE: each change and why, commands and processes; without"
+        " this only a failed run leaves one, and its last line names it",
+    ),
+    Option(
         "--record", metavar="FILE", default="",
         help="record the run in FILE, for gcm-deploy view: what happened when, and all output",
     ),
@@ -333,6 +338,7 @@ class Options:
     verbose: bool
     summary: bool
     log_level: str
+    log: str
     record: str
     report: str
     web: bool

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from runtime.peers.submission import Steps, StepState, SubmissionStep
+from runtime.peers.submission.steps import Steps, StepState, SubmissionStep
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.views.facts import Fact, RunPlanned, StateChanged
 from runtime.views.picture import GLYPHS

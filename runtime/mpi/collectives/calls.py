@@ -7,18 +7,15 @@ arguments of mpi4py's blocking calls, by keyword and by position.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any, TypeAlias
 
 from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.collectives.reductions import Average
 from runtime.mpi.values.handles import named_like
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeAlias
 
 _Call: TypeAlias = "Callable[..., Any]"
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from mpi4py import MPI
 
 from runtime.later import Later
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, Self, TypeAlias
-
     import numpy as np
     from numpy.typing import NDArray
 

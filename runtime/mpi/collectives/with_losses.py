@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
 from mpi4py import MPI
 
 from runtime.collectives.operations import ROWS
 from runtime.collectives.recovery_modes import STRICT_KEY
 from runtime.mpi.errors import FailureError, NotOnTheGrid, ProcessGone, refuse, report
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, NoReturn
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import _thread
 from collections.abc import Callable
 from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mpi4py import MPI
 
 from runtime.mpi.communicators.classes import near, null, wrap
 from runtime.mpi.progress.predefined import predefined
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, TypeAlias
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _Callback: TypeAlias = "Callable[[MPI.Comm, int, Any], Any]"
 
+
+looking = _thread.allocate_lock()
+"""Held while a thread that only looks asks native MPI about a call that goes on.
+
+Who frees communicators or finalises MPI lets it finish first. By then its own call is over, so
+nobody begins to look at it any more.
+"""
 
 FT_STATE, FT_PROCESSES, FT_ERRORS, FT_INCARNATION = -7001, -7002, -7003, -7004
 """Attributes of communicators over several clusters: the state of the communicator, the states of
@@ -85,9 +91,16 @@ def remember(members: CommunicatorMembers) -> None:
 def free_native(members: CommunicatorMembers) -> None:
     """Free the native communicator of a membership, and unregister it afterwards."""
     handle = members.native.handle
+    let_looks_end()
     members.native.Free()
     if _members_of.get(handle) is members:
         del _members_of[handle]
+
+
+def let_looks_end() -> None:
+    """Wait until nobody asks native MPI about a call, which is soon."""
+    with looking:
+        pass
 
 
 def face_of(native: MPI.Comm) -> MPI.Comm:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
@@ -21,18 +22,13 @@ from runtime.mpi.progress.membership import (
     near_members,
 )
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
     from runtime.mpi.collectives.guard import Attendance
     from runtime.mpi.communicators.shapes import Topology
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.operations import Operation
 
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
-    from typing import TypeVar
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
     _T = TypeVar("_T")

@@ -7,13 +7,11 @@ them.
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _ours: dict[type[MPI.Comm], type[Any]] = {}

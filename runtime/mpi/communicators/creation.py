@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Self
+
 from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.communicators import group_algebra as algebra
-from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE
+from runtime.mpi.communicators.attributes import FT_INCARNATION, FT_STATE, let_looks_end
 from runtime.mpi.communicators.children import (
     attendance_of,
     duplicate,
@@ -26,10 +28,7 @@ from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.faults import check_kind
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     from runtime.collectives.port import Steps
 
 __all__ = ["COMM_TYPE_CLUSTER", "COMM_TYPE_SITE", "Creation"]
@@ -172,6 +171,7 @@ class Creation(Splitting):
         """Become COMM_NULL; pending operations on it still complete."""
         members = members_behind(self)
         if members is None:
+            let_looks_end()
             MPI.Comm.Free(self)
             return
         _refuse_predefined(self)
@@ -181,6 +181,7 @@ class Creation(Splitting):
     def free(self) -> None:
         """Call `Free` unless it is COMM_NULL or predefined."""
         if members_behind(self) is None:
+            let_looks_end()
             MPI.Comm.free(self)
         elif not _is_predefined(self):
             self.Free()
@@ -189,6 +190,7 @@ class Creation(Splitting):
         """Become COMM_NULL once all pending operations on it are complete."""
         members = members_behind(self)
         if members is None:
+            let_looks_end()
             MPI.Comm.Disconnect(self)
             return
         _refuse_predefined(self)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from typing import TypeAlias
 
 from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import TypeAlias
 
 Members: TypeAlias = tuple[int, ...]
 """Processes by index, in the order of their ranks, each at most once."""

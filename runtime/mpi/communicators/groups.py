@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mpi4py import MPI
 
@@ -16,10 +17,7 @@ from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import entries, integer
 from runtime.mpi.values.substitute_type import SubstituteType
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Self
-
     from runtime.mpi.progress.engine import Engine
 
 LIKENESS = {

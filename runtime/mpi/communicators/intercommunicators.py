@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from mpi4py import MPI
 
 from runtime.mpi.communicators.children import child, meet, near_or_null, over, over_two
@@ -20,10 +22,7 @@ from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.values.faults import check_kind
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
-
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.membership import CommunicatorMembers
 

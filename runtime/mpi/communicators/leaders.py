@@ -5,13 +5,13 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable
 from itertools import count
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from runtime.mpi.errors import refuse
 from runtime.mpi.progress.membership import CONTEXT_BYTES, CommunicatorMembers, derived_context
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.engine import Engine

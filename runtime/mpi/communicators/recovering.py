@@ -7,6 +7,7 @@ restarted in place of a lost one joins them with the same call on `COMM_WORLD`.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mpi4py import MPI
 
@@ -34,10 +35,7 @@ from runtime.mpi.progress.membership import derived_context, intra
 from runtime.mpi.progress.newcomers import Invitation
 from runtime.wire import LinkLost, PeerLeft
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
-
     from runtime.collectives.agreement import Value
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.newcomers import Newcomers

@@ -6,6 +6,8 @@ Where native MPI serves a communicator they are mpi4py's own.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -19,11 +21,7 @@ from runtime.mpi.progress.operations import Operation
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from runtime.collectives.agreement import Value
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.recovery import AgreementOperation

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from runtime.mpi.communicators.attributes import free_native
 from runtime.mpi.progress.operations import POLLED, Operation, Steps
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task

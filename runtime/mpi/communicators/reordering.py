@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby, islice, permutations, product
+from typing import TypeAlias
 
 from runtime.mpi.communicators.shapes import Cartesian
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import TypeAlias
 
 Home: TypeAlias = tuple[int, int]
 """Site and cluster of a process."""

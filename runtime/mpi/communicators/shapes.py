@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise, product
 from math import prod
+from typing import TypeAlias
 
 from mpi4py import MPI
 
 from gcm.records import dataclass
 from runtime.mpi.values.faults import Wrong, WrongArgument, checked_rank
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import TypeAlias
 
 Neighbour: TypeAlias = int | None
 """A rank, or None beyond the edge of a Cartesian shape."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -17,10 +18,7 @@ from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import integer
 from runtime.topology import Identifier
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.communicators.group_algebra import Members
     from runtime.mpi.progress.membership import CommunicatorMembers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -11,10 +12,7 @@ from runtime.mpi.communicators.shapes import Adjacency, Cartesian, Graph, Topolo
 from runtime.mpi.values.faults import as_mpi
 from runtime.mpi.values.numbers import entries, integer
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -21,10 +22,7 @@ from runtime.mpi.process.place import here
 from runtime.mpi.values.faults import Wrong, WrongArgument, as_mpi, check_kind
 from runtime.mpi.values.numbers import entries
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 

@@ -7,6 +7,8 @@ lookup.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mpi4py import MPI
 
 from runtime.later import Later
@@ -30,10 +32,7 @@ from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import read
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.point_to_point.sends import End
     from runtime.mpi.progress.membership import CommunicatorMembers
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
 from mpi4py import MPI
 
 from runtime.mpi.progress.landings import Fresh, InSpec
@@ -10,10 +12,7 @@ from runtime.mpi.requests.requests import Request, native_request, new_request
 from runtime.mpi.values.specs import read
 from runtime.mpi.values.substitute_type import SubstituteType
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, Self
-
     from runtime.matching import Envelope
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mpi4py import MPI, rc
 
 from runtime.mpi.point_to_point.sends import (
@@ -16,10 +18,7 @@ from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 

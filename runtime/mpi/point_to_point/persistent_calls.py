@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from mpi4py import MPI
 
 from runtime.mpi.point_to_point.sends import checked, checked_source, receive_spec, send_data
 from runtime.mpi.requests.requests import Prequest, persistent_request
 from runtime.mpi.values.specs import read
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
 

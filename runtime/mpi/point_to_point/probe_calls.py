@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Literal
+
 from mpi4py import MPI
 
 from runtime.mpi.errors import report
@@ -11,10 +13,7 @@ from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.statuses import write
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Literal
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 

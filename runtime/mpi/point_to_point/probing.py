@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from mpi4py import MPI
 
 from runtime.mpi.point_to_point.messages import found_message, native_message
 from runtime.mpi.progress.mailboxes import pattern_of
 from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from runtime.matching import Envelope, Pattern
     from runtime.mpi.point_to_point.messages import Message
     from runtime.mpi.progress.mailboxes import Mailbox

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mpi4py import MPI
 
@@ -13,11 +15,7 @@ from runtime.mpi.progress.operations import Finished, NativeOperation, Operation
 from runtime.mpi.values.numbers import integer, is_integral
 from runtime.mpi.values.specs import memory_of, read
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any, TypeAlias
-
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.values.specs import Data

@@ -9,10 +9,10 @@ from __future__ import annotations
 import io
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from runtime.replicas.lines import MARK, cut_lines
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 

@@ -6,14 +6,12 @@ New objects get the error handlers that it asks for there.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from mpi4py import MPI, rc
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import TypeVar
-
     _Comm = TypeVar("_Comm", bound=MPI.Comm)
     _Made = TypeVar("_Made", bound=MPI.Comm | MPI.Session | MPI.Win | MPI.File)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
 from runtime.mpi.process.native import greatest_tag
 from runtime.topology import Cluster, Grid, Identifier, Node, RankNames, Site
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from runtime.membership.everybody import Everybody
     from runtime.membership.rank_link import RankLink
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 from runtime.matching import ANY, Pattern
 from runtime.mpi.progress.mailboxes import Mailbox
 from runtime.mpi.progress.recovery import REVOKED
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from runtime.collectives.port import Data
     from runtime.mpi.progress.mailboxes import Receive
     from runtime.mpi.progress.recovery import Recovery

@@ -25,7 +25,9 @@ closed communicator: no call may reach native MPI past the engine any more.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -53,11 +55,7 @@ from runtime.mpi.progress.tasks import Tasks
 from runtime.mpi.progress.waiting import Waits
 from runtime.topology import member_in_words
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
-
     from runtime.machine.composition import Composition
     from runtime.matching import Envelope
     from runtime.mpi.progress.decision_points import DecisionPoints

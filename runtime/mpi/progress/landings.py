@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Protocol
+
 from mpi4py import MPI
 
 from runtime.mpi.values.specs import Spec
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, Protocol
-
     from runtime.mpi.values.specs import Data
-else:
-    Protocol = object
 
 
 class Landing(Protocol):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from runtime.mpi.errors import ProcessGone
 from runtime.wire import LinkLost, PeerAbsent, PeerLeft
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 class Losses:

@@ -8,6 +8,8 @@ other side. A receive that native MPI alone can serve never comes here.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -16,11 +18,7 @@ from runtime.mpi.progress.landings import Fresh
 from runtime.mpi.progress.operations import IDLE, POLLED, Operation
 from runtime.topology import member_in_words
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.wire import Incoming

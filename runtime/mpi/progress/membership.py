@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from _blake2 import blake2b  # without `hashlib`, which loads OpenSSL
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime.mpi.values.numbers import integer
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any
 
     from runtime.matching import JointReceive
     from runtime.mpi.progress.engine import Engine

@@ -6,14 +6,14 @@ the new one.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
 from runtime.mpi.errors import ProcessGone
 from runtime.mpi.progress.operations import Operation
 from runtime.mpi.progress.recovery import INVITED
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.process.place import Place
     from runtime.mpi.progress.engine import Engine

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime.mpi.progress.operations import POLLED, Operation
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from runtime.mpi.progress.engine import Engine
 
 MOVES = 2.0

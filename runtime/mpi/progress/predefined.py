@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
     from mpi4py import MPI
 
     from runtime.mpi.progress.engine import Engine

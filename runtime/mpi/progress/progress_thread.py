@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
+from typing import TYPE_CHECKING
 
 from runtime.later import logger
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.replication import ReplicatedConnections

@@ -6,6 +6,9 @@ arrive, and work on a revoked communicator.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
 from mpi4py import MPI
 
 from runtime.later import Later, logger
@@ -13,10 +16,7 @@ from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.operations import Operation
 from runtime.wire import PeerLeft
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from runtime.collectives import agreement
     from runtime.collectives import recovery_modes as modes
     from runtime.collectives.agreement import Agreement, Agreements, Value

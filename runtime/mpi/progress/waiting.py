@@ -6,14 +6,13 @@ Native MPI wakes nobody: a wait for it spins briefly and then polls again and ag
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.operations import IDLE, POLLED, most_urgent
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.operations import Operation
 

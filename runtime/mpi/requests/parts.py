@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal
+
 from mpi4py import MPI
 
 from runtime.mpi.errors import ProcessGone, ProcessGonePending, tell
@@ -9,10 +11,7 @@ from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.mailboxes import PendingReceive, Receive
 from runtime.mpi.values.statuses import clear
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, Literal
-
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation

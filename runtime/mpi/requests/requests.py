@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
 from mpi4py import MPI
 
 from runtime.mpi.progress.polling import settle
@@ -21,11 +24,7 @@ from runtime.mpi.requests.parts import (
 from runtime.mpi.requests.several_calls import SeveralCalls
 from runtime.mpi.values.substitute_type import SubstituteType
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, ClassVar, Literal, Self
-
     from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Operation
 

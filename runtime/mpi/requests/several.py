@@ -6,6 +6,9 @@ errors that native MPI finds it has called that already.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
 from mpi4py import MPI
 
 from runtime.mpi.errors import GridMPIError, tell
@@ -22,11 +25,7 @@ from runtime.mpi.requests.parts import (
 )
 from runtime.mpi.values.statuses import clear, error_class_of, hand_out
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any, TypeVar
-
     from runtime.mpi.progress.decision_points import DecisionPoints
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.operations import Operation

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, Literal
+
 from mpi4py import MPI
 
 from runtime.mpi.requests import several
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any, Literal
 
 
 class SeveralCalls(MPI.Request):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
 from mpi4py import MPI
 
 from runtime.mpi.collectives.calls import Collectives, NeighbourCollectives, Scans
@@ -21,10 +23,7 @@ from runtime.mpi.values.handles import with_checked_handles
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.substitute_type import SubstituteType
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from typing import Any, ClassVar, NoReturn, Self
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 

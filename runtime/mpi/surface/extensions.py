@@ -10,15 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.progress.predefined import running_engine
 from runtime.mpi.values.handles import CURE, check_handle
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 ASKED_BY_ALL = "Grequest"
 """A class that imported Cython modules ask for, with all others, and programs rarely."""

@@ -6,14 +6,14 @@ Until then nothing is loaded, so that a program without MPI starts as quickly as
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from runtime.mpi.progress.predefined import let_world_be_grid
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from importlib.machinery import ModuleSpec
-    from types import ModuleType
 
 PACKAGE = "mpi4py"
 NAME = "mpi4py.MPI"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime.mpi.communicators.classes import wrap
 from runtime.mpi.communicators.members import members_behind
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _TAGS = 32768

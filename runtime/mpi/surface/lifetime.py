@@ -8,17 +8,16 @@ Anywhere else all calls are mpi4py's own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mpi4py import MPI
 
 from runtime.membership.rank_link import current
+from runtime.mpi.communicators.attributes import let_looks_end
 from runtime.mpi.errors import keep_strings
 from runtime.mpi.process.options import LEVELS, YES, option
 from runtime.mpi.progress.predefined import finish
 from runtime.mpi.values.numbers import integer
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CALLS = ("Init", "Init_thread", "Is_initialized", "Query_thread", "Finalize")
 _native: dict[str, Callable[..., object]] = {name: getattr(MPI, name) for name in CALLS}
@@ -49,6 +48,7 @@ class _Lifetime:
 
 _life: _Lifetime | None = None
 _whenever_up: list[Callable[[], None]] = []
+_before_end: list[Callable[[], None]] = []
 
 
 def _lifetime() -> _Lifetime | None:
@@ -66,6 +66,11 @@ def when_up(begin: Callable[[], None]) -> None:
         begin()
     else:
         _whenever_up.append(begin)
+
+
+def before_end(call: Callable[[], None]) -> None:
+    """Call a function when the program finalises MPI itself, before that."""
+    _before_end.append(call)
 
 
 def _is_up() -> None:
@@ -112,6 +117,9 @@ def Finalize() -> None:
     if life is not None:
         life.check()
     finish()
+    for call in _before_end:
+        call()
+    let_looks_end()
     _native["Finalize"]()
     keep_strings()
 

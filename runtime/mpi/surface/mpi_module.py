@@ -13,6 +13,7 @@ Everything that is not defined here is mpi4py's own.
 from __future__ import annotations
 
 import atexit
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI as _native
 
@@ -57,7 +58,6 @@ from runtime.mpi.surface.refusals import Win as Win
 from runtime.mpi.surface.sessions import Session as Session
 from runtime.mpi.values import handles as _handles
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.mpi.surface.checkpoint import Checkpoint as Checkpoint
     from runtime.mpi.surface.random_numbers import Random as Random

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
 from runtime.collectives.operations import ROWS
 from runtime.matching import ANY
+from runtime.mpi.communicators.attributes import looking
 from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
 from runtime.mpi.progress import predefined
@@ -19,17 +23,15 @@ from runtime.mpi.surface.waiting_calls import (
     EXCHANGES,
     RECEIVES,
     SENDS,
+    WAITS,
     CallOfThread,
     CallWatch,
     plain_state,
     told_of,
+    variables,
 )
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
-
     from runtime.matching import Pattern
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.membership import CommunicatorMembers
@@ -117,6 +119,17 @@ def state_at_end() -> dict[str, object]:
     return found | messages
 
 
+def wait_for_the_ends_of_all() -> None:
+    """Return once all ranks of this cluster have called this; whatever they have sent has come.
+
+    A group is made for that, since collectives of the program may be pending on all communicators.
+    """
+    group = MPI.COMM_WORLD.Get_group()
+    if group.size > 1:
+        MPI.Intracomm.Create_group(MPI.COMM_WORLD, group).Free()
+    group.Free()
+
+
 def state_of_messages() -> dict[str, Any]:
     """Return how many collectives were begun, and the unexpected messages."""
     engine = predefined.running_engine()
@@ -159,20 +172,45 @@ def _unreceived(engine: Engine) -> Iterator[list[object]]:
             yield [sender, envelope.tag, incoming.size, _name_of(None, m.native)]
 
 
-def _unreceived_inside() -> list[list[object]]:
-    """Return the first unexpected message of each communicator that native MPI has."""
+def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:
+    """Return the first unexpected message of each communicator that native MPI has.
+
+    Those are the predefined ones, those of the grid, and `besides`. The engine's lock is held, if
+    there is an engine.
+    """
     engine = predefined.running_engine()
     cluster = str(here().me).rpartition(":")[0]
     status = MPI.Status()
     found = []
     comms = [one for one in predefined.predefined().comms.values() if one and not _members(one)]
     natives = [m.native for m in (engine.communicators() if engine is not None else ())]
-    for comm in (*comms, *natives):
+    for comm in (*comms, *natives, *besides):
         if MPI.Comm.Iprobe(comm, MPI.ANY_SOURCE, MPI.ANY_TAG, status):
             sender = _world_ranks(MPI.Comm.Get_group(comm))[status.source]
             one = [f"{cluster}:{sender}", status.tag, status.count, _name_of(comm, comm)]
             found += [one] if one not in found else []
     return found
+
+
+def _unreceived_beside(caller: FrameType) -> list[list[object]]:
+    """Return the same while a rank waits for a request, of which only native MPI knows whose it is.
+
+    The communicators of the program are those in the variables of the frame that waits.
+    """
+    engine = predefined.running_engine()
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        return []
+    if engine is not None and not engine.lock.acquire(timeout=LOCK_TIMEOUT):
+        return []
+    try:
+        own = [
+            one for one in variables(caller)
+            if isinstance(one, MPI.Intracomm) and one and not _members(one)
+        ]  # fmt: skip
+        return _unreceived_inside(own)
+    finally:
+        if engine is not None:
+            engine.lock.release()
 
 
 def _instead(
@@ -198,11 +236,18 @@ def _instead(
 
 def _told(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
     """Return what is known of a call; what native MPI has for it with another tag is `stray`."""
+    with looking:
+        return _known_of(call, cluster, stray) if call.goes_on else told_of(call)
+
+
+def _known_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
     values = {} if call.frame is None else call.frame.f_locals
     peers = NamedPeers(values.get("self"), cluster)
     if call.name in RECEIVES and "source" in values and call.seconds > SETTLED:
         stray += _instead(values["self"], values["source"], peers, cluster)
     parts, needs_all = _parts(call.name, values, peers)
+    if call.name in WAITS and _UNKNOWN in parts and call.seconds > SETTLED:
+        stray += _unreceived_beside(call.caller)
     known = [one for one in parts if one is not None]
     m = peers.members or _members_of_request(values)
     if m is not peers.members:

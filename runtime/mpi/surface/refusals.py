@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
@@ -10,11 +13,7 @@ from runtime.mpi.process.place import here
 from runtime.mpi.values.handles import named_like
 from runtime.mpi.values.substitute_type import SubstituteType
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from runtime.mpi.progress.membership import CommunicatorMembers
 
 _IN_CLUSTER = "Use a communicator of one cluster, such as MPI.COMM_CLUSTER"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Self
+
 from mpi4py import MPI
 
 from runtime.mpi.process.options import handle_as_asked
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.values.substitute_type import SubstituteType
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import Any, ClassVar, Self
 
 _WORLD = "mpi://WORLD"
 

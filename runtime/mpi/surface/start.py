@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
@@ -20,11 +22,7 @@ from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 -
 from runtime.topology import Communicator, Identifier, RankNames, rank_table
 from runtime.transport.keys import member_name
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
-
     from runtime.machine.composition import Composition
     from runtime.membership.everybody import Everybody
     from runtime.membership.rank_link import RankLink

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from mpi4py import MPI
 
@@ -11,7 +12,6 @@ from runtime.mpi.process.place import here
 from runtime.mpi.progress.predefined import running_engine
 from runtime.topology import Identifier
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime import topology as distances
     from runtime.mpi.progress.membership import CommunicatorMembers

@@ -10,16 +10,15 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
 
 from runtime.collectives.operations import ROWS
 from runtime.home import HOME, OWN_FRAMES
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from dis import Instruction
-    from types import CodeType, FrameType
-    from typing import Any
 
 _OURS = f"{HOME}/runtime/mpi/"
 _RUNTIME = f"{HOME}/runtime/"
@@ -42,6 +41,9 @@ _NO_FUNCTION = compile("", "", "exec").co_name
 SENDS = {"Send", "Ssend", "Rsend", "Bsend", "send", "ssend", "bsend"}
 RECEIVES = {"Recv", "recv", "Probe", "probe", "Mprobe", "mprobe"}
 EXCHANGES = {"Sendrecv", "Sendrecv_replace", "sendrecv"}
+OF_MPI = {"Wait", "Waitall", "waitall", "Waitany", "waitany", "Waitsome", "waitsome"}
+"""The waits whose names nothing else has; files of Python and other libraries have `wait`, too."""
+
 WAITS = {"Wait", "wait", "Waitall", "waitall", "Waitany", "waitany", "Waitsome", "waitsome"}
 COLLECTIVES = {*ROWS, "barrier", "Dup", "Split", "Create"}
 NONBLOCKING = {
@@ -71,14 +73,27 @@ class _Mark:
 class CallOfThread:
     """A call that a thread is in: its frame, and since when it has been seen there."""
 
-    __slots__ = ("caller", "frame", "mark", "name")
+    __slots__ = ("_at", "_thread", "caller", "frame", "mark", "name")
 
-    def __init__(self, name: str, frame: FrameType | None, caller: FrameType, mark: _Mark) -> None:
+    def __init__(
+        self, name: str, frame: FrameType | None, caller: FrameType, mark: _Mark, thread: int
+    ) -> None:
+        self._at, self._thread = caller.f_lasti, thread
         self.name = name
         self.frame = frame
         """The frame of this package; None for a call of mpi4py's own."""
         self.caller = caller
         self.mark = mark
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its thread is in it still."""
+        top = one = sys._current_frames().get(self._thread)
+        if self.frame is None:
+            return _beyond(top) is self.caller and self.caller.f_lasti == self._at
+        while one is not None and one is not self.frame:
+            one = one.f_back
+        return one is not None
 
     @property
     def seconds(self) -> float:
@@ -142,16 +157,17 @@ class CallWatch:
             if trace is None:
                 entered.f_trace = trace = self._new_mark()
             if isinstance(trace, _Mark):
-                return CallOfThread(name, entered, caller, trace)
+                return CallOfThread(name, entered, caller, trace, thread)
             key: tuple[Any, ...] = (thread, id(entered), frame.f_lasti)  # a debugger uses it
-            return CallOfThread(name, entered, caller, self._unmarked_at(key, unmarked))
+            mark = self._unmarked_at(key, unmarked)
+            return CallOfThread(name, entered, caller, mark, thread)
         name, beyond = _native_call(frame), _beyond(frame)
         if frame is not beyond and beyond is not None:
             name, frame = frame.f_locals["name"], beyond
         if not name:
             return None
         key = (thread, *_fingerprint(frame))
-        return CallOfThread(name, None, frame, self._unmarked_at(key, unmarked))
+        return CallOfThread(name, None, frame, self._unmarked_at(key, unmarked), thread)
 
     def _unmarked_at(self, key: tuple[Any, ...], unmarked: dict[tuple[Any, ...], _Mark]) -> _Mark:
         mark = unmarked[key] = self._unmarked.get(key) or self._new_mark()
@@ -197,9 +213,15 @@ def state_of_any_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[st
 def told_of(call: CallOfThread) -> dict[str, object]:
     """Return what is known of any call, including mpi4py's own."""
     kind = "collective" if call.name in COLLECTIVES else "unknown"
+    is_wait = call.name in WAITS
+    began = begun_by(call.caller) if is_wait else ""
     return {
         "call": call.name,
-        "began": begun_by(call.caller) if call.name in WAITS else "",
+        "began": began,
+        "is-mpi": call.frame is not None
+        or call.name in OF_MPI
+        or bool(began)
+        or (is_wait and _is_request(receiver(call.caller))),
         "parts": [[kind, "", None, False]],
         "comm": ["", "", []],
         "needs_all": True,
@@ -352,6 +374,62 @@ def begun_by(frame: FrameType) -> str:
     return found if found in NONBLOCKING else ""
 
 
+def receiver(frame: FrameType) -> object:
+    """Return the object whose method a frame calls, from its bytecode; None if it is not plain.
+
+    It is plain for a variable, its attributes, and an element of a list or dictionary, for which
+    the first request there is returned. No code of the program runs for that.
+    """
+    loaded = _loaded_for(frame.f_code, frame.f_lasti)
+    while loaded and loaded[-1].opname not in _ATTRIBUTES:
+        loaded.pop()
+    if not loaded or not loaded[0].opname.startswith("LOAD"):
+        return None
+    found = _variable(frame, str(loaded[0].argval))
+    for one in loaded[1:-1]:
+        if one.opname in _ATTRIBUTES:
+            found = _attribute(found, str(one.argval))
+        elif one.opname.startswith("BINARY"):
+            several = found.values() if isinstance(found, dict) else found
+            is_plain = type(found) in (dict, list, tuple)
+            some: Any = several if is_plain else ()
+            found = next((one for one in tuple(some) if _is_request(one)), None)
+    return found
+
+
+def variables(frame: FrameType) -> list[object]:
+    """Return the values of the variables that the code of a frame knows."""
+    found = list(frame.f_globals.values())
+    if not _may_know_locals(frame):
+        known = frame.f_locals
+        found += known.values()
+        _forget_copies(frame, known)
+    return found
+
+
+def _variable(frame: FrameType, name: str) -> object:
+    if _may_know_locals(frame):
+        return frame.f_globals.get(name)
+    known = frame.f_locals
+    found = known.get(name, frame.f_globals.get(name))
+    _forget_copies(frame, known)
+    return found
+
+
+def _attribute(value: object, name: str) -> object:
+    try:
+        return object.__getattribute__(value, "__dict__").get(name)
+    except AttributeError:
+        return None
+
+
+def _is_request(value: object) -> bool:
+    return any(
+        one.__module__.startswith("mpi4py") and one.__name__ == "Request"
+        for one in type(value).__mro__
+    )
+
+
 def _fingerprint(frame: FrameType) -> tuple[Any, ...]:
     """Return a value that usually differs when a thread is in the same line once more."""
     found: list[Any] = []
@@ -369,10 +447,19 @@ def _hash_of_locals(frame: FrameType) -> int:
     frame and keeps its values alive; so it is emptied. A function that may have asked for that
     dictionary itself is skipped.
     """
-    if frame.f_code.co_flags & CO_OPTIMIZED and LOOKS_AT_LOCALS.intersection(frame.f_code.co_names):
+    if _may_know_locals(frame):
         return 0
     found = frame.f_locals
     made = hash(tuple(map(id, found.values())))
+    _forget_copies(frame, found)
+    return made
+
+
+def _may_know_locals(frame: FrameType) -> bool:
+    code = frame.f_code
+    return bool(code.co_flags & CO_OPTIMIZED and LOOKS_AT_LOCALS.intersection(code.co_names))
+
+
+def _forget_copies(frame: FrameType, found: dict[str, Any]) -> None:
     if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13):
         found.clear()
-    return made

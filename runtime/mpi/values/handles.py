@@ -7,14 +7,12 @@ all the same, since mpi4py reads it there, as in `Datatype.Pack`; see also
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from mpi4py import MPI
 
 from runtime.mpi.errors import NotOnTheGrid
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
 
 CURE = "Give it MPI.COMM_CLUSTER, or another communicator of one cluster, and combine the results"
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from typing import Any
 
 from mpi4py import MPI
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import Any
 
 _one_at_a_time = threading.Lock()
 

@@ -8,12 +8,9 @@ numbers, such as counts or dimensions, has to be an integer, or to have `__index
 from __future__ import annotations
 
 from operator import index
+from typing import Any
 
 from mpi4py import MPI
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import Any
 
 _INT = 1 << 31
 _COUNT = 1 << 63

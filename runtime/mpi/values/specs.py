@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from functools import cache
 from struct import calcsize
+from typing import Any, TypeAlias
 
 from mpi4py import MPI
 
@@ -14,10 +15,6 @@ from runtime.mpi.values.numbers import count as as_count
 from runtime.mpi.values.numbers import counts as as_counts
 from runtime.mpi.values.numbers import is_integral
 from runtime.mpi.values.tensors import format_of_tensor
-
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from typing import Any, TypeAlias
 
 Data: TypeAlias = "bytes | bytearray | memoryview"
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from mpi4py import MPI
+from collections.abc import Sequence
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from mpi4py import MPI
 
 
 def write(status: MPI.Status, source: int, tag: int, nbytes: int) -> None:

@@ -21,13 +21,17 @@ from runtime.peers.booking.gatekeeper import (
     PlacesRequest,
 )
 from runtime.peers.booking.named import strategy_named
-from runtime.peers.booking.offers import Allocation, BookingError, Copy, Offer, nearest_first
 from runtime.peers.booking.strategies import (
     STRATEGIES,
+    Allocation,
+    BookingError,
     ConcentrateStrategy,
+    Copy,
     MixedStrategy,
+    Offer,
     SpreadStrategy,
     Strategy,
+    nearest_first,
 )
 
 __all__ = [

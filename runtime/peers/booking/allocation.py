@@ -9,15 +9,15 @@ from math import log2
 from typing import TypeVar
 
 from gcm.records import dataclass
-from runtime.peers.booking.offers import (
+from runtime.peers.booking.strategies import (
     Allocation,
     BookingError,
     Copy,
     Offer,
+    Strategy,
     by_site,
     nearest_first,
 )
-from runtime.peers.booking.strategies import Strategy
 
 T = TypeVar("T")
 

@@ -35,8 +35,7 @@ from runtime.peers.booking.asker_words import (
     RenewPlaces,
     Shortfall,
 )
-from runtime.peers.booking.offers import BookingError, Offer
-from runtime.peers.booking.strategies import Strategy
+from runtime.peers.booking.strategies import BookingError, Offer, Strategy
 from runtime.peers.model import Key, PlacesAnswer, Reason
 
 __all__ = ["Asker", "AskerSettings", "AskerState"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from gcm.records import dataclass
 from runtime.peers.booking.allocation import Demand
-from runtime.peers.booking.offers import Allocation, BookingError
+from runtime.peers.booking.strategies import Allocation, BookingError
 from runtime.peers.model import Key
 
 

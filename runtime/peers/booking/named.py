@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.peers.booking.offers import BookingError
-from runtime.peers.booking.strategies import STRATEGIES, Strategy
+from runtime.peers.booking.strategies import STRATEGIES, BookingError, Strategy
 
 
 def strategy_named(name: str) -> Strategy:

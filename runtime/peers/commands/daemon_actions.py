@@ -12,18 +12,12 @@ from gcm.cli.completion import completion_script
 from gcm.cli.output import columns_of
 from runtime.peers.commands.lab_actions import install
 from runtime.peers.commands.peer_options import GCM_PEER
-from runtime.peers.configuration import (
-    SETTINGS,
-    PeerFolder,
-    read,
-    reference,
-    template,
-    user_credential,
-)
-from runtime.peers.configuration.settings import PORT
-from runtime.peers.connections import MemberDialler
+from runtime.peers.configuration.folder import PeerFolder, user_credential
+from runtime.peers.configuration.reading import read
+from runtime.peers.configuration.settings import PORT, SETTINGS, reference, template
+from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import StatusService
-from runtime.peers.credentials import Credential
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import boot, find_running, logging_to, serve
 from runtime.peers.errors import PeerError
 from runtime.peers.membership import read_text

@@ -10,9 +10,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from gcm.cli.output import columns_of
-from runtime.peers.configuration import PeerFolder, user_credential, user_folder
+from runtime.peers.configuration.folder import PeerFolder, user_credential, user_folder
 from runtime.peers.configuration.settings import PORT
-from runtime.peers.credentials import Authority, Credential
+from runtime.peers.credentials.authority import Authority
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
 from runtime.shown_text import shown_table

@@ -12,15 +12,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gcm.cli.output import columns_of
-from runtime.peers.configuration import PeerFolder, user_credential
+from runtime.peers.configuration.folder import PeerFolder, user_credential
 from runtime.peers.configuration.settings import PORT
-from runtime.peers.connections import MemberDialler
-from runtime.peers.credentials import Credential
+from runtime.peers.connections.dialling import MemberDialler
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon import find_running
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole
-from runtime.peers.watching import LabView, LabWatcher
-from runtime.peers.watching.view import shown_rtt
+from runtime.peers.watching.asking import LabWatcher
+from runtime.peers.watching.view import LabView, shown_rtt
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
 from runtime.views.page.server import PageServer, PageState
 

@@ -16,11 +16,12 @@ from gcm.interfaces.stub import stub_class
 from gcm.records import dataclass
 from runtime.peers.connections.calls import MOST_BYTES, Call, call_frame, opened
 from runtime.peers.connections.sockets import PeerSocket, why_refused
-from runtime.peers.contracts import ANSWER_SIZES, CONTRACTS, CallSize
+from runtime.peers.contracts import ANSWER_SIZES, CONTRACTS, CallSize, LabMembership
 from runtime.peers.errors import PeerError, PeerUnreachable, Refused
 from runtime.peers.model import Address, Principal
 from runtime.transport.errors import FrameError
 from runtime.transport.frames import HEAD, LENGTH, MARK, Frame
+from runtime.transport.round_trip import round_trip
 
 C = TypeVar("C")
 CALL_TIMEOUT = 10.0
@@ -29,6 +30,9 @@ CALL_TIMEOUT = 10.0
 
 WHOLE_TIMEOUT = 30.0
 """How many seconds a frame may take from its first byte to its last one."""
+
+PINGS = 3
+"""How many messages make one sample of a round trip; the shortest counts."""
 
 MOST_PARTS = 8
 _PIECE = 16 << 10
@@ -179,6 +183,19 @@ class MemberConnection:
             called = partial(self._call, CONTRACTS[contract], operation, timeout, size)
             made._set_port(operation, called)
         return cast(C, made)
+
+    def round_trip(self, caller: str) -> float:
+        """Return the seconds that a message and its answer are under way; raises PeerError.
+
+        A busy host answers late, so what Linux has measured of the packets counts if that is less.
+        """
+        membership, shortest = self.stub(LabMembership), float("inf")
+        for _ in range(PINGS):
+            began = time.monotonic()
+            membership.ping(caller)
+            shortest = min(shortest, time.monotonic() - began)
+        packets = round_trip(self.socket)
+        return shortest if packets is None or not packets[1] else min(shortest, packets[1])
 
     def _call(
         self, service: str, operation: str, timeout: float, size: CallSize, *arguments: Any

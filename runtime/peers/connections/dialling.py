@@ -11,7 +11,8 @@ from functools import cached_property
 from runtime.peers.connections.calls import PROTOCOL, opened
 from runtime.peers.connections.connection import Frames, MemberConnection
 from runtime.peers.connections.sockets import addresses, shaken, why_refused
-from runtime.peers.credentials import Credential, contexts
+from runtime.peers.credentials.contexts import contexts
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
 from runtime.peers.model import Address, Member, Principal
 from runtime.shown_text import shown

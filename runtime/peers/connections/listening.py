@@ -24,7 +24,8 @@ from runtime.peers.connections.connection import WHOLE_TIMEOUT, ComingFrame, Fra
 from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.connections.serving import Services, TakeOver
 from runtime.peers.connections.sockets import PeerSocket
-from runtime.peers.credentials import Credential, contexts
+from runtime.peers.credentials.contexts import contexts
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Principal, Reason
 from runtime.transport.errors import AuthenticationFailed, FrameError

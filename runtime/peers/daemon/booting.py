@@ -19,7 +19,8 @@ from pathlib import Path
 from runtime.errors import GridError
 from runtime.home import python_path
 from runtime.launchers import family
-from runtime.peers.configuration import PeerFolder, read
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.configuration.reading import read
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address
 from runtime.shown_text import shown_lines

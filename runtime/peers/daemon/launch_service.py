@@ -16,7 +16,8 @@ from gcm import provides, requires
 from runtime.launchers import bootstrap
 from runtime.launchers.local import LAST_PATIENCE
 from runtime.launchers.peer import keep_alive
-from runtime.peers.connections import OpenPassage, TakeOver
+from runtime.peers.connections.passing import OpenPassage
+from runtime.peers.connections.serving import TakeOver
 from runtime.peers.connections.sockets import PeerSocket
 from runtime.peers.contracts import Launch
 from runtime.peers.daemon.joining import joined

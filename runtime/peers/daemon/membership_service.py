@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gcm import provides
-from runtime.peers.connections import MemberConnection
+from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.contracts import LabMembership, Plain
 from runtime.peers.credentials.credential import write_secret
 from runtime.peers.daemon.finding import addresses_of, own_addresses

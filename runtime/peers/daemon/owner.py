@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from runtime.launchers import family
-from runtime.peers.configuration import PeerConfiguration
+from runtime.peers.configuration.reading import PeerConfiguration
 from runtime.peers.model import Share
 
 TERMINALS = ("/dev/tty[0-9]*", "/dev/pts/[0-9]*")

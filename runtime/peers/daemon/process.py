@@ -12,10 +12,14 @@ from typing import cast
 from gcm import Composite, Primitive, running
 from gcm.adl import load
 from runtime.peers.booking.gatekeeper import is_denied
-from runtime.peers.configuration import PeerFolder, read
-from runtime.peers.connections import Listener, MemberDialler, PassedConnections, Services
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.configuration.reading import read
+from runtime.peers.connections.dialling import MemberDialler
+from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.passing import PassedConnections
+from runtime.peers.connections.serving import Services
 from runtime.peers.contracts import CONTRACTS
-from runtime.peers.credentials import Credential
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.daemon.finding import listening_host, own_addresses
 from runtime.peers.daemon.running import RunningFile
 from runtime.peers.daemon.surroundings import Placed, Surroundings

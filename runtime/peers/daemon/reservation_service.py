@@ -10,7 +10,8 @@ from typing import Any
 
 from gcm import provides
 from runtime.peers.booking import AdmissionRules, Gatekeeper, Hold, PlacesRequest
-from runtime.peers.connections import MemberDialler, calling_host
+from runtime.peers.connections.dialling import MemberDialler
+from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import Reservation
 from runtime.peers.daemon.owner import OwnersWork
 from runtime.peers.daemon.surroundings import (

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 
-from runtime.peers.connections import MemberConnection, round_trip
+from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.daemon.surroundings import Surroundings, clock
 from runtime.peers.errors import PeerError
 from runtime.peers.latency import RttTable, RttTarget, network_of
@@ -38,7 +38,7 @@ class RoundTrips:
 
     def measure(self, peer: Member, connection: MemberConnection) -> None:
         """Measure a peer over an open connection; raises PeerError."""
-        rtt = round_trip(connection, self._me)
+        rtt = connection.round_trip(self._me)
         with self._lock:
             self._table.record(_target(peer), rtt, clock())
 

@@ -11,7 +11,7 @@ import time
 from typing import IO
 
 from gcm.records import dataclass
-from runtime.peers.configuration import PeerFolder
+from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address
 

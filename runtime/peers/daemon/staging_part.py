@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Annotated, Any
+from typing import Annotated
 
 from gcm import provides, requires
-from runtime.peers.contracts import Plain, Staging
+from runtime.peers.contracts import Staging
 from runtime.peers.daemon.surroundings import ReservedPlaces, Surroundings
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
-from runtime.peers.staging import ContentCache, ContentSource, StagingService
+from runtime.peers.staging.cache import ContentCache
+from runtime.peers.staging.fetching import ContentSource
+from runtime.peers.staging.service import StagingService
 
 GET_TIMEOUT = 10.0
 """Seconds for a piece; a daemon that ends waits no longer than that."""
 
 
 @provides("staging", Staging)
-class StagingPart:
+class StagingPart(StagingService):
     """Takes files for reservations, and gets them from other peers and web servers."""
 
     places: Annotated[ReservedPlaces, requires()]
 
     _surroundings: Surroundings
-    _service: StagingService
+
+    def __init__(self) -> None:
+        """Wait for `begin`, which says where files are kept."""
 
     def begin(self, surroundings: Surroundings) -> None:
         """Open the cache; raises PeerError."""
@@ -34,29 +38,13 @@ class StagingPart:
             cache = ContentCache(folder, most)
         except OSError as error:
             raise PeerError("cannot be used", place=str(folder), cause=str(error)) from error
-        self._service = StagingService(
+        super().__init__(
             cache, self.places.check, self._open_peer, surroundings.ending,
             open_web=_open_web if surroundings.configuration.is_on("web") else None,
         )  # fmt: skip
 
     def end(self) -> None:
         """Need nothing: what has come in part stays, and a transfer goes on there."""
-
-    def held(self, caller: str, digests: list[str]) -> list[int]:
-        """Return how many bytes there are of each content."""
-        return self._service.held(caller, digests)
-
-    def put(self, caller: str, key: str, content: list[Any], offset: int, data: bytes) -> int:
-        """Write a piece of a content."""
-        return self._service.put(caller, key, content, offset, data)
-
-    def get(self, caller: str, digest: str, offset: int, most: int) -> bytes:
-        """Return a piece of a content."""
-        return self._service.get(caller, digest, offset, most)
-
-    def fetch(self, caller: str, key: str, content: list[Any], sources: list[str]) -> Plain:
-        """Get a content from other peers, or from web servers."""
-        return self._service.fetch(caller, key, content, sources)
 
     @contextmanager
     def _open_peer(self, name: str, address: str, digest: str) -> Iterator[ContentSource]:

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from gcm import provides
-from runtime.peers.connections import calling_host
+from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import LabMembership, Plain
 from runtime.peers.daemon.finding import addresses_of, own_addresses
 from runtime.peers.daemon.surroundings import Repeated, Standing, Surroundings, clock

@@ -10,8 +10,10 @@ from typing import Protocol
 
 from gcm.records import dataclass
 from runtime.peers.booking import Hold
-from runtime.peers.configuration import PeerConfiguration, PeerFolder
-from runtime.peers.connections import MemberDialler, PassedConnections
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.configuration.reading import PeerConfiguration
+from runtime.peers.connections.dialling import MemberDialler
+from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.model import Principal
 
 log = logging.getLogger(__name__)

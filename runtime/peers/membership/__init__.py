@@ -7,8 +7,7 @@ What travels is how old something is.
 from __future__ import annotations
 
 from runtime.peers.membership.hosts import HostList, Known, read_text, text_of
-from runtime.peers.membership.own import OwnRow
-from runtime.peers.membership.rows import MemberState, Row
+from runtime.peers.membership.rows import MemberState, OwnRow, Row
 from runtime.peers.membership.table import AT_ONCE, MemberTable
 
 __all__ = [

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from runtime.peers.booking import Offer, nearest_first
-from runtime.peers.connections import MemberConnection, MemberDialler, round_trip
+from runtime.peers.connections.connection import MemberConnection
+from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import LabMembership
-from runtime.peers.credentials import Credential
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import NotAuthentic, PeerError, PeerUnreachable
 from runtime.peers.latency import ASKER, Distances, Sites
 from runtime.peers.membership import HostList, Row, read_text, text_of
@@ -217,7 +218,7 @@ class Lab:
         if not is_reached:
             return Offer(name, places, FAR)
         try:
-            return Offer(name, places, round_trip(self._connection(name), self.me))
+            return Offer(name, places, self._connection(name).round_trip(self.me))
         except PeerError:
             self.forget(name)
             return Offer(name, places, FAR)

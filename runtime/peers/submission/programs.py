@@ -12,11 +12,12 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.workplace import workplace_of
 from runtime.launchers import archive
 from runtime.launchers.peer import keep_alive
-from runtime.peers.connections import MemberConnection
+from runtime.peers.connections.connection import MemberConnection
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerError
-from runtime.peers.staging import Receiver, Shape, StagedContent, deliver, path_in
-from runtime.peers.staging.cache import FULL
+from runtime.peers.staging.broadcast import Shape
+from runtime.peers.staging.cache import FULL, path_in
+from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
 from runtime.peers.submission.booking import Booking
 from runtime.peers.submission.temporary import temporary_file
 from runtime.peers.submission.web_contents import WebContents

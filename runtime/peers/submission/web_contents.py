@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from runtime.deployment.model import Deployment, Direction
-from runtime.peers.staging import StagedContent
+from runtime.peers.staging.delivery import StagedContent
 from runtime.peers.submission.temporary import temporary_file
 from runtime.web_address import WebAddress, is_web_address
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from runtime.forwarding import Forwarder
+from runtime.forwarding.forwarder import Forwarder
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX, address_in
 from runtime.processes.configuration import Configuration

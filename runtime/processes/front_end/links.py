@@ -11,7 +11,7 @@ from typing import Any
 
 from gcm.interfaces.future import Future
 from runtime.coupling.words import cluster_of, rank_path
-from runtime.forwarding import LINK, lead_on
+from runtime.forwarding.leading import lead_on
 from runtime.machine.authority import OVER_LINKS, is_for_rank
 from runtime.machine.paths import clustering_path
 from runtime.processes.member_host import HEARTBEAT, sender_of
@@ -22,6 +22,7 @@ from runtime.transport.errors import TransportError
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
+from runtime.wire.dialling.forward_requests import LINK
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 
 MOST = 64

@@ -20,7 +20,7 @@ from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served, reports_of
-from runtime.machine.contracts import Facts, Orders
+from runtime.machine.contracts import Facts, Orders, Reports
 from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded, encoded
 from runtime.membership.whereabouts import RankArrival, Whereabouts, front_end_report, report
@@ -66,6 +66,22 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.005, 0.1
 REMIND = 5.0  # seconds after which the launcher is told again that output is left
 
 
+class LauncherLog(logging.Handler):
+    """Sends what this process logs to the launcher, whose run has the log."""
+
+    def __init__(self, launcher: Reports) -> None:
+        super().__init__(logging.INFO)
+        self._launcher = launcher
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record, without waiting."""
+        text = self.format(record)
+        if record.levelno >= logging.WARNING:
+            print(text, file=sys.stderr)  # which is quoted where this process fails
+            text = f"{record.levelname}: {text}"
+        self._launcher.logged(text)
+
+
 class FrontEndProcess:
     """What one front-end process does until it is told to end or loses its launcher."""
 
@@ -96,6 +112,7 @@ class FrontEndProcess:
             codec=PLAIN_DATA,
         )
         self._host.routes.add("/", self._channel)
+        self._log_handler = LauncherLog(reports_of(configuration.cluster, self._tell_now))
         self._knows_all = False  # who is where
         self._whereabouts = Whereabouts()
         self._lost: list[Facts] = []  # where others go on without these
@@ -119,6 +136,10 @@ class FrontEndProcess:
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         self._channel.open(received)
+        loggers = [logging.getLogger(f"runtime.{name}") for name in ("processes", "launchers")]
+        for logger in loggers:
+            logger.addHandler(self._log_handler)
+            logger.setLevel(logging.INFO)
         if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
             if self._ranks is not None and self._configuration.at_once:
                 self._ranks.start()
@@ -139,6 +160,8 @@ class FrontEndProcess:
         if self._forwarding is not None:
             self._forwarding.close()
         self._pass_output_on()
+        for logger in loggers:
+            logger.removeHandler(self._log_handler)
         self._host.close()
         self._channel.close()
 
@@ -215,6 +238,11 @@ class FrontEndProcess:
             self._channel.note(Invocation(LAUNCHER, interface, operation, args))
         except ChannelClosed:
             self._over.set()
+
+    def _tell_now(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+        """Tell the launcher something without ever waiting; nothing happens once it has gone."""
+        with suppress(ChannelClosed):
+            self._channel.note(Invocation(LAUNCHER, interface, operation, args), now=True)
 
     def _failed(self, step: str, fault: GridError) -> None:
         self._launcher.failed(f"{step}:{self._configuration.cluster}", str(fault))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -50,6 +51,8 @@ from runtime.transport.reactor import Reactor
 if TYPE_CHECKING:
     from runtime.forwarding.distance import DistantDoors
     from runtime.topology import Wan
+
+_log = logging.getLogger(__name__)
 
 END_TIMEOUT = 2.0  # seconds to wait for the cause when a rank is gone
 COUNT_INTERVAL = 1.0  # seconds between two counts of the ranks until all have come
@@ -203,6 +206,7 @@ class RanksRun:
 
     def start(self, before: Sequence[RanksRun] = ()) -> None:
         """Start the ranks, unless they are killed; what is left of the runs `before` goes first."""
+        _log.info("the ranks start, in incarnation %d", self.incarnation)
         self.has_begun = True
         starting = threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True
@@ -231,6 +235,7 @@ class RanksRun:
         works = self._ends.was_told_there(rank) and entry.is_ready
         if self._hosts is not None and not works:
             self._hosts.lose(self._hosts.host_of(entry.number))
+        _log.info("%s starts again, in incarnation %d", self._told.names.name(rank), incarnation)
         self._ends.again(rank)
         entry.restart(incarnation)
         try:
@@ -323,6 +328,7 @@ class RanksRun:
 
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
+        _log.info("the ranks are asked to end")
         self._stopping = True
         self._ends.stopping(time.monotonic())
         if self._gate is not None:
@@ -333,6 +339,7 @@ class RanksRun:
 
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
+        _log.info("the ranks are killed")
         self._stopping = True
         self._ends.stopping(time.monotonic())
         self._killed.set()  # before looking for a job: who starts one looks at this afterwards
@@ -456,6 +463,9 @@ class RanksRun:
         """Tell how a rank has ended; before the application runs that ends the deployment."""
         if death is None:
             return
+        words = "%s %s, as its %s tells%s"
+        after = death.after and f", after {death.after}"
+        _log.info(words, self._told.names.name(death.who), death.how, death.observed.by, after)
         if self._ranks.goes_on and self.is_released:
             self._end_with_the_last()
         self._job.output.has_failed = self._job.output.has_failed or bool(death.code)

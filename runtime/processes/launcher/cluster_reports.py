@@ -116,6 +116,8 @@ class ClusterReports:
         """Take in what a rank tells about itself."""
         arrival = RankArrival.parse(facts)
         self.post(RankReady(rank))
+        name = self.ranks.names.name(rank)
+        _log.info("%s is process %d on %s, %s", name, arrival.pid, arrival.host, arrival.mpi)
         self.codes.rank_ready(rank, arrival)
         self.facts.tell(rank, RankStarted(arrival.host, arrival.pid, arrival.mpi))
         self.waits.rank_ready(rank)
@@ -242,6 +244,10 @@ class ClusterReports:
         self.place.relay_figures = bytes_there, bytes_back, opened, refused
 
     # --- output ---------------------------------------------------------------------------------
+
+    def logged(self, text: str) -> None:
+        """Put what the front-end logs into the log of the run."""
+        _log.info("%s: %s", self.place.cluster.path, text)
 
     def lines(self, batch: list[tuple[int | None, str, Buffer]]) -> None:
         """Pass on what the ranks have written."""

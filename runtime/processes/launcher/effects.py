@@ -285,6 +285,7 @@ class Executor:
 
     def _start(self, step: Step) -> None:
         cluster = step.name.partition(":")[2]
+        _log.info("%s begins", step.name)
         match step.kind:
             case StepKind.FRONT_END:
                 self._openings.open(self._places[cluster], self._places.values(), self._ears)
@@ -394,6 +395,7 @@ class Executor:
 
     def _lose(self, place: ClusterPlace, words: str, fault: GridError | None) -> None:
         """Do what a verdict leads to: the run ends, or waits for one place less."""
+        _log.info("%s: the front-end has gone: %s", place.cluster.path, words)
         if fault is not None:
             place.expel()  # what is not heard of any more must not come back
         self._ranks.place_lost(place.identifier)

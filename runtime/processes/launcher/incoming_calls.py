@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
 
 _OF_ANY_INCARNATION = {
-    "lines", "node_lines", "input_wanted", "rank_exchanged", "carried", "forwarded",
+    "lines", "node_lines", "input_wanted", "rank_exchanged", "carried", "forwarded", "logged",
 }  # fmt: skip
 """Reports that are taken of former incarnations of ranks, too: output and figures."""
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from runtime.membership.rank_link import RankLink
+    from runtime.processes.rank.waits import RankWaits
 
 GRACE = 3.0  # seconds between the polite and the final end of a rank whose front-end has gone
 SIGTERM, SIGKILL = 15, 9
@@ -122,7 +123,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     else:
         from runtime.processes.rank.program import run_program
 
-        _prepare_python(options, link)
+        _prepare_python(options, link, waits)
         waits.start()
         code, why, error = run_program(options.kind, options.path, options.arguments)
         waits.ended(code)
@@ -138,10 +139,12 @@ def _run(options: RankOptions, link: RankLink) -> int:
     tell(link.name, {"code": code, "why": why, **words})
     if options.goes_on:
         _end_without_mpi(code)
+    if options.kind != "executable":
+        waits.last()
     return code
 
 
-def _prepare_python(options: RankOptions, link: RankLink) -> None:
+def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> None:
     if options.restart:
         from runtime.mpi.process.counted_output import count_output
 
@@ -149,8 +152,11 @@ def _prepare_python(options: RankOptions, link: RankLink) -> None:
     tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
     if options.comm_world == "grid":
         from runtime.mpi.surface.install import install
+        from runtime.mpi.surface.lifetime import before_end
 
         install()
+        if not options.goes_on:
+            before_end(waits.last)
     else:
         from runtime.mpi.surface.lifetime import put_into_mpi4py
 

@@ -39,7 +39,8 @@ class RankWaits:
         self._limit = float(wrapper.settings.get("explain-waits", 0.0))
         self._lock = _thread.allocate_lock()
         self._watch: CallWatch | None = None
-        self._has_ended = False
+        self._has_ended = self._is_last = False
+        self._left: object = []
         wrapper.state_of_program = self.state
 
     def start(self) -> None:
@@ -71,7 +72,28 @@ class RankWaits:
                 _log.exception("what this rank has not received is not known")
                 return
             if state["turns"] or state["unreceived"]:
+                self._left = state["unreceived"]
                 self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
+
+    def last(self) -> None:
+        """Wait until all ranks of the cluster end, and tell what has come meanwhile.
+
+        It is called once, before this rank finalises MPI; so it waits for nobody for whom that
+        would not wait.
+        """
+        if self._is_last or not _has_communicators():
+            return
+        self._is_last = True
+        from runtime.mpi.surface.rank_state import state_at_end, wait_for_the_ends_of_all
+
+        try:
+            wait_for_the_ends_of_all()
+            state = state_at_end()
+        except Exception:  # one has failed, or MPI is finalised already
+            _log.debug("what came at the end is not known", exc_info=True)
+            return
+        if state["unreceived"] != self._left:
+            self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
 
     def _run(self) -> None:
         try:

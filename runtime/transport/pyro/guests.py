@@ -102,11 +102,10 @@ class Guests:
             self.refusals.tell("crowd", where, f"{self._most} Pyro5 clients are being served")
             came.close()
             return
-        session = ClientSession(
-            self, SocketStream(came), where, most_bytes=self._most_bytes, gone=self._gone
-        )
+        stream = SocketStream(came)
+        session = ClientSession(self, self._reactor, stream, where, most_bytes=self._most_bytes)
         self._sizes[session] = 0
-        session.open(self._reactor, received, self._patience)
+        session.open(received, self._patience)
 
     def _has_room(self) -> bool:
         """Return whether one more may come in now, for whom an idle one may have to go."""
@@ -132,7 +131,8 @@ class Guests:
                 f"its messages were unfinished while those of all took {self._held >> 20} MiB",
             )
 
-    def _gone(self, session: ClientSession) -> None:
+    def forget(self, session: ClientSession) -> None:
+        """Take note that a client has gone."""
         self._held -= self._sizes.pop(session, 0)
 
     def close(self) -> None:

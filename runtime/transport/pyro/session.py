@@ -14,6 +14,7 @@ from Pyro5.errors import DaemonError
 from gcm.interfaces.future import Future
 from gcm.suggestion import did_you_mean
 from runtime.transport.errors import FrameError, NotSendable
+from runtime.transport.outbox import Outbox, SlowReader
 from runtime.transport.pyro.values import Calls, Language, wrapped
 from runtime.transport.pyro_messages import (
     BATCH,
@@ -57,50 +58,46 @@ class ClientSession:
     def __init__(
         self,
         guests: Guests,
+        reactor: Reactor,
         stream: SocketStream,
         where: str,
         *,
         most_bytes: Mapping[int, int],
-        gone: Callable[[ClientSession], None],
         clock: Callable[[], float] = time.monotonic,
         unread_timeout: float = UNREAD_TIMEOUT,
     ) -> None:
         self._guests = guests
         self._stream = stream
         self._where = where
-        self._gone = gone
         self._most_bytes = most_bytes
         self._reader = MessageReader(_MOST_GREETING)
         self._clock = clock
-        self._unread_timeout = unread_timeout
         self.since = clock()
         """When the client was last served, or came."""
         self.unfinished_since = self.since
         """Since when its messages take memory."""
-        self._reactor: Reactor | None = None
+        self._reactor = reactor
         self._space = memoryview(bytearray(_PIECE))
-        self._to_send: deque[memoryview] = deque()
-        self._unsent = 0
+        self._outbox = Outbox(stream, self._want, _MOST_UNSENT)
+        self._reader_of_answers = SlowReader(
+            reactor, self._outbox, unread_timeout, lambda: self._outbox.size > 0, self._is_silent
+        )
         self._waiting: deque[PyroMessage] = deque()
         self._waiting_bytes = 0
         self.is_busy = False
         """Whether a call of it is being served."""
         self._serving_bytes = 0
         self._handshake_timer: Timer | None = None
-        self._unread_timer: Timer | None = None
-        self._read_at = 0.0
-        """When it last read some of its answers, or got them."""
         self._is_connected = False
         self._is_open = True
 
-    def open(self, reactor: Reactor, received: bytes, patience: float) -> None:
+    def open(self, received: bytes, patience: float) -> None:
         """Begin to serve; `received` is what the client has said already.
 
         It has to connect to an object within `patience` seconds.
         """
-        self._reactor = reactor
-        self._handshake_timer = reactor.later(patience, self._end_handshake)
-        self._stream.attach(reactor, self._readable, self._writable)
+        self._handshake_timer = self._reactor.later(patience, self._end_handshake)
+        self._stream.attach(self._reactor, self._readable, self._writable)
         self._reader.feed(received)
         self._go_on()
 
@@ -108,13 +105,14 @@ class ClientSession:
         """Hang up; twice is once."""
         if self._is_open:
             self._is_open = False
-            for timer in (self._handshake_timer, self._unread_timer):
-                if timer is not None:
-                    timer.cancel()
+            if self._handshake_timer is not None:
+                self._handshake_timer.cancel()
+            self._reader_of_answers.stop()
             self._reader = MessageReader(0)  # a thread that waits for a call of it may hold this
             self._waiting.clear()
             self._stream.close()
-            self._gone(self)
+            self._outbox.end()
+            self._guests.forget(self)
 
     @property
     def has_spoken(self) -> bool:
@@ -124,22 +122,15 @@ class ClientSession:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is done for the client, and it waits for nothing."""
-        return not self.is_busy and not self._waiting and not self._to_send
+        return not self.is_busy and not self._waiting and not self._outbox.size
 
     def _end_handshake(self) -> None:
         if not self._is_connected:
             self.send_away("slow", "it did not say in time to which object it connects")
 
-    def _look_after_unread(self) -> None:
-        self._unread_timer = None
-        if self._to_send and self._clock() - self._read_at >= self._unread_timeout:
-            self.send_away("unread", "it does not read its answers")
-        else:
-            self._watch_unread()
-
-    def _watch_unread(self) -> None:
-        if self._to_send and self._is_open and not self._unread_timer and self._reactor:
-            self._unread_timer = self._reactor.later(self._unread_timeout, self._look_after_unread)
+    def _is_silent(self, _: float) -> bool:
+        self.send_away("unread", "it does not read its answers")
+        return False
 
     def send_away(self, kind: str, why: str) -> None:
         """Hang up, and tell the log why."""
@@ -164,7 +155,11 @@ class ClientSession:
             self._go_on()
 
     def _writable(self) -> None:
-        self._flush()
+        try:
+            self._outbox.flush()
+        except OSError as error:
+            _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
+            self.close()
         self._go_on()
 
     @property
@@ -173,7 +168,7 @@ class ClientSession:
         return (
             len(self._waiting) < _MOST_CALLS
             and self._waiting_bytes < max(self._most_bytes.values())
-            and self._unsent <= _MOST_UNSENT
+            and not self._outbox.is_congested
         )
 
     @property
@@ -230,7 +225,7 @@ class ClientSession:
     # -- calls -----------------------------------------------------------------------------------
 
     def _serve_next(self) -> None:
-        if self.is_busy or not self._waiting or not self._is_open or self._unsent > _MOST_UNSENT:
+        if self.is_busy or not self._waiting or not self._is_open or self._outbox.is_congested:
             return
         self.is_busy = True
         message = self._waiting.popleft()
@@ -271,8 +266,7 @@ class ClientSession:
 
     def outcome(self, message: PyroMessage, flags: int, payload: bytes) -> None:
         """Send what became of a call, and serve the next; any thread may say so."""
-        if self._reactor is not None:
-            self._reactor.soon(lambda: self._finish(message, flags, payload))
+        self._reactor.soon(lambda: self._finish(message, flags, payload))
 
     def _finish(self, message: PyroMessage, flags: int, payload: bytes) -> None:
         self.is_busy = False
@@ -294,35 +288,12 @@ class ClientSession:
         )
 
     def _send(self, message: PyroMessage) -> None:
-        parts = [memoryview(part) for part in message.parts() if len(part)]
-        if not self._to_send:
-            self._read_at = self._clock()
-        self._to_send.extend(parts)
-        self._unsent += sum(map(len, parts))
-        self._flush()
-
-    def _flush(self) -> None:
-        try:
-            while self._to_send:
-                count = self._stream.send(list(self._to_send)[:64])
-                if not count:
-                    break
-                self._unsent -= count
-                self._read_at = self._clock()
-                while count:
-                    first = self._to_send[0]
-                    if count < len(first):
-                        self._to_send[0] = first[count:]
-                        break
-                    count -= len(self._to_send.popleft())
-        except OSError as error:
-            _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
-            self.close()
-        self._watch_unread()
+        self._outbox.put_now([part for part in message.parts() if len(part)], owned=True)
+        self._reader_of_answers.begin()
 
     def _want(self) -> None:
         if self._is_open:
-            self._stream.want(read=self._listens, write=bool(self._to_send))
+            self._stream.want(read=self._listens, write=self._outbox.size > 0)
 
 
 class _Work:

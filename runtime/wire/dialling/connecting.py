@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 from abc import ABC, abstractmethod
+from typing import Protocol
 
 from runtime.transport.admission import READ, WRITE, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
@@ -17,12 +18,6 @@ from runtime.wire.dialling.directory import UNIX, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 from runtime.wire.errors import NoRoute, PeerLost, said
 from runtime.wire.words import LANE
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
 
 DIAL_TIMEOUT = 4.0
 """Seconds for the host at an address to answer: it is asked three times within them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gcm.records import dataclass
 from runtime.transport.keys import member_name
 from runtime.transport.passage import host_port
 from runtime.wire.errors import WireError
 
-TYPE_CHECKING = False  # for type checkers only; ranks do not import `typing`
 if TYPE_CHECKING:
     from runtime.topology import RankNames
 

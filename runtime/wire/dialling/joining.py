@@ -13,6 +13,7 @@ have given up this attempt meanwhile. Both know from then on what the other one 
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
@@ -20,13 +21,8 @@ from runtime.wire.errors import PeerLost, PeerSilent
 from runtime.wire.stream.frames import AGAIN
 from runtime.wire.stream.pending import PendingConnection, ResumePoint
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from runtime.wire.peer_context import PeerContext
-else:
-    Protocol = object
 
 GO_TIMEOUT = 10.0
 """Seconds for a peer to choose between two connections."""

@@ -5,18 +5,14 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Callable
+from typing import Protocol
 
+from runtime.transport.round_trip import has_answered
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.messages import SENT, Outgoing
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.replay import Piece, total
 from runtime.wire.stream.sender import MessageSender
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
 
 READ = select.EPOLLIN
 WRITE = select.EPOLLOUT
@@ -91,8 +87,6 @@ class Connection:
         """
         import fcntl  # only where a rank ends that has not heard from all peers
         import termios
-
-        from runtime.wire.round_trip import has_answered
 
         try:
             left = fcntl.ioctl(self._socket, termios.TIOCOUTQ, bytes(4))

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.later import Later
 from runtime.wire.dialling.connecting import Attempt, CountingConnector
 from runtime.wire.dialling.directory import RankDirectory
 from runtime.wire.errors import PeerLost, WireError
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Protocol
-
     from runtime import routing
     from runtime.wire.traffic import Traffic
 else:
-    Protocol = object
     routing = Later("runtime.routing")
 
 VARIABLE = "GCM_MOST_CONNECTIONS"

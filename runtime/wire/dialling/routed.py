@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
 from runtime.topology import Grid, Identifier
@@ -17,7 +18,6 @@ from runtime.wire.dialling.trying import HEAD_START, Called, Race
 from runtime.wire.errors import NoRoute, PeerLost
 from runtime.wire.words import LANE, PROBES
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.machine.contracts import CodeRoutes, Routes
 

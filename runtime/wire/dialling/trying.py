@@ -12,17 +12,12 @@ import os
 import select
 import socket
 from collections.abc import Sequence
+from typing import Protocol
 
 from runtime.routing import Route
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.errors import PeerLost, PeerSilent
 from runtime.wire.stream.resuming import says_nobody
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from typing import Protocol
-else:
-    Protocol = object
 
 CALL_BACK_TIMEOUT = 10.0
 """Seconds for a peer that was asked to dial to have done so."""

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from runtime.later import Later
+from runtime.transport.round_trip import round_trip
 from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.sender import MessageSender
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.routing import widening
-    from runtime.wire import round_trip as trips
     from runtime.wire.lanes import of_a_pair as parts
     from runtime.wire.peer_context import PeerContext
 else:
     widening = Later("runtime.routing.widening")
-    trips = Later("runtime.wire.round_trip")
 
 
 class Breadth:
@@ -58,7 +57,7 @@ class Breadth:
     @property
     def round_trip(self) -> float:
         """The shortest seconds of the first connection there and back; 0 where nobody knows."""
-        seen = None if self._first is None else trips.round_trip(self._first)
+        seen = None if self._first is None else round_trip(self._first)
         return 0.0 if seen is None else seen[1]
 
     @property
@@ -106,7 +105,7 @@ class Breadth:
 
     def _has_more(self) -> None:
         """Record that there is more to be sent than goes at once; of a near peer only this time."""
-        seen = None if self._first is None else trips.round_trip(self._first)
+        seen = None if self._first is None else round_trip(self._first)
         if seen is None or seen[0] < widening.FAR:
             self._sender.more = None
         else:

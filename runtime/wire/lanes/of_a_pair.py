@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from runtime.later import logger
 from runtime.routing import PairFlow, Widening
+from runtime.transport.round_trip import round_trip
 from runtime.wire.errors import BadFrame, PeerLost, gone, said
 from runtime.wire.lanes.lane import Lane
 from runtime.wire.lanes.opening import Coming, Going, Opening
-from runtime.wire.round_trip import round_trip
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE_OVER, WIDEN
 
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
     from runtime.wire.peer_context import PeerContext
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runtime.later import Later
 from runtime.matching import Debt, weight
 from runtime.wire.errors import BadFrame
+from runtime.wire.stream.claims import claim
 from runtime.wire.stream.frames import (
     ASKS,
     BYE,
@@ -35,12 +35,6 @@ from runtime.wire.stream.frames import (
 )
 from runtime.wire.stream.messages import Incoming, MessageSink
 from runtime.wire.stream.sender import WINDOW, MessageSender
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from runtime.wire.stream import claims as parts
-else:
-    parts = Later("runtime.wire.stream.claims")
 
 STAGE = 16 << 10
 """How much is received at once of heads and small payloads, which one of each has room in."""
@@ -275,7 +269,7 @@ class MessageReceiver:
         incoming = self.incomplete.get(number)
         if incoming is None or size > incoming.size - max(incoming.came, offset):
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
-        parts.claim(incoming.claims, offset, offset + size)
+        claim(incoming.claims, offset, offset + size)
         if incoming.payload is None:
             incoming.payload = self._room(incoming.size)
         if flags & ASKS:

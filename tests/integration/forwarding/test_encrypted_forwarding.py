@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest
+from runtime.forwarding.forwarder import Forwarder
 from runtime.transport.certificate import CertificateAuthority
 from runtime.transport.credentials import Credentials
 from runtime.transport.encryption import is_set_up, secured
@@ -19,6 +19,7 @@ from runtime.transport.keys import audience_of
 from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
 from runtime.transport.tls import TlsSocket
+from runtime.wire.dialling.forward_requests import AnswerReader, ForwardRequest
 
 SECRET = os.urandom(32)
 LONG = 20.0

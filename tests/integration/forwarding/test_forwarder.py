@@ -12,12 +12,12 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from runtime.forwarding import AnswerReader, Forwarder, ForwardRequest, meeting
-from runtime.forwarding.forwarder import REQUEST_TIMEOUT
+from runtime.forwarding.forwarder import REQUEST_TIMEOUT, Forwarder
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed
 from runtime.transport.lean import dial
 from runtime.transport.reactor import Reactor
+from runtime.wire.dialling.forward_requests import AnswerReader, ForwardRequest, meeting
 
 SECRET = os.urandom(32)
 LONG = 20.0

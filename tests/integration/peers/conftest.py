@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 
-from runtime.peers.connections import Listener, MemberDialler, Services
+from runtime.peers.connections.dialling import MemberDialler
+from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.serving import Services
 from runtime.peers.contracts import LabMembership
-from runtime.peers.credentials import Authority, Credential
+from runtime.peers.credentials.authority import Authority
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import Address, Principal
 from tests.browser import page  # noqa: F401 - a fixture
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from runtime.peers.configuration import PeerFolder
-from runtime.peers.connections import MemberConnection, MemberDialler
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.connections.connection import MemberConnection
+from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import Reservation, StatusService
-from runtime.peers.credentials import Authority
+from runtime.peers.credentials.authority import Authority
 from runtime.peers.daemon import boot, find_running
 from runtime.peers.model import Address, PlacesAnswer, Principal, key_of
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
-from runtime.peers.connections import MemberDialler, round_trip
+from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import LabMembership
-from runtime.peers.credentials import Authority, Credential, contexts
+from runtime.peers.credentials.authority import Authority
+from runtime.peers.credentials.contexts import contexts
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import NotAuthentic, PeerUnreachable, Refused
 from runtime.peers.model import Address, Principal, Reason
 from runtime.transport.frames import Frame
@@ -54,7 +56,7 @@ def test_a_host_that_answers_late_is_as_far_away_as_its_packets_say(
 ) -> None:
     answering.late = 0.3
     with alice.dial(host7, HOST7) as connection:
-        assert round_trip(connection, alice.me) < answering.late
+        assert connection.round_trip(alice.me) < answering.late
 
 
 def _said(address: Address, context: ssl.SSLContext | None, name: str | None, words: bytes) -> str:

@@ -14,7 +14,7 @@ from runtime.cli.load import load_deployment
 from runtime.cli.on_peers import run_on_peers
 from runtime.exit_codes import LOST, NEVER_STARTED
 from runtime.peers.daemon import find_running
-from runtime.peers.submission import SubmissionStep
+from runtime.peers.submission.steps import SubmissionStep
 from tests.integration.peers.labs import Lab, eventually
 from tests.integration.peers.test_gcm_run import credential_of_alice, is_busy
 

@@ -22,7 +22,7 @@ from typing import ClassVar
 import pytest
 
 from runtime.exit_codes import INTERRUPTED, NEVER_STARTED
-from runtime.peers.credentials import Authority
+from runtime.peers.credentials.authority import Authority
 from runtime.peers.daemon import find_running
 from runtime.peers.model import Principal
 from tests.examples.test_documents import blocks, check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page, expect
 
-from runtime.peers.watching import view_of
+from runtime.peers.watching.view import view_of
 from runtime.views.page.server import PageServer, PageState
 from tests.unit.peers.test_watching import host, run, status
 

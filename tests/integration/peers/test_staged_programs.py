@@ -20,10 +20,12 @@ from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
 from runtime.deployment.model import BookedPeer
 from runtime.peers.errors import PeerError
-from runtime.peers.staging import ContentCache, Shape, StagingService, path_in
+from runtime.peers.staging.broadcast import Shape
+from runtime.peers.staging.cache import ContentCache, path_in
+from runtime.peers.staging.service import StagingService
 from runtime.peers.staging.web import open_web_source
-from runtime.peers.submission import WebContents, web_addresses
 from runtime.peers.submission.programs import StagedPrograms
+from runtime.peers.submission.web_contents import WebContents, web_addresses
 from runtime.web_address import WebAddress
 from tests.integration.launchers.conftest import JoinedGuard
 

@@ -21,15 +21,11 @@ from typing import NoReturn
 import pytest
 
 from runtime.peers.errors import PeerError, Refused
-from runtime.peers.staging import (
-    ContentCache,
-    Receiver,
-    StagedContent,
-    StagingService,
-    deliver,
-)
+from runtime.peers.staging.cache import ContentCache
+from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
+from runtime.peers.staging.service import StagingService
 from runtime.peers.staging.web import MOST_BYTES, WebSource, download, open_web_source
-from runtime.peers.submission import WebContents
+from runtime.peers.submission.web_contents import WebContents
 from runtime.web_address import WebAddress
 
 DATA = bytes(range(256)) * 4000

@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from runtime.forwarding import Forwarder
+from runtime.forwarding.forwarder import Forwarder
 from runtime.machine.contracts import Routes
 from runtime.routing import Experience, Widening
 from runtime.routing.tension import RETRY_AFTER

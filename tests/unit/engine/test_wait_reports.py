@@ -210,7 +210,8 @@ def test_a_rank_that_begins_to_wait_long_after_the_end_of_another_is_known_too()
 IN_WAIT: dict[str, Any] = IN_RECV | {
     "waits": [
         IN_RECV["waits"][0]
-        | {"call": "Wait", "began": "Irecv", "parts": [("unknown", "", None, False)]}
+        | {"call": "Wait", "began": "Irecv", "is-mpi": True}
+        | {"parts": [("unknown", "", None, False)]}
     ]
 }
 
@@ -231,21 +232,21 @@ def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "began", "is_alone", "is_left"),
+    ("seconds", "is_of_mpi", "is_alone", "is_left"),
     [
-        (30.0, "Irecv", True, True),
-        (0.1, "Irecv", True, False),
-        (30.0, "", True, False),
-        (30.0, "Irecv", False, False),
+        (30.0, True, True, True),
+        (0.1, True, True, False),
+        (30.0, False, True, False),
+        (30.0, True, False, False),
     ],
     ids=["for-long", "not-yet", "of-what-is-unknown", "beside-another-thread"],
 )
 def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
-    seconds: float, began: str, is_alone: bool, is_left: bool
+    seconds: float, is_of_mpi: bool, is_alone: bool, is_left: bool
 ) -> None:
     """It may be for a file, or for another thread: only native MPI knows."""
     (wait,) = IN_WAIT["waits"]
-    long = wait | {"seconds": seconds, "began": began}
+    long = wait | {"seconds": seconds, "is-mpi": is_of_mpi}
     state = IN_WAIT | {"waits": [long], "alone": is_alone}
     ranks = Simulated({"0:0:0": lambda _: state})
     ranks.reports.rank_ready("0:0:1")

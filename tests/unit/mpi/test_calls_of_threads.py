@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from mpi4py import MPI
 
 from runtime.home import HOME
-from runtime.mpi.surface.waiting_calls import CallOfThread, CallWatch, _fingerprint, begun_by
+from runtime.mpi.surface.waiting_calls import (
+    CallOfThread,
+    CallWatch,
+    _fingerprint,
+    begun_by,
+    receiver,
+)
 
 # As if they were of the package: what counts is the file of the code, and its name.
 OURS = """
@@ -147,3 +154,35 @@ def test_the_call_that_began_a_request_is_known_where_the_bytecode_shows_it() ->
     either = comm.Iallreduce()
     either.Wait()
     assert (comm.began, held.began, both.began) == (["Ibarrier", "Iallreduce", ""], [""], [])
+
+
+class Asked(MPI.Request):
+    """A request that notes what is found where it is waited for."""
+
+    def __init__(self) -> None:
+        self.found: list[object] = []
+
+    def wait(self, *_: object) -> None:
+        self.found.append(receiver(sys._getframe(1)))
+
+
+class Halo:
+    def __init__(self) -> None:
+        self.request = Asked()
+
+
+def waits_for_requests(halo: Halo, one: Asked) -> None:
+    """Make the calls in a function that `pytest` does not rewrite to look at its locals."""
+    held = {"left": one, "right": one}
+    halo.request.wait()
+    for request in held.values():
+        request.wait(halo)
+    held["right"].wait()
+    [one][0].wait()  # not of a variable
+
+
+def test_the_request_that_is_waited_for_is_found_in_plain_expressions() -> None:
+    halo, one = Halo(), Asked()
+    waits_for_requests(halo, one)
+    assert halo.request.found == [halo.request]
+    assert one.found == [one, one, one, None]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.peers.credentials import Authority, Credential
+from runtime.peers.credentials.authority import Authority
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import Principal
 
 NOW = datetime.datetime.now(datetime.UTC)

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runtime.peers.configuration import SETTINGS, PeerFolder, read, read_text, reference, template
+from runtime.peers.configuration.folder import PeerFolder
+from runtime.peers.configuration.reading import read, read_text
+from runtime.peers.configuration.settings import SETTINGS, reference, template
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, Share
 

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.peers.errors import Refused
 from runtime.peers.model import Reason
-from runtime.peers.staging import ContentCache
+from runtime.peers.staging.cache import ContentCache
 
 
 def digest_of(data: bytes) -> str:

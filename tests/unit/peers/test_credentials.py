@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.peers.credentials import Authority, Credential
+from runtime.peers.credentials.authority import Authority
+from runtime.peers.credentials.credential import Credential
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole, Principal
 

@@ -18,15 +18,11 @@ import pytest
 from runtime.peers.contracts import Staging
 from runtime.peers.errors import PeerUnreachable, Refused
 from runtime.peers.model import Reason
-from runtime.peers.staging import (
-    ContentCache,
-    Receiver,
-    Shape,
-    StagedContent,
-    StagingService,
-    deliver,
-)
+from runtime.peers.staging.broadcast import Shape
+from runtime.peers.staging.cache import ContentCache
+from runtime.peers.staging.delivery import Receiver, StagedContent, deliver
 from runtime.peers.staging.fetching import PIECE, PORTION, fetch
+from runtime.peers.staging.service import StagingService
 
 KEY = "0123456789abcdef0123456789abcdef"
 CALLER = "user:ana"

@@ -11,12 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from runtime.peers.booking import (
-    AdmissionRules,
-    Gatekeeper,
-    PlacesRequest,
-    gatekeeper,
-)
+from runtime.peers.booking import AdmissionRules, Gatekeeper, PlacesRequest, gatekeeper
 from runtime.peers.errors import Refused
 from runtime.peers.model import Key, PlacesAnswer, Principal, Reason, Share
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from runtime.peers.booking import Demand, Offer, SpreadStrategy
 from runtime.peers.errors import PeerUnreachable
-from runtime.peers.submission import Booking
+from runtime.peers.submission.booking import Booking
 
 
 class Peers:

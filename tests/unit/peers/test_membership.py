@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from runtime.peers.errors import PeerError
 from runtime.peers.membership import (
+    AT_ONCE,
     HostList,
     MemberState,
     MemberTable,
@@ -20,7 +21,6 @@ from runtime.peers.membership import (
     read_text,
     text_of,
 )
-from runtime.peers.membership.table import AT_ONCE
 from runtime.peers.model import Address, Member, MemberRole, PeerName, Share
 
 EXPIRE = 90.0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.peers.configuration import read_text
+from runtime.peers.configuration.reading import read_text
 from runtime.peers.daemon.owner import OwnersWork, idle_seconds, running_below, share_for
 from runtime.peers.model import Share
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runtime.membership.doorstep import open_doors
-from runtime.peers.connections import OpenPassage, PassedConnections
+from runtime.peers.connections.passing import OpenPassage, PassedConnections
 from runtime.transport.passage import Passage, accepted, announce, announcement
 
 

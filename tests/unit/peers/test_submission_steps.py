@@ -21,8 +21,9 @@ from runtime.deployment import (
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.model import BookedPeer
 from runtime.peers.booking import Demand, Offer
-from runtime.peers.staging import Shape
-from runtime.peers.submission import FAR, Steps, StepState, SubmissionStep
+from runtime.peers.staging.broadcast import Shape
+from runtime.peers.submission.lab import FAR
+from runtime.peers.submission.steps import Steps, StepState, SubmissionStep
 from runtime.views.facts import MACHINE, Fact, RunPlanned, StateChanged
 from runtime.views.stream import Silent, nothing
 from tests.unit.views.told import change

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.peers.watching import view_of
-from runtime.peers.watching.view import is_status_of
+from runtime.peers.watching.view import is_status_of, view_of
 
 
 def host(name: str, milliseconds: float | None, **more: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def imported(module: str) -> set[str]:
 
 def test_a_rank_imports_nothing_but_what_it_needs() -> None:
     loaded = imported("runtime.transport.lean")
-    heavy = {"typing", "dataclasses", "threading", "logging", "inspect", "traceback", "random"}
+    heavy = {"dataclasses", "threading", "logging", "inspect", "traceback", "random"}
     heavy |= {"hmac", "_hashlib", "socket", "selectors", "ssl"}
     assert not loaded & heavy
     assert not {name for name in loaded if name.split(".")[0] == "gcm"}

@@ -322,7 +322,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
     arrived: list[IncomingCall] = []
     Channel(reactor, deaf, "middle", arrived.append).open()
     until(lambda: len(arrived) == 400)
-    until(lambda: not onward._standstill.has_come)
+    until(lambda: not onward._stands_still)
 
 
 def test_a_sender_that_waits_is_let_go_when_the_connection_ends(reactor: Reactor) -> None:

@@ -23,7 +23,7 @@ from runtime.wire import open_connections
 print(*(set(sys.modules) - before))
 """
 
-HEAVY = {"typing", "dataclasses", "inspect", "logging", "hashlib", "_hashlib", "traceback", "ssl"}
+HEAVY = {"dataclasses", "inspect", "logging", "hashlib", "_hashlib", "traceback", "ssl"}
 ALGORITHMS = {
     "runtime.mpi.collectives.averaged",
     "runtime.mpi.collectives.memory",

@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.forwarding import Answer, AnswerReader, ForwardRequest, RequestReader
 from runtime.transport.errors import FrameError
-from runtime.wire.dialling.forward_requests import HEAD, LONGEST, MARK
+from runtime.wire.dialling.forward_requests import (
+    HEAD,
+    LONGEST,
+    MARK,
+    Answer,
+    AnswerReader,
+    ForwardRequest,
+    RequestReader,
+)
 
 stops = st.lists(st.from_regex(r"\d{1,3}(:\d{1,3}){1,2}", fullmatch=True), min_size=1, max_size=8)
 

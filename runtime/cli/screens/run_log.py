@@ -1,0 +1,102 @@
+"""The log of a run: a file that a failed run leaves behind, whose name is the last line it prints.
+
+It has each change of the run, of a cluster and of a rank, the commands that were started here and
+by front-ends, with their processes, and what was logged besides. Values of environment variables
+are never logged, nor is what goes to a process over its standard input.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+from runtime.cli.errors import OutputFailed
+from runtime.shown_text import shown_lines
+
+MOST_KEPT = 20
+"""So many logs of failed runs stay; older ones go."""
+
+_FORMAT = "%(asctime)s.%(msecs)03d %(levelname)s %(message)s"
+
+
+class RunLog:
+    """One log, which only its owner can read.
+
+    Without a `path` it is in the folder of logs, and `close` removes it unless it `stays`; where
+    that folder cannot be written to there is none.
+    """
+
+    def __init__(self, path: str = "", level: str = "info") -> None:
+        """Make the file, or empty it; raises `OutputFailed` for a `path` that cannot be written."""
+        self.stays = False
+        """Whether the run has failed in a way that the log may explain."""
+        self._is_asked_for = bool(path)
+        self._level = min(logging.INFO, getattr(logging, level.upper()))
+        self._path = path or str(_folder() / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log")
+        self._handler: logging.StreamHandler[TextIO] | None = None
+        try:
+            if not path:
+                os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            file = os.open(self._path, flags, 0o600)
+        except OSError as error:
+            if path:
+                why = f"the log cannot be written there: {error.strerror}"
+                raise OutputFailed(why, place=path) from error
+            return
+        stream: TextIO = os.fdopen(file, "w", encoding="utf-8")
+        self._handler = handler = logging.StreamHandler(stream)
+        handler.setLevel(self._level)
+        handler.setFormatter(_Cleaned(_FORMAT, "%Y-%m-%d %H:%M:%S"))
+
+    @contextmanager
+    def attached(self) -> Iterator[None]:
+        """Take what is logged inside the block."""
+        root = logging.getLogger("runtime")
+        before = root.level
+        if self._handler is not None:
+            root.addHandler(self._handler)
+            root.setLevel(min(self._level, root.getEffectiveLevel()))
+        try:
+            yield
+        finally:
+            if self._handler is not None:
+                root.removeHandler(self._handler)
+            root.setLevel(before)
+
+    def close(self) -> str:
+        """Close it; return its path if it `stays`."""
+        if self._handler is None:
+            return ""
+        with suppress(OSError):  # a full disk, which has been told of otherwise
+            self._handler.stream.close()
+        if self.stays:
+            _remove_older(_folder())
+            return self._path
+        if not self._is_asked_for:
+            with suppress(OSError):
+                os.unlink(self._path)
+        return ""
+
+
+class _Cleaned(logging.Formatter):
+    """Formats a record, in which far ends may have written what would steer a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return shown_lines(super().format(record))
+
+
+def _folder() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return Path(state, "gcm", "logs")
+
+
+def _remove_older(folder: Path) -> None:
+    with suppress(OSError):
+        for old in sorted(folder.glob("*.log"))[:-MOST_KEPT]:
+            old.unlink()
