@@ -24,7 +24,7 @@ EXAMPLES := $(patsubst %/,%,$(dir $(wildcard examples/*/*.py)))
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help run test test-slow test-all lint format docs conformance fractal bench mutate clean
+.PHONY: help run test test-slow test-all lint format docs conformance fractal bench evaluate mutate clean
 MAKEFLAGS += --no-print-directory
 
 help:
@@ -37,6 +37,7 @@ help:
 	@echo "make conformance  run mpi4py's own tests on grids (CONFORMANCE='--grid 1+1 p2p_buf')"
 	@echo "make fractal  check the framework against the Fractal specification, clause by clause"
 	@echo "make bench    measure against other libraries and print the ratios"
+	@echo "make evaluate  measure every figure of the sources again, and write the page (SHORT=1)"
 	@echo "make mutate   plant faults in gcm/ and report those no unit test notices (BUDGET=seconds)"
 	@echo "make clean    remove everything these commands made"
 	@echo "Python: $(PYTHON) (3.11 or newer; choose one with PYTHON=...)"
@@ -80,6 +81,9 @@ fractal: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	@$(BIN)/python -m benchmarks
+
+evaluate: $(VENV)/.dev
+	@$(BIN)/python -m benchmarks.evaluate $(if $(SHORT),--short)
 
 mutate: $(VENV)/.dev
 	@$(BIN)/python -m tools.mutate --budget-seconds $(BUDGET)

@@ -39,8 +39,10 @@ class Launch(Protocol):
         """What its column is called."""
         ...
 
-    def command(self, grid: EmulatedGrid, ranks: Mapping[str, int], folder: Path) -> list[str]:
-        """Return what to run in the first cluster, without the arguments of the program."""
+    def command(
+        self, grid: EmulatedGrid, ranks: Mapping[str, int], folder: Path, script: Path
+    ) -> list[str]:
+        """Return what to run in the first cluster, without the arguments of the script."""
         ...
 
     @property
@@ -57,10 +59,23 @@ def run(
     *,
     timeout: float,
 ) -> Figures:
-    """Run the program and return its figures; raises `RunFailed`. Nothing of it stays behind."""
+    """Run the measured program and return its figures; raises `RunFailed`."""
+    words = [*arguments, "--ranks", str(sum(ranks.values()))]
+    return told(output_of(grid, launch, ranks, RANKS_PROGRAM, words, timeout=timeout))
+
+
+def output_of(
+    grid: EmulatedGrid,
+    launch: Launch,
+    ranks: Mapping[str, int],
+    script: Path,
+    arguments: Sequence[str],
+    *,
+    timeout: float,
+) -> str:
+    """Run a script and return what it printed; raises `RunFailed`. Nothing of it stays behind."""
     with tempfile.TemporaryDirectory(prefix="gcm-bench-") as folder:
-        command = [*launch.command(grid, ranks, Path(folder)), *arguments]
-        command += ["--ranks", str(sum(ranks.values()))]
+        command = [*launch.command(grid, ranks, Path(folder), script), *arguments]
         environment = {**os.environ, **launch.environment}
         first = next(name for name, count in ranks.items() if count)
         try:
@@ -73,7 +88,7 @@ def run(
     if done.returncode:
         why = (done.stderr or done.stdout).strip()[-600:]
         raise RunFailed(f"exit code {done.returncode}: {why}", told(done.stdout))
-    return told(done.stdout)
+    return done.stdout
 
 
 def told(output: str) -> Figures:
@@ -100,10 +115,12 @@ class Mpich:
     @property
     def environment(self) -> Mapping[str, str]:
         """What to add to the environment."""
-        return {"MPIR_CVAR_CH4_NETMOD": self.module}
+        return {"MPIR_CVAR_CH4_NETMOD": self.module, "PYTHONPATH": str(ROOT)}
 
-    def command(self, grid: EmulatedGrid, ranks: Mapping[str, int], _folder: Path) -> list[str]:
-        """Return what to run in the first cluster, without the arguments of the program."""
+    def command(
+        self, grid: EmulatedGrid, ranks: Mapping[str, int], _folder: Path, script: Path
+    ) -> list[str]:
+        """Return what to run in the first cluster, without the arguments of the script."""
         held = {grid.clusters[name].address: count for name, count in ranks.items() if count}
         hosts = ",".join(f"{address}:{count}" for address, count in held.items())
         mpiexec = str(Path(self.python).with_name("mpiexec"))
@@ -111,7 +128,7 @@ class Mpich:
         total = str(sum(held.values()))
         return [
             *(mpiexec, *reach, "-hosts", hosts, "-n", total),
-            *(self.python, str(RANKS_PROGRAM)),
+            *(self.python, str(script)),
         ]
 
 
@@ -128,15 +145,17 @@ class OpenMpi:
         allowed = ("ALLOW_RUN_AS_ROOT", "ALLOW_RUN_AS_ROOT_CONFIRM")
         return {f"{program}_{what}": "1" for program in ("OMPI", "PRTE") for what in allowed}
 
-    def command(self, _grid: EmulatedGrid, ranks: Mapping[str, int], _folder: Path) -> list[str]:
-        """Return what to run in the first cluster, without the arguments of the program."""
+    def command(
+        self, _grid: EmulatedGrid, ranks: Mapping[str, int], _folder: Path, script: Path
+    ) -> list[str]:
+        """Return what to run in the first cluster, without the arguments of the script."""
         held = {name: count for name, count in ranks.items() if count}
         hosts = ",".join(f"{name}:{count}" for name, count in held.items())
         mpiexec = str(Path(self.python).with_name("mpiexec"))
         ways = ["--prtemca", "plm_ssh_agent", SSH, "--prtemca", "prte_if_include", "wan0"]
         ways += ["--mca", "btl_tcp_if_include", "wan0", "--map-by", "slot:oversubscribe"]
         total = str(sum(held.values()))
-        return [mpiexec, "--host", hosts, *ways, "-n", total, self.python, str(RANKS_PROGRAM)]
+        return [mpiexec, "--host", hosts, *ways, "-n", total, self.python, str(script)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,25 +167,31 @@ class Ours:
     encryption: str = "none"
     """Of connections between hosts; the other ways, and the floor, do not encrypt."""
     reachability: str = "direct"
+    elements: str = ""
+    """Of the grid in the descriptor, such as a controller."""
+    options: tuple[str, ...] = ()
+    """Of `gcm-deploy`."""
 
     @property
     def environment(self) -> Mapping[str, str]:
         """What to add to the environment."""
         return {"PYTHONPATH": str(ROOT)}
 
-    def command(self, grid: EmulatedGrid, ranks: Mapping[str, int], folder: Path) -> list[str]:
-        """Return what to run in the first cluster, without the arguments of the program."""
+    def command(
+        self, grid: EmulatedGrid, ranks: Mapping[str, int], folder: Path, script: Path
+    ) -> list[str]:
+        """Return what to run in the first cluster, without the arguments of the script."""
         file = folder / "bench.xml"
-        file.write_text(self.descriptor(grid, ranks), "utf-8")
-        return [self.python, "-m", "runtime.cli", "--quiet", str(file), "--"]
+        file.write_text(self.descriptor(grid, ranks, script), "utf-8")
+        return [self.python, "-m", "runtime.cli", "--quiet", *self.options, str(file), "--"]
 
-    def descriptor(self, grid: EmulatedGrid, ranks: Mapping[str, int]) -> str:
+    def descriptor(self, grid: EmulatedGrid, ranks: Mapping[str, int], script: Path) -> str:
         """Return the deployment of these ranks on these clusters."""
         held = [grid.clusters[name] for name, count in ranks.items() if count]
         mpiexec = quoteattr(str(Path(self.python).with_name("mpiexec")))
         lines = [
-            f'<deployment name="bench"><application script={quoteattr(str(RANKS_PROGRAM))}/>',
-            f"<grid encryption={quoteattr(self.encryption)}>",
+            f'<deployment name="bench"><application script={quoteattr(str(script))}/>',
+            f"<grid encryption={quoteattr(self.encryption)}>{self.elements}",
         ]
         for site, clusters in groupby(held, key=lambda one: one.site):
             lines.append(f'<site name="s{site}">')

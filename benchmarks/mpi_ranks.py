@@ -1,7 +1,7 @@
 """What every rank of a measured program does; needs only mpi4py and numpy, and runs on any MPI.
 
     mpi_ranks.py --ranks 8 collectives [--cyclic] [--only bcast:8,...] [--seconds S]
-    mpi_ranks.py --ranks 2 pingpong --sizes 1,1024 [--seconds S]
+    mpi_ranks.py --ranks 2 pingpong --sizes 1,1024 [--immediate] [--seconds S]
     mpi_ranks.py --ranks 3 inside --sizes 1,65536     COMM_GRID against the native communicator
     mpi_ranks.py --ranks 64 footprint                 when all have started, and their memory
 
@@ -155,21 +155,35 @@ def pingpong(options: argparse.Namespace) -> None:
     world = MPI.COMM_WORLD
     last = world.Get_size() - 1
     for size in options.sizes:
-        ways = both_ways(world, (0, last), size, options.seconds)
-        if world.Get_rank() == 0:
-            tell(world, "pingpong", size, ways)
+        for immediate in (False, True) if options.immediate else (False,):
+            ways = both_ways(world, (0, last), size, options.seconds, immediate=immediate)
+            if world.Get_rank() == 0:
+                tell(world, "immediate" if immediate else "pingpong", size, ways)
 
 
 def both_ways(
-    comm: MPI.Comm, pair: tuple[int, int], size: int, budget: float, *, most: int = 3000
+    comm: MPI.Comm,
+    pair: tuple[int, int],
+    size: int,
+    budget: float,
+    *,
+    most: int = 3000,
+    immediate: bool = False,
 ) -> list[float]:
-    """Return, at the first rank, the seconds of each way."""
+    """Return, at the first rank, the seconds of each way.
+
+    Immediate calls are under way in both directions at the same time.
+    """
     first, last = pair
     there, back = bytearray(size), bytearray(size)
 
     def trip() -> float:
         begun = time.perf_counter()
-        if comm.Get_rank() == first:
+        if immediate:
+            peer = last if comm.Get_rank() == first else first
+            requests = [comm.Irecv([back, MPI.BYTE], peer), comm.Isend([there, MPI.BYTE], peer)]
+            MPI.Request.Waitall(requests)
+        elif comm.Get_rank() == first:
             comm.Send([there, MPI.BYTE], last)
             comm.Recv([back, MPI.BYTE], last)
         else:
@@ -220,6 +234,7 @@ def main() -> None:
     parser.add_argument("what", choices=measures)
     parser.add_argument("--ranks", type=int, required=True, help="how many there should be")
     parser.add_argument("--cyclic", action="store_true")
+    parser.add_argument("--immediate", action="store_true", help="Isend and Irecv, too")
     parser.add_argument("--only", default=",".join(CASES))
     parser.add_argument("--sizes", type=lambda text: [int(one) for one in text.split(",")])
     parser.add_argument("--seconds", type=float, default=1.0)

@@ -65,6 +65,19 @@ def main() -> None:
     options = parser.parse_args()
     if fault := missing():
         sys.exit(fault)
+    found = round_trips(options.echoes)
+    print(f"| peer at | lines | ICMP, least of {options.echoes} | peer |\n|---|---|---|---|")
+    for site, lines, echo, peer in found:
+        print(f"| {site} | {lines:.2f} ms | {echo:.2f} ms | {peer:.2f} ms |")
+    print(f"\nthe same order: {inversions(found) == 0}")
+
+
+RoundTrip = tuple[str, float, float, float]
+"""Where a peer is, and its milliseconds by the lines, by ICMP and by the peer at Nancy."""
+
+
+def round_trips(echoes: int, periods: int = 15) -> list[RoundTrip]:
+    """Start a lab on an emulated grid; return what a peer measures after so many periods."""
     names = list(dict.fromkeys(site for site, _ in SITES))
     counts = tuple(sum(site == name for site, _ in SITES) for name in names)
     far = dict(SITES)
@@ -80,26 +93,33 @@ def main() -> None:
         addresses = [one.address for one in grid.clusters.values()]
         daemons = _start(grid, Path(folder), addresses)
         try:
-            measured = _measured(grid, Path(folder), len(SITES) - 1)
+            measured = _measured(grid, Path(folder), len(SITES) - 1, periods)
         finally:
             for one in daemons:
                 one.terminate()
             for one in daemons:
                 one.wait()
-        echoes = subprocess.run(
-            grid.inside("c0", [sys.executable, "-c", ECHOES, str(options.echoes), *addresses[1:]]),
+        by_echo = subprocess.run(
+            grid.inside("c0", [sys.executable, "-c", ECHOES, str(echoes), *addresses[1:]]),
             capture_output=True, text=True, check=True,
         ).stdout.split()  # fmt: skip
-    print(f"| peer at | lines | ICMP, least of {options.echoes} | peer |\n|---|---|---|---|")
-    for number, echo in enumerate(echoes, start=1):
-        site, rtt = SITES[number]
-        lines = 0.34 if not number or site == SITES[0][0] else rtt
-        print(
-            f"| {site} | {lines:.2f} ms | {float(echo):.2f} ms | {measured[f'h{number}']:.2f} ms |"
-        )
-    by_peer = sorted(measured, key=measured.__getitem__)
-    by_echo = sorted(measured, key=lambda name: float(echoes[int(name[1:]) - 1]))
-    print(f"\nthe same order: {by_peer == by_echo}")
+    return [
+        (site, rtt or 0.34, float(echo), measured[f"h{number}"])
+        for number, ((site, rtt), echo) in enumerate(zip(SITES[1:], by_echo, strict=True), 1)
+    ]
+
+
+def inversions(found: list[RoundTrip]) -> int:
+    """Return how many pairs of peers have another order than by ICMP.
+
+    >>> inversions([("a", 1.0, 1.0, 1.1), ("b", 2.0, 2.0, 1.0)])
+    1
+    """
+    return sum(
+        (one[2] - other[2]) * (one[3] - other[3]) < 0
+        for number, one in enumerate(found)
+        for other in found[:number]
+    )
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -143,7 +163,7 @@ def _start(grid: EmulatedGrid, folder: Path, addresses: list[str]) -> list[subpr
     return started
 
 
-def _measured(grid: EmulatedGrid, folder: Path, peers: int, periods: int = 15) -> dict[str, float]:
+def _measured(grid: EmulatedGrid, folder: Path, peers: int, periods: int) -> dict[str, float]:
     """Return the milliseconds to each peer, some time after all are known."""
     command = [sys.executable, "-c", GCM_PEER, "hosts", "--json", "--folder", str(folder / "h0")]
     found: dict[str, float] = {}

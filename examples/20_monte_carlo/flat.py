@@ -11,6 +11,7 @@ reduction on it sends one number over each slow link.
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 from darts import hits, tries_of, verdict
@@ -21,7 +22,7 @@ from runtime import MPI
 def main() -> int:
     """Throw, average, check; return the exit code."""
     grid = MPI.COMM_GRID
-    each = tries_of(grid.size)
+    each, begun = tries_of(grid.size), time.perf_counter()
     mine = np.array([4 * hits(each, seed=grid.rank) / each])
     average = np.empty(1)
     grid.Reduce(mine, average, op=MPI.AVG, root=0)
@@ -29,7 +30,11 @@ def main() -> int:
         return 0
     pi, tries = float(average[0]), each * grid.size
     answer = verdict(pi, tries)
-    print(f"pi is about {pi:.6f} after {tries} tries of {grid.size} processes: {answer}")
+    seconds = time.perf_counter() - begun
+    print(
+        f"pi is about {pi:.6f} after {tries} tries of {grid.size} processes: {answer}; "
+        f"{seconds:.4f} s"
+    )
     return 0 if answer == "right" else 1
 
 

@@ -15,6 +15,7 @@ clusters differ in size.
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 from darts import hits, tries_of, verdict
@@ -25,7 +26,7 @@ from runtime import MPI
 def main() -> int:
     """Throw, add up level by level, check; return the exit code."""
     grid = MPI.COMM_GRID
-    each = tries_of(grid.size)
+    each, begun = tries_of(grid.size), time.perf_counter()
     counted = np.array([hits(each, seed=grid.rank), each])
     for level in (MPI.COMM_CLUSTER, MPI.COMM_SITE_GATEWAYS, MPI.COMM_GRID_GATEWAYS):
         if level:
@@ -37,7 +38,11 @@ def main() -> int:
     hit, tries = (int(number) for number in counted)
     pi = 4 * hit / tries
     answer = verdict(pi, tries)
-    print(f"pi is about {pi:.6f} after {tries} tries of {grid.size} processes: {answer}")
+    seconds = time.perf_counter() - begun
+    print(
+        f"pi is about {pi:.6f} after {tries} tries of {grid.size} processes: {answer}; "
+        f"{seconds:.4f} s"
+    )
     return 0 if answer == "right" else 1
 
 

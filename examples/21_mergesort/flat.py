@@ -11,6 +11,7 @@ This is a plain mpi4py program that knows nothing about grids. The descriptor ha
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 from mpi4py import MPI
@@ -24,6 +25,8 @@ def main() -> int:
     counts = shares(world.bcast(size), [1] * world.size)
     mine: Row = np.empty(counts[world.rank], np.int64)
     numbers = unsorted(size) if world.rank == 0 else None
+    world.Barrier()
+    begun = time.perf_counter()
     world.Scatterv([numbers, counts, MPI.INT64_T], mine, root=0)
     mine.sort()
     if world.rank:
@@ -34,7 +37,7 @@ def main() -> int:
         status = MPI.Status()
         world.Recv(arrived, source=MPI.ANY_SOURCE, status=status)
         mine = merge(mine, arrived[: status.Get_count(MPI.INT64_T)])
-    return report(mine, size, world.size)
+    return report(mine, size, world.size, begun)
 
 
 if __name__ == "__main__":

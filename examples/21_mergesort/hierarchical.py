@@ -12,6 +12,7 @@ on its way out and once on its way back.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from typing import cast
 
@@ -66,6 +67,8 @@ def main() -> int:
     size = size_wanted()
     levels = levels_of(int(sys.argv[2]) if len(sys.argv) > 2 else 3)
     numbers = unsorted(size) if grid.rank == 0 else None
+    grid.Barrier()
+    begun = time.perf_counter()
     for level, behind in levels:
         if level:
             numbers = deal(level, numbers, behind.size)
@@ -74,7 +77,7 @@ def main() -> int:
     for level, _ in reversed(levels):
         if level and numbers is not None:
             numbers = collect(level, numbers)
-    return 0 if numbers is None else report(numbers, size, grid.size)
+    return 0 if numbers is None else report(numbers, size, grid.size, begun)
 
 
 if __name__ == "__main__":

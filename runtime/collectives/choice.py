@@ -74,6 +74,57 @@ class UsualPlans:
         return plans[0]
 
 
+class FixedPlan:
+    """Chooses one plan wherever it is offered, and else as usual: a baseline to compare with.
+
+    A descriptor names one of its classes, such as `runtime.collectives.choice.FlatPlan`.
+
+    >>> FlatPlan(UsualPlans()).choose("Bcast", 8, (((0,), (1,)),), ("short", "tree", "flat"))
+    'flat'
+    """
+
+    plan = TREE
+
+    def __init__(self, usual: PlanChoice) -> None:
+        self._usual = usual
+
+    def choose(self, operation: str, size: int | None, sites: Sites, plans: Sequence[str]) -> str:
+        """Return the plan of this class if it is among `plans`."""
+        return (
+            self.plan if self.plan in plans else self._usual.choose(operation, size, sites, plans)
+        )
+
+
+class TreePlan(FixedPlan):
+    """By way of one member of each site, and of each cluster."""
+
+    plan = TREE
+
+
+class FlatPlan(FixedPlan):
+    """From the root to each cluster."""
+
+    plan = FLAT
+
+
+class ChainPlan(FixedPlan):
+    """From cluster to cluster in a row."""
+
+    plan = CHAIN
+
+
+class ExchangePlan(FixedPlan):
+    """Sites exchange partial results."""
+
+    plan = EXCHANGE
+
+
+class SpreadPlan(FixedPlan):
+    """Sites own pieces of the result."""
+
+    plan = SPREAD
+
+
 def size_class(size: int) -> int:
     """Return a number of bytes rounded up to a power of two.
 

@@ -25,6 +25,27 @@ class ConnectionBound(Protocol):
         ...
 
 
+class Uncached:
+    """Closes idle connections whenever another one is opened: a baseline without a cache.
+
+    A descriptor names it as `runtime.routing.cache.Uncached`. A connection of its own costs each
+    message to another peer than the last one.
+    """
+
+    def __init__(self, usual: ConnectionBound) -> None:
+        self.usual = usual
+
+    def make_room(
+        self,
+        carried: Mapping[int, int],
+        rest: Callable[[int], bool],
+        *,
+        more: int = 0,  # noqa: ARG002 - as the contract says
+    ) -> list[int]:
+        """Close all idle connections; return their peers."""
+        return [peer for peer in carried if rest(peer)]
+
+
 class ReferenceCache:
     """Keeps connections in the order of their last use, without being told of each use.
 

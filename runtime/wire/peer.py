@@ -34,8 +34,8 @@ from runtime.wire.stream.resuming import Resuming
 from runtime.wire.stream.sender import MessageSender
 
 if TYPE_CHECKING:
+    from runtime.wire.dialling.peer_context import PeerContext
     from runtime.wire.lanes import of_a_pair as parts
-    from runtime.wire.peer_context import PeerContext
 else:
     parts = Later("runtime.wire.lanes.of_a_pair")
 

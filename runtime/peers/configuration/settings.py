@@ -30,27 +30,24 @@ _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 _YEAR = 365 * 24 * 3600
 
 
-def count(least: int = 0, most: int = 1 << 20) -> Callable[[Any], int]:
-    """Return a reader of whole numbers."""
-
-    def read(found: Any) -> int:
-        if isinstance(found, int) and not isinstance(found, bool) and least <= found <= most:
-            return found
-        raise ValueError(f"a whole number from {least} to {most}")
+def _number(least: float, most: float, words: str, *kinds: type) -> Callable[[Any], Any]:
+    def read(found: Any) -> Any:
+        is_number = isinstance(found, kinds) and not isinstance(found, bool)
+        if is_number and least <= found <= most:
+            return kinds[0](found)
+        raise ValueError(words)
 
     return read
+
+
+def count(least: int = 0, most: int = 1 << 20) -> Callable[[Any], int]:
+    """Return a reader of whole numbers."""
+    return _number(least, most, f"a whole number from {least} to {most}", int)
 
 
 def seconds(least: float = 0.1) -> Callable[[Any], float]:
     """Return a reader of durations."""
-
-    def read(found: Any) -> float:
-        is_number = isinstance(found, int | float) and not isinstance(found, bool)
-        if is_number and least <= found <= _YEAR:
-            return float(found)
-        raise ValueError(f"seconds, from {least:g} to {_YEAR} (a year)")
-
-    return read
+    return _number(least, _YEAR, f"seconds, from {least:g} to {_YEAR} (a year)", float, int)
 
 
 def _switch(found: Any) -> bool:
@@ -59,10 +56,7 @@ def _switch(found: Any) -> bool:
     raise ValueError("true or false")
 
 
-def _load(found: Any) -> float:
-    if isinstance(found, int | float) and not isinstance(found, bool) and 0 <= found <= 1e6:
-        return float(found)
-    raise ValueError("a number from 0")
+_load = _number(0, 1e6, "a number from 0", float, int)
 
 
 def _text(found: Any) -> str:

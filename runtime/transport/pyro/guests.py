@@ -1,4 +1,4 @@
-"""Ordinary Pyro5 clients, and the objects that were exposed to them."""
+"""Ordinary Pyro5 clients, their messages and calls, and the objects that were exposed to them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,38 @@ import os
 import socket
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from Pyro5.core import DAEMON_NAME
+from Pyro5.errors import DaemonError
+
 from gcm.interfaces.future import Future
+from gcm.suggestion import did_you_mean
 from runtime.transport.crowding import RefusalLog, who_goes
+from runtime.transport.errors import FrameError, NotSendable
 from runtime.transport.lean import HANDSHAKE_SECONDS
-from runtime.transport.pyro.session import ClientSession
-from runtime.transport.pyro_messages import JSON, MSGPACK, SERPENT
-from runtime.transport.reactor import Reactor
+from runtime.transport.outbox import Outbox, SlowReader
+from runtime.transport.pyro.values import Calls, Language, wrapped
+from runtime.transport.pyro_messages import (
+    BATCH,
+    COMPRESSED,
+    CONNECT,
+    CONNECTED,
+    EXCEPTION,
+    INVOKE,
+    JSON,
+    MSGPACK,
+    ONEWAY,
+    PING,
+    RESULT,
+    SERPENT,
+    MessageReader,
+    PyroMessage,
+    refusal,
+)
+from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.streams import SocketStream
 
 _log = logging.getLogger(__name__)
@@ -32,6 +55,338 @@ MOST_HELD = 64 << 20
 _SHARE = 4  # of the descriptors that the process may have, at most a quarter is for clients
 
 Serve = Callable[[str, tuple[Any, ...], dict[str, Any]], Future[Any]]
+
+_PIECE = 1 << 16
+_MOST_GREETING = 1 << 14
+"""How large messages may be before a client has said to which object it connects: 16 KiB."""
+
+_MOST_CALLS = 64
+"""How many calls a client may have waiting before no more are read from it."""
+
+_MOST_UNSENT = 1 << 20
+"""How many bytes of answers a client may leave unread before nothing more is done for it: 1 MiB."""
+
+UNREAD_TIMEOUT = 30.0
+"""For how many seconds a client may read none of its answers: its place is wanted by others."""
+
+
+class ClientSession:
+    """Serves one client; all methods are for the reactor's thread."""
+
+    def __init__(
+        self,
+        guests: Guests,
+        reactor: Reactor,
+        stream: SocketStream,
+        where: str,
+        *,
+        most_bytes: Mapping[int, int],
+        clock: Callable[[], float] = time.monotonic,
+        unread_timeout: float = UNREAD_TIMEOUT,
+    ) -> None:
+        self._guests = guests
+        self._stream = stream
+        self._where = where
+        self._most_bytes = most_bytes
+        self._reader = MessageReader(_MOST_GREETING)
+        self._clock = clock
+        self.since = clock()
+        """When the client was last served, or came."""
+        self.unfinished_since = self.since
+        """Since when its messages take memory."""
+        self._reactor = reactor
+        self._space = memoryview(bytearray(_PIECE))
+        self._outbox = Outbox(stream, self._want, _MOST_UNSENT)
+        self._reader_of_answers = SlowReader(
+            reactor, self._outbox, unread_timeout, lambda: self._outbox.size > 0, self._is_silent
+        )
+        self._waiting: deque[PyroMessage] = deque()
+        self._waiting_bytes = 0
+        self.is_busy = False
+        """Whether a call of it is being served."""
+        self._serving_bytes = 0
+        self._handshake_timer: Timer | None = None
+        self._is_connected = False
+        self._is_open = True
+
+    def open(self, received: bytes, patience: float) -> None:
+        """Begin to serve; `received` is what the client has said already.
+
+        It has to connect to an object within `patience` seconds.
+        """
+        self._handshake_timer = self._reactor.later(patience, self._end_handshake)
+        self._stream.attach(self._reactor, self._readable, self._writable)
+        self._reader.feed(received)
+        self._go_on()
+
+    def close(self) -> None:
+        """Hang up; twice is once."""
+        if self._is_open:
+            self._is_open = False
+            if self._handshake_timer is not None:
+                self._handshake_timer.cancel()
+            self._reader_of_answers.stop()
+            self._reader = MessageReader(0)  # a thread that waits for a call of it may hold this
+            self._waiting.clear()
+            self._stream.close()
+            self._outbox.end()
+            self._guests.forget(self)
+
+    @property
+    def has_spoken(self) -> bool:
+        """Whether it has said to which object it connects."""
+        return self._is_connected
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is done for the client, and it waits for nothing."""
+        return not self.is_busy and not self._waiting and not self._outbox.size
+
+    def _end_handshake(self) -> None:
+        if not self._is_connected:
+            self.send_away("slow", "it did not say in time to which object it connects")
+
+    def _is_silent(self, _: float) -> bool:
+        self.send_away("unread", "it does not read its answers")
+        return False
+
+    def send_away(self, kind: str, why: str) -> None:
+        """Hang up, and tell the log why."""
+        if self._is_open:
+            self._guests.refusals.tell(kind, self._where, why)
+            self.close()
+
+    # -- in --------------------------------------------------------------------------------------
+
+    def _readable(self) -> None:
+        try:
+            count = self._stream.receive_into(self._space)
+        except OSError as error:
+            _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
+            count = 0
+        if count == 0:
+            self.close()
+        elif count:
+            if not self._held:
+                self.unfinished_since = self._clock()
+            self._reader.feed(self._space[:count])
+            self._go_on()
+
+    def _writable(self) -> None:
+        try:
+            self._outbox.flush()
+        except OSError as error:
+            _log.info("the connection to the Pyro5 client %s broke: %s", self._where, error)
+            self.close()
+        self._go_on()
+
+    @property
+    def _listens(self) -> bool:
+        """Whether more is done for the client: it has to read its answers, and await its calls."""
+        return (
+            len(self._waiting) < _MOST_CALLS
+            and self._waiting_bytes < max(self._most_bytes.values())
+            and not self._outbox.is_congested
+        )
+
+    @property
+    def _held(self) -> int:
+        """How many bytes of messages are kept: unfinished, waiting, and being served."""
+        return len(self._reader) + self._waiting_bytes + self._serving_bytes
+
+    def _go_on(self) -> None:
+        """Serve what waits, and hear what has come."""
+        try:
+            self._serve_next()
+            while self._is_open and self._listens and (message := self._reader.take()) is not None:
+                self._hear(message)
+        except FrameError as error:
+            self._guests.refusals.tell("nonsense", self._where, str(error))
+            self.close()
+            return
+        self._guests.holds(self, self._held)
+        self._want()
+
+    def _hear(self, message: PyroMessage) -> None:
+        if message.flags & COMPRESSED:
+            raise FrameError("a compressed message; who knows how large it really is")
+        if message.kind == PING:
+            self._send(PyroMessage(PING, b"pong", sequence=message.sequence))
+        elif message.kind == CONNECT and not self._is_connected:
+            self._connect(message)
+        elif message.kind == INVOKE and self._is_connected:
+            self._waiting.append(message)
+            self._waiting_bytes += len(message.payload)
+            self._serve_next()
+        else:
+            raise FrameError(f"a message of kind {message.kind}, which makes no sense here")
+
+    def _connect(self, message: PyroMessage) -> None:
+        language = Language(message.serializer)
+        name = language.hello(message.payload)
+        served = self._guests.find(name)
+        if served is None and name != DAEMON_NAME:
+            hint = did_you_mean(name, self._guests.names())
+            self._send(refusal(message, f"unknown object '{name}'. {hint}".strip()))
+            return
+        self._is_connected = True
+        self._reader.most_bytes = self._most_bytes
+        answer = {"handshake": "hello", "meta": self._metadata(name)}
+        self._answer(CONNECTED, message, language.value(answer))
+
+    def _metadata(self, name: str) -> dict[str, list[str]]:
+        served = self._guests.find(name)
+        if served is None:
+            return {"methods": ["get_metadata", "ping", "registered"], "oneway": [], "attrs": []}
+        return {"methods": list(served.methods), "oneway": list(served.oneway), "attrs": []}
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def _serve_next(self) -> None:
+        if self.is_busy or not self._waiting or not self._is_open or self._outbox.is_congested:
+            return
+        self.is_busy = True
+        message = self._waiting.popleft()
+        self._waiting_bytes -= len(message.payload)
+        self._serving_bytes = len(message.payload)
+        self.unfinished_since = self._clock()
+        language = Language(message.serializer)
+        name, method, args, kwargs = language.call(message.payload)
+        batch = bool(message.flags & BATCH)
+        calls = language.batch(args) if batch else [(method, args, kwargs)]
+        _Work(self, message, language, name, calls, batch=batch).go_on()
+
+    def call(self, name: str, method: str, args: tuple[Any, ...], kwargs: Any) -> Future[Any]:
+        """Return the future of one call."""
+        served = self._guests.find(name)
+        try:
+            if served is not None:
+                if method not in served.methods:
+                    raise AttributeError(
+                        f"'{name}' exposes no method '{method}'. "
+                        + (did_you_mean(method, served.methods) or f"It has: {served.methods}")
+                    )
+                return served.serve(method, args, kwargs)
+            return _done(self._of_daemon(name, method, args))
+        except Exception as error:  # the client gets it
+            failed: Future[Any] = Future(f"{name}.{method}")
+            failed.set_exception(error)
+            return failed
+
+    def _of_daemon(self, name: str, method: str, args: tuple[Any, ...]) -> Any:
+        if name == DAEMON_NAME and method == "get_metadata" and len(args) == 1:
+            return self._metadata(str(args[0]))
+        if name == DAEMON_NAME and method == "registered":
+            return self._guests.names()
+        if name == DAEMON_NAME and method == "ping":
+            return None
+        raise DaemonError(f"unknown object '{name}' or method '{method}'")
+
+    def outcome(self, message: PyroMessage, flags: int, payload: bytes) -> None:
+        """Send what became of a call, and serve the next; any thread may say so."""
+        self._reactor.soon(lambda: self._finish(message, flags, payload))
+
+    def _finish(self, message: PyroMessage, flags: int, payload: bytes) -> None:
+        self.is_busy = False
+        self._serving_bytes = 0
+        self.since = self._clock()
+        if not self._is_open:
+            return
+        if not message.flags & ONEWAY:
+            self._answer(RESULT, message, payload, flags)
+        self._go_on()
+
+    # -- out -------------------------------------------------------------------------------------
+
+    def _answer(self, kind: int, asked: PyroMessage, payload: bytes, flags: int = 0) -> None:
+        self._send(
+            PyroMessage(
+                kind, payload, flags=flags, sequence=asked.sequence, serializer=asked.serializer
+            )
+        )
+
+    def _send(self, message: PyroMessage) -> None:
+        self._outbox.put_now([part for part in message.parts() if len(part)], owned=True)
+        self._reader_of_answers.begin()
+
+    def _want(self) -> None:
+        if self._is_open:
+            self._stream.want(read=self._listens, write=self._outbox.size > 0)
+
+
+class _Work:
+    """One message's calls, carried out one after another: several if it is a batch."""
+
+    def __init__(
+        self,
+        session: ClientSession,
+        message: PyroMessage,
+        language: Language,
+        name: str,
+        calls: Calls,
+        *,
+        batch: bool,
+    ) -> None:
+        self._session = session
+        self._message = message
+        self._language = language
+        self._name = name
+        self._calls = deque(calls)
+        self._batch = batch
+        self._results: list[Any] = []
+
+    def go_on(self) -> None:
+        """Make the next calls until one takes its time, or send what came of all."""
+        has_more = True
+        while has_more:
+            method, args, kwargs = self._calls.popleft()
+            done = self._session.call(self._name, method, args, kwargs)
+            if not done.done():
+                done.add_done_callback(self._ended)
+                return
+            has_more = self._took(done)
+
+    def _ended(self, done: Future[Any]) -> None:
+        if self._took(done):
+            self.go_on()
+
+    def _took(self, done: Future[Any]) -> bool:
+        """Take what came of a call; tell whether there are more to be made."""
+        error = done.exception()
+        if self._batch:
+            self._results.append(done.result() if error is None else wrapped(error, _trace(error)))
+            if error is None and self._calls:
+                return True
+            self._send(BATCH, self._results)
+        elif error is None:
+            self._send(0, done.result())
+        else:
+            self._fail(error)
+        return False
+
+    def _fail(self, error: BaseException) -> None:
+        payload = self._language.failure(error, _trace(error))
+        self._session.outcome(self._message, EXCEPTION, payload)
+
+    def _send(self, flags: int, value: Any) -> None:
+        try:
+            payload = self._language.value(value)
+        except NotSendable as error:
+            self._fail(error)
+        else:
+            self._session.outcome(self._message, flags, payload)
+
+
+def _done(value: Any) -> Future[Any]:
+    future: Future[Any] = Future("an answer")
+    future.set_result(value)
+    return future
+
+
+def _trace(error: BaseException) -> list[str]:
+    """Return what a client is told instead of a traceback, which would name files of this host."""
+    _log.info("a call of a Pyro5 client raised", exc_info=error)
+    return ["The traceback is in the log of the process that serves the call.\n"]
 
 
 class ServedObject:

@@ -11,9 +11,10 @@ from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.dialling.line import READ
 from runtime.wire.errors import PeerLost
 from runtime.wire.stream.frames import HEAD_SIZE, LANE, pack, unpack_from
+from runtime.wire.stream.pending import read_head
 
 if TYPE_CHECKING:
-    from runtime.wire.peer_context import PeerContext
+    from runtime.wire.dialling.peer_context import PeerContext
 
 OPENING_TIMEOUT = 10.0
 """Seconds for the other end to say which lane it is."""
@@ -80,16 +81,11 @@ class Opening(ABC):
 
     def _hear(self, connected: socket.socket) -> bool:
         """Read which lane it is, and no byte more; return whether that has come."""
-        while len(self._heard) < HEAD_SIZE:
-            try:
-                more = connected.recv(HEAD_SIZE - len(self._heard))
-            except BlockingIOError:
-                if self._context.now() >= self.deadline:
-                    raise TimeoutError("it does not say whether it uses the lane") from None
-                return False
-            if not more:
-                raise EOFError("it does not use the lane")
-            self._heard += more
+        self._heard = read_head(connected, self._heard)
+        if len(self._heard) < HEAD_SIZE:
+            if self._context.now() >= self.deadline:
+                raise TimeoutError("it does not say whether it uses the lane")
+            return False
         kind, _, _, number, _ = unpack_from(self._heard)
         if kind != LANE or self.number not in (-1, number):
             raise ConnectionError("it does not speak of lanes")

@@ -21,6 +21,23 @@ class ResumePoint:
     rest: bytes
 
 
+def read_head(connected: socket.socket, heard: bytes) -> bytes:
+    """Return what was heard with what has come of a frame's head, and no byte more.
+
+    Raises:
+        OSError, EOFError: no more will come.
+    """
+    while len(heard) < HEAD_SIZE:
+        try:
+            more = connected.recv(HEAD_SIZE - len(heard))
+        except BlockingIOError:
+            break
+        if not more:
+            raise EOFError("the connection ended before it was used")
+        heard += more
+    return heard
+
+
 class PendingConnection:
     """One connection; `is_dialled` says that this end has opened it."""
 
@@ -39,16 +56,12 @@ class PendingConnection:
             ConnectionRefusedError: the other end wants nothing more of this one.
             OSError, EOFError: it does not come.
         """
-        while len(self._received) < HEAD_SIZE:
-            try:
-                more = self.socket.recv(HEAD_SIZE - len(self._received))
-            except BlockingIOError:
-                if now >= self.deadline:
-                    raise TimeoutError("it does not say whether it uses the connection") from None
-                return None
-            if not more:
-                raise EOFError("the connection ended before it was used")
-            self._received += more
+        said = read_head(self.socket, self._received)
+        self._received = said
+        if len(said) < HEAD_SIZE:
+            if now >= self.deadline:
+                raise TimeoutError("it does not say whether it uses the connection")
+            return None
         kind, flags, _, position, written = unpack_from(self._received)
         if kind == BYE:
             raise ConnectionRefusedError("it has ended, or has given this rank up")

@@ -14,7 +14,7 @@ from benchmarks import mpi, pictures, plots, wire
 from benchmarks.grid import EmulatedGrid, Layout, Line
 from benchmarks.mpi_floor import crossings, floor, least_bytes
 from benchmarks.mpi_goals import against_native
-from benchmarks.mpi_launch import Mpich, OpenMpi, Ours, told
+from benchmarks.mpi_launch import RANKS_PROGRAM, Mpich, OpenMpi, Ours, told
 from benchmarks.mpi_rows import Found, Row, size_of
 from benchmarks.mpi_scenarios import SCENARIOS, Scenario
 from benchmarks.mpi_show import show
@@ -162,7 +162,7 @@ def test_every_scenario_gives_each_cluster_its_ranks() -> None:
 def test_our_machine_is_described_by_a_descriptor_without_faults(
     grid: EmulatedGrid, tmp_path: Path
 ) -> None:
-    command = Ours().command(grid, {"c0": 1, "c1": 2, "c2": 3}, tmp_path)
+    command = Ours().command(grid, {"c0": 1, "c1": 2, "c2": 3}, tmp_path, RANKS_PROGRAM)
     found = Diagnostics()
     surroundings = DescriptorContext(str(tmp_path))
     deployment = read_descriptor(command[-2], surroundings=surroundings, diagnostics=found)
@@ -176,11 +176,11 @@ def test_flat_mpi_is_started_over_the_clusters_that_have_ranks(
     grid: EmulatedGrid, tmp_path: Path
 ) -> None:
     ranks = {"c0": 1, "c1": 0, "c2": 3}
-    words = Mpich("ofi", "/env/bin/python").command(grid, ranks, tmp_path)
+    words = Mpich("ofi", "/env/bin/python").command(grid, ranks, tmp_path, RANKS_PROGRAM)
     assert words[0] == "/env/bin/mpiexec"
     assert words[words.index("-hosts") + 1] == "10.77.0.1:1,10.77.1.1:3"
     assert words[words.index("-n") + 1] == "4"
-    words = OpenMpi("/env/bin/python").command(grid, ranks, tmp_path)
+    words = OpenMpi("/env/bin/python").command(grid, ranks, tmp_path, RANKS_PROGRAM)
     assert words[words.index("--host") + 1] == "c0:1,c2:3"
 
 

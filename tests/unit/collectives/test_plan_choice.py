@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 
 from runtime.collectives.blocks import SEGMENT
 from runtime.collectives.broadcast import WAYS, bcast, bcast_blob
-from runtime.collectives.choice import PLANS, SPREAD_FROM, UsualPlans
+from runtime.collectives.choice import (
+    PLANS,
+    SPREAD_FROM,
+    ChainPlan,
+    ExchangePlan,
+    FixedPlan,
+    FlatPlan,
+    SpreadPlan,
+    TreePlan,
+    UsualPlans,
+)
 
 TWO = (((0, 1),), ((2, 3),))
 THREE = (((0,),), ((1,),), ((2,),))
@@ -22,6 +32,14 @@ def test_the_usual_plan_is_the_first_one_that_is_offered() -> None:
     for operation, plans in PLANS.items():
         assert UsualPlans().choose(operation, 8, TWO, plans) == plans[0]
         assert UsualPlans().choose(operation, 8, TWO, plans[1:]) == plans[1]
+
+
+@pytest.mark.parametrize("named", [TreePlan, FlatPlan, ChainPlan, ExchangePlan, SpreadPlan])
+def test_a_named_plan_is_chosen_wherever_it_is_offered(named: type[FixedPlan]) -> None:
+    choice = named(UsualPlans())
+    for operation, plans in PLANS.items():
+        expected = named.plan if named.plan in plans else plans[0]
+        assert choice.choose(operation, 8, TWO, plans) == expected
 
 
 def test_a_large_allreduce_is_usually_spread_from_three_sites_on() -> None:

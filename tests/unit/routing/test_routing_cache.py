@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from runtime.errors import GridError
 from runtime.routing import ReferenceCache
+from runtime.routing.cache import Uncached
 
 
 def always(_: object) -> bool:
@@ -74,3 +75,8 @@ def test_the_longest_unused_of_those_that_can_rest_always_go_first(
             assert all(used_at[one] <= used_at[kept] for one in rested)
         for key in rested:
             del carried[key]
+
+
+def test_without_a_cache_all_idle_connections_are_closed() -> None:
+    bound = Uncached(ReferenceCache(32))
+    assert bound.make_room({7: 1, 8: 0, 9: 4}, lambda peer: peer != 8, more=1) == [7, 9]

@@ -1,0 +1,1 @@
+"""The evaluation: what the sources found, measured again; `python -m benchmarks.evaluate`."""

@@ -1,0 +1,88 @@
+"""`make evaluate`: every figure of the sources, measured again; or the named ones.
+
+    python -m benchmarks.evaluate --list
+    python -m benchmarks.evaluate point-to-point-far
+    python -m benchmarks.evaluate --short                 within four minutes
+    python -m benchmarks.evaluate --page docs/evaluation.md
+
+Each repetition is kept when it ends, so a run that was broken off goes on where it was. The page
+and the plots are made of what is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.evaluate.coverage import coverage
+from benchmarks.evaluate.figure import Figure, Record
+from benchmarks.evaluate.figures import FIGURES
+from benchmarks.evaluate.page import page, plot
+from benchmarks.evaluate.store import Store
+
+FOLDER = Path("build/evaluation")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure what is missing, print verdicts, write the page; a verdict is no error."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluate", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("figures", nargs="*", metavar="NAME", help="figures; all if none")
+    parser.add_argument("--short", action="store_true", help="small sizes, two repetitions")
+    parser.add_argument("--list", action="store_true", help="print the names of figures")
+    parser.add_argument("--again", action="store_true", help="forget what was measured before")
+    parser.add_argument("--page", type=Path, help="only write this page, from records beside it")
+    parser.add_argument("--folder", type=Path, help=f"where records are ({FOLDER})")
+    options = parser.parse_args(argv)
+    by_name = {one.name: one for one in FIGURES}
+    if unknown := [name for name in options.figures if name not in by_name]:
+        parser.error(f"there is no figure {', '.join(unknown)}; --list prints them")
+    if options.list:
+        for one in FIGURES:
+            print(f"{one.name:24} {one.title} ({', '.join(one.shows)})")
+        return 0
+    everything = [one for one in FIGURES if not (options.short and one.is_long)]
+    wanted = [by_name[name] for name in options.figures] or everything
+    beside = options.page.with_suffix("") if options.page else FOLDER
+    folder = options.folder or (beside / "short" if options.short else beside)
+    store = Store(folder)
+    if options.page is None:
+        failed = [one.name for one in wanted if not _measure(store, one, options)]
+        if failed:
+            print(f"nothing could be measured of {', '.join(failed)}", file=sys.stderr)
+            return 1
+    write_page(store, folder, options.page or folder.with_suffix(".md"))
+    return 0
+
+
+def _measure(store: Store, figure: Figure, options: argparse.Namespace) -> bool:
+    """Measure one figure and print its verdicts; return whether there is anything of it."""
+    if options.again:
+        store.write(figure, Record())
+    begun = time.monotonic()
+    record = store.measure(figure, short=options.short)
+    took = time.monotonic() - begun
+    print(f"{figure.name}: {len(record.turns)} repetitions, {took:.0f} s", flush=True)
+    for claim in figure.claims:
+        verdict, found = claim.judged(record.turns)
+        ratio = f"{found.middle:.3g} [{found.low:.3g}, {found.high:.3g}]" if found else "-"
+        print(f"    {verdict}: {claim.text}: {ratio}, bound {claim.bound:g}", flush=True)
+    for fault in record.faults:
+        print(f"    fault: {fault}", flush=True)
+    return bool(record.turns)
+
+
+def write_page(store: Store, folder: Path, path: Path) -> None:
+    """Write the page and its plots, from all records that there are."""
+    records = [(figure, store.read(figure)) for figure in FIGURES]
+    for figure, record in records:
+        if record.turns and (picture := plot(figure, record)):
+            (folder / f"{figure.name}.svg").write_text(picture, "utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(records, coverage(FIGURES)), "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

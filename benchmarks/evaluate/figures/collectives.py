@@ -1,0 +1,90 @@
+"""Broadcast, gather and allreduce over one, two and three clusters (004 7.7 to 7.9; 003 3, 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting
+from benchmarks.evaluate.runs import FLAT, OURS, THROUGH, WAYS, grid_of, measured
+from benchmarks.mpi_launch import Ours
+
+KIB, MIB = 1 << 10, 1 << 20
+SIZES = (8, 128 * KIB, MIB)
+RANKS = {1: {"c0": 6}, 2: {"c0": 3, "c1": 3}, 3: {"c0": 2, "c1": 2, "c2": 2}}
+
+
+OPERATIONS = ("bcast", "gather", "allreduce")
+
+
+def _told(setting: Setting, operations: tuple[str, ...]) -> list[str]:
+    sizes, seconds = ((8, 128 * KIB), "0.1") if setting.short else (SIZES, "0.2")
+    only = ",".join(f"{one}:{size}" for one in operations for size in sizes)
+    return ["collectives", "--only", only, "--seconds", seconds]
+
+
+def over_clusters(setting: Setting) -> Iterator[Sample]:
+    """Measure three operations of six ranks over one, two and three sites."""
+    told = _told(setting, OPERATIONS)
+    with grid_of((1, 1, 1)) as grid:
+        for clusters in (2,) if setting.short else RANKS:
+            ways = (OURS, FLAT) if clusters == 1 else (OURS, FLAT, THROUGH)
+            for way in setting.order(ways):
+                for what, size, value in measured(grid, WAYS[way], RANKS[clusters], told):
+                    yield Sample(f"{what} over {clusters}", size, way, value)
+
+
+def _claims() -> Iterator[Claim]:
+    for one in OPERATIONS:
+        several = (f"{one} over 2", f"{one} over 3")
+        yield Claim(f"{one}: in 1 cluster ≤ 1.2 × native", OURS, 1.2, FLAT, (f"{one} over 1",))
+        yield Claim(f"{one}: over 2 and 3 ≤ 1.0 × flat MPI", OURS, 1.0, FLAT, several)
+        yield Claim(f"{one}: direct ≤ 1.0 × through front-ends", OURS, 1.0, THROUGH, several)
+    yield Claim("bcast: over 3 ≤ 1.0 × over 2", f"{OURS}@bcast over 3", 1.0, f"{OURS}@bcast over 2")
+    yield Claim(
+        "gather: over 2 ≤ 1.0 × over 3", f"{OURS}@gather over 2", 1.0, f"{OURS}@gather over 3"
+    )
+    yield Claim(
+        "allreduce: over 3 ≤ 1.0 × in one cluster",
+        *(f"{OURS}@allreduce over 3", 1.0, f"{OURS}@allreduce over 1"),
+    )
+
+
+PLANS = {"tuned": "", "tree": "TreePlan", "flat": "FlatPlan", "chain": "ChainPlan"}
+
+
+def tuned(setting: Setting) -> Iterator[Sample]:
+    """Measure broadcasts by our choice of plan, by named plans and flat, on four sites."""
+    ranks = {f"c{number}": 2 for number in range(4)}
+    with grid_of((1, 1, 1, 1)) as grid:
+        for name in setting.order((*PLANS, FLAT)):
+            plan = PLANS.get(name, "")
+            named = f'<controller role="plan-choice" class="runtime.collectives.choice.{plan}"/>'
+            launch = Ours(elements=named if plan else "") if name in PLANS else WAYS[FLAT]
+            for what, size, value in measured(grid, launch, ranks, _told(setting, ("bcast",))):
+                yield Sample(what, size, name, value)
+
+
+FIGURES = (
+    Figure(
+        "collectives", "Broadcast, gather and allreduce of six ranks over 1, 2 and 3 clusters",
+        ("004 7.7", "004 7.8", "004 7.9"),
+        "no values are printed. In one cluster as fast as MPI; over several clusters faster than "
+        "flat MPI, which does not know where its ranks are. Broadcasts are faster over three "
+        "clusters than over two, gathers over two; allreduce is faster over several than in one.",
+        tuple(_claims()), over_clusters, seconds=420,
+        remark="Clusters are in sites of their own.",
+    ),
+    Figure(
+        "tuned-broadcast", "Broadcasts tuned and untuned, four sites of two ranks",
+        ("003 3", "003 4"),
+        "no values are printed: tuned broadcasts are as fast as those of the vendor or faster.",
+        (
+            Claim("our choice ≤ 1.05 × the flat plan", "tuned", 1.05, "flat"),
+            Claim("our choice ≤ 1.05 × the chain", "tuned", 1.05, "chain"),
+            Claim("our choice ≤ 1.0 × flat MPI", "tuned", 1.0, FLAT),
+        ),
+        tuned, seconds=120, is_long=True,
+        remark="Plans are chosen by name with the controllers of `runtime.collectives.choice`. "
+        "They are not measured on the machine at hand beforehand.",
+    ),
+)  # fmt: skip

@@ -1,0 +1,81 @@
+"""EP and IS of the NAS benchmarks, by strategy and against flat MPI; kernels of the JGF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting
+from benchmarks.evaluate.runs import EXAMPLES, FLAT, OURS, TIMEOUT, WAYS, grid_of, program
+from benchmarks.mpi_launch import output_of
+
+CONCENTRATED, SPREAD = {"c0": 4}, {"c0": 1, "c1": 1, "c2": 1, "c3": 1}
+"""Four ranks in the nearest cluster; or one in each cluster of two sites."""
+
+KERNELS = "26_java_grande/kernels.py"
+
+
+def npb(setting: Setting) -> Iterator[Sample]:
+    """Run EP and IS in the nearest cluster, spread over two sites, and by flat MPI."""
+    cases = {"EP S": ("24_npb/ep.py", "S"), "IS S": ("24_npb/integer_sort.py", "S")}
+    if not setting.short:
+        cases["IS W"] = ("24_npb/integer_sort.py", "W")
+    ways = {
+        "concentrate": (OURS, CONCENTRATED),
+        "spread": (OURS, SPREAD),
+        "flat MPI, concentrate": (FLAT, CONCENTRATED),
+        "flat MPI, spread": (FLAT, SPREAD),
+    }
+    with grid_of((2, 2)) as grid:
+        for case, words in cases.items():
+            for way in setting.order(tuple(ways)):
+                launch, ranks = ways[way]
+                yield Sample(case, 4, way, program(grid, WAYS[launch], ranks, *words))
+
+
+def kernels(setting: Setting) -> Iterator[Sample]:
+    """Run kernels of size A in one cluster, and spread over two clusters of a site."""
+    names = ("series", "crypt") if setting.short else ("series", "sparse", "lufact", "crypt", "sor")
+    ways = {"concentrate": CONCENTRATED, "spread": {"c0": 2, "c1": 2}}
+    with grid_of((2,)) as grid:
+        for way in setting.order(tuple(ways)):
+            said = output_of(
+                grid, WAYS[OURS], ways[way], EXAMPLES / KERNELS, names, timeout=TIMEOUT
+            )
+            for line in said.splitlines():
+                name, *_, seconds, _ = line.split()
+                yield Sample(name, 4, way, float(seconds))
+
+
+FIGURES = (
+    Figure(
+        "npb", "EP and IS by strategy and against flat MPI, 4 ranks",
+        ("000 3.7", "000 5.8", "001 6", "001 7", "002 4"),
+        "no values are printed. EP: spread is slightly faster up to 256 processes, since two "
+        "ranks of a host contend for memory. IS: concentrate is faster as soon as spread leaves "
+        "the site. Both are slower than native MPI (EP by twice, since it is Java).",
+        (
+            Claim("IS: concentrate ≤ 0.7 × spread", "concentrate", 0.7, "spread",
+                  ("IS S", "IS W")),
+            Claim("EP: spread ≤ 1.0 × concentrate", "spread", 1.0, "concentrate", ("EP S",)),
+            Claim("EP: ours ≤ 1.1 × flat MPI, both spread", "spread", 1.1, "flat MPI, spread",
+                  ("EP S",)),
+            Claim("IS: ours ≤ 1.0 × flat MPI, both spread", "spread", 1.0, "flat MPI, spread",
+                  ("IS S", "IS W")),
+            Claim("IS: ours ≤ 1.2 × flat MPI, both concentrated", "concentrate", 1.2,
+                  "flat MPI, concentrate", ("IS S", "IS W")),
+        ),
+        npb, across="ranks", seconds=150,
+        remark="Spread ranks have hosts of their own in the source, and one memory for all here: "
+        "what spreading gains for EP cannot show. Every run is verified by the official constants.",
+    ),
+    Figure(
+        "java-grande", "Kernels of the Java Grande Forum, size A, 4 ranks",
+        ("000 5.10", "000 5.11"),
+        "no values are printed, size B: spread is better than concentrate, probably as two "
+        "processes of a host contend for memory; many ports are better than a single one.",
+        (Claim("spread ≤ 1.0 × concentrate", "spread", 1.0, "concentrate"),),
+        kernels, across="ranks", seconds=120,
+        remark="Spread is over two clusters of a site. All of them share one memory here. Of "
+        "section 3 only the ray tracer is here; there is no device with a single port.",
+    ),
+)  # fmt: skip

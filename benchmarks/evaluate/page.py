@@ -1,0 +1,145 @@
+"""The page of the evaluation, made of records: for each figure its source, claims and plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchmarks.evaluate.figure import Claim, Figure, Interval, Record, Verdict
+from benchmarks.mpi_rows import size_of
+from benchmarks.plots import curves
+
+HEAD = """\
+# Evaluation
+
+What the five source documents measured, measured here: each figure is one command, all together
+are `make evaluate`. This page is generated from the records beside it
+(`docs/evaluation/NAME.json`) by `python -m benchmarks.evaluate --page docs/evaluation.md`.
+
+**How to read it.** A claim is an inequality that was written before anything was measured. Ways
+are measured in turns, and ratios are taken within each repetition, so that what else the machine
+does meets them alike; absolute times say less. *n* is the number of repetitions, in brackets is
+the interval of the median by order statistics (94 % with five repetitions, 75 % with three). A
+claim **holds** if its whole interval does; one whose interval reaches over its bound does not.
+
+**From emulated to real.** Clusters are network namespaces of one machine, between which packets
+are delayed and limited in rate (`benchmarks/grid`): 5 ms and 1 Gbit/s between sites if nothing
+else is said, 0.17 ms inside one. All ranks share the cores of that machine. So the number of
+messages between sites, their latency and their bandwidth are as on a real grid; computing does
+not speed up with ranks, and the sources' hundreds of processors are out of reach. Speedups are
+therefore given as overheads: how much longer the same work takes in one way than in another one.
+"""
+
+
+def page(records: Sequence[tuple[Figure, Record]], coverage: Sequence[tuple[str, str]]) -> str:
+    """Return the whole page."""
+    verdicts = [
+        (figure, claim, *claim.judged(record.turns))
+        for figure, record in records
+        for claim in figure.claims
+    ]
+    parts = [HEAD, _summary([verdict for *_, verdict, _ in verdicts])]
+    parts.append(
+        "\n## Claims\n\n| figure | claim | verdict | ratio, median [interval] | bound | n |"
+    )
+    parts.append("|---|---|---|---|---|---|")
+    parts += [
+        f"| [{figure.name}](#{figure.name}) | {claim.text} | {_verdict(verdict)} "
+        f"| {_ratio(found)} | ≤ {claim.bound:g} | {found.count if found else 0} |"
+        for figure, claim, verdict, found in verdicts
+    ]
+    parts += [_section(figure, record) for figure, record in records]
+    parts += ["\n## Every figure of the sources\n", "| figure | here |", "|---|---|"]
+    parts += [f"| {name} | {where} |" for name, where in coverage]
+    return "\n".join(parts) + "\n"
+
+
+def _summary(verdicts: Sequence[Verdict]) -> str:
+    counts = ", ".join(f"{verdicts.count(one)} {_plural(one)}" for one in Verdict)
+    return f"Of {len(verdicts)} claims {counts}."
+
+
+def _plural(verdict: Verdict) -> str:
+    return {
+        Verdict.HOLDS: "hold",
+        Verdict.FAILS: "do not hold",
+        Verdict.UNTESTED: "cannot be tested here",
+    }[verdict]
+
+
+def _verdict(verdict: Verdict) -> str:
+    return f"**{verdict}**" if verdict is not Verdict.HOLDS else str(verdict)
+
+
+def _ratio(found: Interval | None) -> str:
+    return f"{found.middle:.3g} [{found.low:.3g}, {found.high:.3g}]" if found else "-"
+
+
+def _section(figure: Figure, record: Record) -> str:
+    lines = [f"\n## {figure.name}\n", f"**{figure.title}** ({', '.join(figure.shows)})."]
+    if figure.remark:
+        lines.append(figure.remark)
+    lines += [f"\n*The source:* {figure.found}\n"]
+    for claim in figure.claims:
+        verdict, found = claim.judged(record.turns)
+        why = _why(verdict, claim, found, record)
+        lines.append(f"- {claim.text}: {_verdict(verdict)}{why}.")
+    if record.turns:
+        lines += ["", _table(figure, record), "", _conditions(record)]
+        lines += (
+            [f"\n![{figure.title}](evaluation/{figure.name}.svg)"] if plot(figure, record) else []
+        )
+    lines.append(f"\n`python -m benchmarks.evaluate {figure.name}`")
+    return "\n".join(lines)
+
+
+def _why(verdict: Verdict, claim: Claim, found: Interval | None, record: Record) -> str:
+    if found is None:
+        return f": {record.faults[-1]}" if record.faults else ": not measured yet"
+    if verdict is Verdict.UNTESTED:
+        return f": n = {found.count} is too few, {_ratio(found)}"
+    straddles = verdict is Verdict.FAILS and found.middle <= claim.bound
+    reason = ", since its interval reaches over the bound" if straddles else ""
+    return f": {_ratio(found)}, bound {claim.bound:g}, n = {found.count}{reason}"
+
+
+def _conditions(record: Record) -> str:
+    loads = f"load {min(record.loads):g} to {max(record.loads):g}" if record.loads else ""
+    return f"{len(record.turns)} repetitions, {record.machine}, {record.day}, {loads}."
+
+
+def _table(figure: Figure, record: Record) -> str:
+    found = record.medians()
+    ways = list(dict.fromkeys(way for *_, way in found))
+    rows = list(dict.fromkeys((case, at) for case, at, _ in found))
+    lines = [f"| {figure.unit} | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
+    for case, at in rows:
+        size = size_of(at) if figure.across == "bytes" else f"{at} {figure.across}"
+        cells = [_cell(found.get((case, at, way)), figure.factor) for way in ways]
+        lines.append(f"| {' '.join(filter(None, (case, size)))} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(found: Interval | None, factor: float) -> str:
+    if found is None:
+        return "-"
+    middle, low, high = (factor * one for one in (found.middle, found.low, found.high))
+    return f"{middle:.3g}" if low == high else f"{middle:.3g} [{low:.3g}, {high:.3g}]"
+
+
+def plot(figure: Figure, record: Record) -> str:
+    """Return curves of all ways over sizes, or nothing where there is only one size."""
+    found = record.medians()
+    cases = list(dict.fromkeys(case for case, *_ in found))
+    series: dict[str, Mapping[int, float]] = {}
+    for case in cases:
+        for way in dict.fromkeys(one[2] for one in found):
+            points = {
+                at: one.middle
+                for (of, at, by), one in found.items()
+                if (of, by) == (case, way) and at > 0 and one.middle > 0
+            }
+            if len(points) > 1:
+                series[f"{case} {way}" if len(cases) > 1 else way] = points
+    if not series:
+        return ""
+    return curves(figure.title, series, unit=figure.unit, factor=figure.factor)
