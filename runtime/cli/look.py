@@ -91,11 +91,16 @@ def top(words: Sequence[str]) -> int:
 
     console = Console(highlight=False)
     failures: list[Exception] = []
-    screen = LiveScreen(sys.stdout.buffer, console, time.monotonic)
-    printer = Printer(screen, failures.append)
+    begun = time.monotonic()
+
+    def seconds() -> float:
+        return time.monotonic() - begun
+
+    printer = Printer(LiveScreen(sys.stdout.buffer, console, seconds), failures.append)
     try:
         with suppress(KeyboardInterrupt):
             for fact in facts:
+                begun = min(begun, time.monotonic() - fact.time)  # the run began before
                 printer.hear(fact)
     finally:
         printer.close()
@@ -103,11 +108,14 @@ def top(words: Sequence[str]) -> int:
 
 
 def _show_once(facts: Iterator[Fact]) -> None:
-    """Show the run as it is at the end of the first look, which `RunSeen` begins."""
+    """Show the run as it is at the end of the second look; `RunSeen` begins each.
+
+    At the first one a rank that loads its MPI just now may not have told of its calls.
+    """
     tree, last, looks = ProgressTree(), 0.0, 0
     for fact in facts:
         looks += isinstance(fact.record, RunSeen)
-        if looks > 1:
+        if looks > 2:
             break
         tree.take(fact)
         last = fact.time
