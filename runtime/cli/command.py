@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LOOKS = ("ps", "stacks", "waits")
 """The commands that look at runs; see `runtime.cli.look`."""
 
+DETACHED = ("list", "attach", "logs", "stop")
+"""The commands for detached runs; see `runtime.cli.attach`."""
+
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run `gcm-deploy`, as `runtime.cli.main` describes.
@@ -90,6 +93,15 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.web import web
 
         return web(words[1:])
+    if first in DETACHED:
+        from runtime.cli import attach
+
+        return {
+            "list": attach.list_runs,
+            "attach": attach.attach,
+            "logs": attach.show_logs,
+            "stop": attach.stop,
+        }[first](words[1:])
     if first in LOOKS:
         from runtime.cli.look import look
 
@@ -125,6 +137,11 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import show_variables
 
         return show_variables(deployment.variables, options.format)
+    if deployment.peers is not None and options.detach:
+        raise UsageError(
+            "a run on the peers of a lab cannot be detached",
+            cure="Start it with: setsid nohup gcm-deploy ... > log 2>&1 < /dev/null &",
+        )
     if deployment.peers is not None and not options.export_adl:
         from runtime.cli.on_peers import run_on_peers
 
@@ -144,6 +161,10 @@ def _dispatch(options: Options) -> int:
         from runtime.cli.show import export_machine
 
         return export_machine(plan, options.export_adl)
+    if options.detach:
+        from runtime.cli.detached import detach
+
+        return detach(plan, options, _run)
     return _run(plan, options)
 
 

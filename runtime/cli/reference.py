@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gcm.cli.common_options import CommandTable, Option
 from gcm.cli.options import GCM
+from runtime.cli.attach import ATTACH, LIST, LOGS, STOP
 from runtime.cli.doctor import DOCTOR
 from runtime.cli.gcm_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
@@ -29,6 +30,10 @@ COMMANDS = (
     VIEW,
     COMPARE,
     WEB,
+    LIST,
+    ATTACH,
+    LOGS,
+    STOP,
     GCM_RUN,
     ADVISE,
     GCM_PEER,

@@ -69,10 +69,10 @@ def run_plan(
     """
     run_log = RunLog(options.log, options.log_level)
     recorders: list[Recorder] = []
-    if options.record:
+    for file in filter(None, (options.record, options.spool)):
         from runtime.cli.screens.recording import FactFile, Recording
 
-        recorders.append(Recording(options.record, FactFile(options.record)))
+        recorders.append(Recording(file, FactFile(file)))
     if options.report:
         from runtime.cli.screens.recording import Recording
         from runtime.cli.screens.report import ReportFile

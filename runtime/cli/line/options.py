@@ -28,6 +28,8 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy login HOST|DESCRIPTOR ...
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
+       gcm-deploy list
+       gcm-deploy attach|logs|stop [RUN]
        gcm-deploy view FILE
        gcm-deploy compare FIRST SECOND
        gcm-deploy web PID|FILE
@@ -58,6 +60,7 @@ more examples:
   gcm-deploy --set ranks=4 --tag-output quickstart.xml set a variable, tag lines with their rank
   gcm-deploy --output-dir logs --quiet laptop.xml      one file for each rank and stream
   gcm-deploy --record run.facts laptop.xml             record a run; gcm-deploy view run.facts
+  gcm-deploy --detach laptop.xml                       go on without the terminal; gcm-deploy attach
   gcm-deploy --report run.html laptop.xml              a page about it, for a browser
   gcm-deploy --export-adl grid.fractal laptop.xml      write the machine as an assembly
   gcm-deploy --draw machine.svg laptop.xml             draw the machine
@@ -91,9 +94,9 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
 FIRST_WORDS = (
-    *("new", "doctor", "login", "completion"),
-    *("ps", "stacks", "waits", "view", "compare", "web", "top"),
-)
+    "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare",
+    "list", "attach", "logs", "stop", "web", "top",
+)  # fmt: skip
 """The commands that can be the first word."""
 
 FORMAT = Option(
@@ -103,6 +106,11 @@ FORMAT = Option(
 SETTINGS = Option(
     "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
     help="the value of a variable of the descriptor; may be repeated",
+)  # fmt: skip
+DETACH = Option(
+    "--detach", action="store_true",
+    help="let the run go on without this terminal: gcm-deploy attach shows its output, list, logs "
+    "and stop are further commands for it",
 )  # fmt: skip
 MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
 VARIABLES = Option(
@@ -307,6 +315,7 @@ GCM_DEPLOY = deploy_command(
     _MACHINE,
     _INSTEAD,
     WATCHING,
+    DETACH,
     SETTINGS,
     VARIABLES,
     VERSION,
@@ -351,6 +360,9 @@ class Options:
     export_adl: str = ""
     draw: str = ""
     colours: str = ""
+    detach: bool = False
+    spool: str = ""
+    """The file in which a detached run is recorded; no option names it."""
 
 
 def read_options(words: Sequence[str]) -> Options:

@@ -1,0 +1,195 @@
+"""`gcm-deploy list`, `attach`, `logs` and `stop`: what a user does with detached runs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from datetime import datetime
+from typing import BinaryIO, cast
+
+from gcm.cli.common_options import Option
+from gcm.cli.output import Paint, columns_of
+from runtime.cli.detached import KEPT_DAYS, DetachedRun, detached_runs, run_named
+from runtime.cli.line.options import FORMAT, Format, deploy_command
+from runtime.cli.run import complain
+from runtime.cli.screens.plain import PlainScreen
+from runtime.cli.screens.rank_output import OutputChoice
+from runtime.cli.streams import write
+from runtime.exit_codes import INTERRUPTED, LOST
+from runtime.shown_text import shown_table
+from runtime.views.account import RunAccount
+from runtime.views.fact_lines import read_facts
+from runtime.views.facts import CommandEnded, RunPlanned
+from runtime.views.summary import as_json, as_text
+
+LOOK = 0.1
+"""Seconds between two looks for more output."""
+
+STOP_TIMEOUT = 20.0
+"""Seconds in which a run has to end in order; then it is ended at once."""
+
+_RUN = Option(
+    "run", nargs="?", default="", metavar="RUN",
+    help="its name or the beginning of it; may be left out where there is only one",
+)  # fmt: skip
+_TAGS = Option(
+    "--tag-output", action="store_true",
+    help="begin each line of the application with the number of its rank",
+)  # fmt: skip
+
+LIST = deploy_command(
+    "gcm-deploy list", "List your detached runs on this machine.", FORMAT,
+    epilog=f"""\
+A run that has ended is listed until somebody has attached to it, {KEPT_DAYS} days at most.""",
+)  # fmt: skip
+ATTACH = deploy_command(
+    "gcm-deploy attach",
+    "Show the output of a detached run from the beginning, and follow it to its end. Ctrl-C leaves "
+    "the run as it is. The exit code is that of the run; with that, the run is no more listed.",
+    _RUN,
+    _TAGS,
+    Option("--summary", action="store_true", help="at the end show what ran where, and how long"),
+    FORMAT,
+    epilog="""\
+examples:
+  gcm-deploy --detach heat.xml       start a run that goes on without this terminal
+  gcm-deploy attach                  its output, and its exit code""",
+)
+LOGS = deploy_command(
+    "gcm-deploy logs", "Show what a detached run has printed until now.", _RUN, _TAGS
+)
+STOP = deploy_command(
+    "gcm-deploy stop", "End a detached run, as `kill` does. Its output still waits.", _RUN
+)
+
+
+def list_runs(words: Sequence[str]) -> int:
+    """List detached runs; return the exit code."""
+    found = LIST.parser().parse_args(words)
+    rows = [
+        (run.name, _state(run), datetime.fromtimestamp(run.started).isoformat(" ", "seconds"), run)
+        for run in detached_runs()
+    ]
+    if found.format == Format.JSON:
+        import json
+
+        told = [
+            {"name": name, "state": state, "started": run.started, "process": run.process,
+             "folder": run.work}
+            for name, state, _, run in rows
+        ]  # fmt: skip
+        write(json.dumps(told, indent=2) + "\n")
+    elif rows:
+        shown = tuple((name, state, started, run.work) for name, state, started, run in rows)
+        heading = ("run", "state", "started", "in")
+        write(shown_table(heading, shown, numbers=frozenset(), width=columns_of(sys.stdout)))
+    else:
+        print("gcm-deploy: you have no detached runs on this machine", file=sys.stderr)
+    return 0
+
+
+def attach(words: Sequence[str]) -> int:
+    """Follow a run to its end and return its exit code; with Ctrl-C the run goes on."""
+    found = ATTACH.parser().parse_args(words)
+    run = run_named(found.run)
+    try:
+        account = _shown(run, tags=found.tag_output, goes_on=run.is_alive)
+    except KeyboardInterrupt:
+        complain(f"{run.name} goes on; gcm-deploy attach {run.name} comes back to it")
+        return INTERRUPTED
+    summary = account.summary()
+    for message in summary.errors:
+        complain(message)
+    if not account.has_ended or summary.code is None:
+        complain(
+            f"{run.name} has ended without a word: it was killed, or its machine was. "
+            f"{run.log} may say more"
+        )
+        return LOST
+    if found.format == Format.JSON:
+        write(as_json(summary))
+    elif found.summary:
+        told = as_text(summary, Paint.on(sys.stderr), columns_of(sys.stderr))
+        print(told, end="", file=sys.stderr)
+    run.remove()
+    return summary.code
+
+
+def show_logs(words: Sequence[str]) -> int:
+    """Show what a run has printed; return the exit code."""
+    found = LOGS.parser().parse_args(words)
+    run = run_named(found.run)
+    _shown(run, tags=found.tag_output, goes_on=lambda: False)
+    return 0
+
+
+def stop(words: Sequence[str]) -> int:
+    """End a run and return once it has gone; return the exit code."""
+    found = STOP.parser().parse_args(words)
+    run = run_named(found.run)
+    for _ in range(2):
+        run.interrupt()
+        until = time.monotonic() + STOP_TIMEOUT
+        while run.is_alive() and time.monotonic() < until:
+            time.sleep(LOOK)
+    if run.is_alive():
+        complain(f"{run.name} does not end; process {run.process} is still there")
+        return LOST
+    write(f"{run.name} has ended; gcm-deploy attach {run.name} shows its output\n")
+    return 0
+
+
+class FollowedFile:
+    """A file that somebody else writes: its end is not reached before the writer has gone."""
+
+    def __init__(self, file: BinaryIO, goes_on: Callable[[], bool]) -> None:
+        self._file = file
+        self._goes_on = goes_on
+
+    def readline(self, most: int) -> bytes:
+        """Return the next whole line, as soon as it is there; less only behind the last one."""
+        line = self._file.readline(most)
+        while not line.endswith(b"\n") and len(line) < most:
+            goes_on = self._goes_on()  # asked before the last look, so that nothing is missed
+            more = self._file.readline(most - len(line))
+            line += more
+            if not more:
+                if not goes_on:
+                    break
+                time.sleep(LOOK)
+        return line
+
+
+def _shown(run: DetachedRun, *, tags: bool, goes_on: Callable[[], bool]) -> RunAccount:
+    """Print the output of a run, until it has ended or does not go on; return what is known."""
+    account = RunAccount()
+    with ExitStack() as stack:
+        file = stack.enter_context(run.facts.open("rb"))
+        screen = None
+        followed = cast("BinaryIO", FollowedFile(file, goes_on))
+        for fact in read_facts(followed, str(run.facts)):
+            account.take(fact)
+            if isinstance(fact.record, RunPlanned):
+                made = PlainScreen(
+                    sys.stdout.buffer, sys.stderr.buffer,
+                    news=None, tags=tags, names=fact.record.names(), choice=OutputChoice(),
+                )  # fmt: skip
+                screen = stack.enter_context(closing(made))
+            if screen is not None:
+                screen.show([fact])
+            if isinstance(fact.record, CommandEnded):
+                break
+    return account
+
+
+def _state(run: DetachedRun) -> str:
+    if run.is_alive():
+        return "running"
+    account = RunAccount()
+    with run.facts.open("rb") as file:
+        for fact in read_facts(file, str(run.facts)):
+            account.take(fact)
+    code = account.summary().code
+    return "ended without a word" if code is None else f"ended, exit code {code}"

@@ -1,0 +1,223 @@
+"""Runs that go on without their terminal: the folder of each, who holds it, and how one begins.
+
+A detached run is a `gcm-deploy` in a session of its own. It has a folder of the user's alone,
+`~/.local/state/gcm/runs/NAME`. In it are `about.json`, the facts of the run with all its output as
+`--record` writes them, and `log`, what the process itself had to say. While the run lives, it has a
+lock on `about.json`: so nobody takes a run for alive whose process was killed, or signals another
+process that has got its number since. Whoever can read the folder can attach; there is nothing else
+to hold, and no socket to connect to.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from gcm.records import dataclass
+from runtime.cli.errors import OutputFailed, UsageError
+from runtime.cli.line.options import Options, ProgressMode
+from runtime.cli.streams import write
+from runtime.deployment import DeploymentPlan
+from runtime.exit_codes import NEVER_STARTED
+
+KEPT_DAYS = 30
+"""For how many days after its last word the output of a run waits that nobody has attached to."""
+
+_FACTS, _ABOUT, _LOG = "run.facts", "about.json", "log"
+_DAY = 86_400
+
+
+def runs_folder() -> Path:
+    """Return where the folders of detached runs are."""
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "gcm" / "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class DetachedRun:
+    """A detached run: its process, when it was started, in seconds since 1970, and in which folder.
+
+    `folder` is its own, `work` that in which its command was typed.
+    """
+
+    name: str
+    process: int
+    started: float
+    work: str
+    folder: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> DetachedRun:
+        """Read what a folder has; raises OSError, ValueError, KeyError if that is no run."""
+        told = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
+        return cls(
+            folder.name, int(told["process"]), float(told["started"]), str(told["work"]), folder
+        )
+
+    @property
+    def facts(self) -> Path:
+        """The file with its facts."""
+        return self.folder / _FACTS
+
+    @property
+    def log(self) -> Path:
+        """The file with what its process has said beside the run."""
+        return self.folder / _LOG
+
+    def is_alive(self) -> bool:
+        """Tell whether its process runs."""
+        try:
+            with (self.folder / _ABOUT).open("r+b") as file:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except OSError:  # somebody has the lock
+            return True
+        return False
+
+    def interrupt(self) -> None:
+        """End it in order, and at once the second time; nothing happens if it has ended."""
+        if self.is_alive():
+            with suppress(ProcessLookupError):
+                os.kill(self.process, signal.SIGTERM)  # a shell may let it ignore SIGINT
+
+    def remove(self) -> None:
+        """Forget it, and its output."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def detached_runs() -> Iterator[DetachedRun]:
+    """Yield the runs of this user on this machine, the oldest first.
+
+    What nobody has attached to for long after its end is removed.
+    """
+    folders = runs_folder().iterdir() if runs_folder().is_dir() else iter(())
+    found = []
+    for folder in folders:
+        with suppress(OSError, ValueError, KeyError, TypeError):  # it is being made, or removed
+            found.append(DetachedRun.of(folder))
+    for run in sorted(found, key=lambda run: run.started):
+        if not run.is_alive() and time.time() - run.log.stat().st_mtime > KEPT_DAYS * _DAY:
+            run.remove()
+        else:
+            yield run
+
+
+def run_named(name: str) -> DetachedRun:
+    """Return the run of a name, or of the beginning of one; without a name, the only one.
+
+    Raises:
+        UsageError: there is none, or more than one.
+    """
+    found = [run for run in detached_runs() if run.name.startswith(name)]
+    exact = [run for run in found if run.name == name]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        what = f"no detached run is called '{name}'" if name else "you have no detached runs here"
+        raise UsageError(what, cure="gcm-deploy list shows them; --detach starts one")
+    names = ", ".join(run.name for run in found)
+    raise UsageError(f"more than one run is meant: {names}", cure="Give the whole name of one")
+
+
+def detach(
+    plan: DeploymentPlan, options: Options, run: Callable[[DeploymentPlan, Options], int]
+) -> int:
+    """Let a run begin in a process of its own, without this terminal; return the exit code.
+
+    Raises:
+        OutputFailed: its folder cannot be made.
+    """
+    try:
+        runs_folder().mkdir(0o700, parents=True, exist_ok=True)
+        folder = runs_folder() / f"{plan.deployment.name}-{secrets.token_hex(2)}"
+        folder.mkdir(0o700)
+    except OSError as error:
+        raise OutputFailed(
+            f"the output of a detached run cannot be kept there: {error.strerror}",
+            place=str(runs_folder()),
+            cure="Name another folder with XDG_STATE_HOME",
+        ) from error
+    heard, told = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process == 0:
+        os.close(heard)
+        _be_detached(folder, told, lambda: run(plan, _for_file(options, folder)))
+    os.close(told)
+    with os.fdopen(heard, "rb") as pipe:
+        has_begun = bool(pipe.read())
+    if not has_begun:
+        os.waitpid(process, 0)
+        said = (folder / _LOG).read_text(errors="replace") if (folder / _LOG).exists() else ""
+        shutil.rmtree(folder, ignore_errors=True)
+        print(f"gcm-deploy: the run could not be detached\n{said}", file=sys.stderr)
+        return NEVER_STARTED
+    for line in _notes(plan):
+        print(f"gcm-deploy: {line}", file=sys.stderr)
+    write(
+        f"{folder.name} goes on without this terminal (process {process})\n"
+        f"  gcm-deploy attach {folder.name}    its output from the beginning; Ctrl-C leaves it\n"
+        f"  gcm-deploy stop {folder.name}      end it\n"
+    )
+    return 0
+
+
+def _for_file(options: Options, folder: Path) -> Options:
+    return replace(
+        options, spool=str(folder / _FACTS), progress=ProgressMode.NEVER, all_tracebacks=True
+    )
+
+
+def _notes(plan: DeploymentPlan) -> Iterator[str]:
+    """Yield what may stop working once the user has gone."""
+    away = [cluster.path for cluster in plan.deployment.clusters() if cluster.hops]
+    if away:
+        yield (
+            f"connections to {', '.join(away)} last as long as this machine and its network. When "
+            "you log out, your ssh agent goes, and perhaps shared connections: then nothing can be "
+            'reached again, neither for recovery="rebuild" nor for results of a lost connection'
+        )
+
+
+def _be_detached(folder: Path, told: int, run: Callable[[], int]) -> NoReturn:
+    """Leave the terminal, take the lock, say so, and run."""
+    code = NEVER_STARTED
+    try:
+        os.setsid()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number, stream in ((0, nothing), (1, nothing), (2, _new(folder / _LOG))):
+            os.dup2(stream, number)
+        _new(folder / _FACTS)  # may be read at once
+        about = _new(folder / _ABOUT)
+        fcntl.lockf(about, fcntl.LOCK_EX)  # held by this process, not by those that part from it
+        told_of_it = {"process": os.getpid(), "started": time.time(), "work": os.getcwd()}
+        os.write(about, json.dumps(told_of_it).encode())
+        os.write(told, b"1")
+        os.close(told)
+        code = run()
+    except BaseException:  # this is the process's end
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _new(path: Path) -> int:
+    """Return the descriptor of a new file, which only its owner can read."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
