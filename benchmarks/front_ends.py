@@ -87,7 +87,8 @@ def shares(pairs: int, seconds: float) -> list[int]:
         front_end = stack.enter_context(
             subprocess.Popen(
                 [
-                    *_python("benchmarks.echoes.front_end"),
+                    *_python("benchmarks.echoes"),
+                    "forward",
                     FRONT_ENDS[1],
                     f"{LOOPBACK}:{PORT}",
                     there,

@@ -259,18 +259,16 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_STATE_HOME"] = state.name  # where runs that fail leave their logs
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the other tests unread: to import them all takes a good part of `make test`."""
     if not (wanted := config.getoption("--only")):
-        return
-    quick = tuple(HERE / name for name in QUICK)
-    others = [
-        item
-        for item in items
-        if any(item.path.is_relative_to(one) for one in quick) != (wanted == "quick")
-    ]
-    config.hook.pytest_deselected(items=others)
-    left = set(others)
-    items[:] = [item for item in items if item not in left]
+        return None
+    quick = [HERE / name for name in QUICK]
+    is_quick = any(collection_path.is_relative_to(path) for path in quick)
+    if wanted == "slow":
+        return is_quick or None
+    leads_there = any(path.is_relative_to(collection_path) for path in quick)
+    return None if is_quick or leads_there else True
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -60,5 +60,7 @@ def _installed(native: NativeMpi, home: Path) -> MpiHome | str:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
             if done.returncode != 0:
                 return f"pip cannot install {native.name}: {done.stderr.strip().splitlines()[-1:]}"
+        if not (home / "bin" / "mpiexec").exists():
+            return f"the package {native.name} that pip installs has no mpiexec"
         mark.touch()
     return MpiHome(native, str(home / "bin" / "mpiexec"), str(python))

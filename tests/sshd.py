@@ -46,8 +46,12 @@ class Sshd:
     @property
     def hop(self) -> str:
         """The element of a descriptor that leads there."""
+        return self.hop_with("key")
+
+    def hop_with(self, key: str) -> str:
+        """Return the element that leads there with another key of the folder."""
         return (
-            f'<ssh host="{self.address}" port="{self.port}" key="{self.folder}/key"'
+            f'<ssh host="{self.address}" port="{self.port}" key="{self.folder}/{key}"'
             f' known-hosts="{self.folder}/known"/>'
         )
 

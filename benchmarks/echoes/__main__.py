@@ -1,4 +1,4 @@
-"""Serves or measures one way to talk, as the command line says; figures are JSON, one per line."""
+"""Serves, measures or forwards one way to talk; figures are JSON, one on each line."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from benchmarks.echoes.contract import one_way, way
 
 def main() -> None:
     """Serve until killed, or measure."""
+    if sys.argv[1] == "forward":
+        from benchmarks.echoes.ours import forward
+
+        forward(*sys.argv[2:])
+        return
     what, name, host, port, *more = sys.argv[1:]
     if what == "serve":
         way(name).serve(name, host, int(port))

@@ -33,12 +33,9 @@ WAYS = {
 """For each way: its name in tables, and the package it needs."""
 
 _MODULES = {
-    "forwarded": "post",
-    "tls": "post",
+    "tcp": "tcp",
     "ssl": "tcp",
-    "serpent": "pyro",
-    "msgpack": "pyro",
-    "annotations": "pyro",
+    **dict.fromkeys(("post", "tls", "forwarded", "component"), "ours"),
 }
 
 
@@ -56,7 +53,7 @@ class Way(Protocol):
 
 def way(name: str) -> Way:
     """Return the module that implements a way; raises `ImportError` where it needs something."""
-    return cast("Way", importlib.import_module(f"benchmarks.echoes.{_MODULES.get(name, name)}"))
+    return cast("Way", importlib.import_module(f"benchmarks.echoes.{_MODULES.get(name, 'others')}"))
 
 
 def is_installed(name: str) -> bool:

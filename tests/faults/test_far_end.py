@@ -9,18 +9,20 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from functools import partial
 from glob import glob
 from os.path import expanduser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.sshd import Sshd, running_sshd
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.launch import Outcome
@@ -34,86 +36,43 @@ WAITS = (
     "for number in (signal.SIGTERM, signal.SIGHUP): signal.signal(number, signal.SIG_IGN)\n"
     "print('up', os.getpid(), flush=True)\nwhile True: signal.pause()\n"
 )
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 ROOT = Path(__file__).parents[2]
 PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
 BOUND = 20.0
 """In how many seconds everything has to have ended; most take one or two."""
-CONFIG = """\
-Port {port}
-ListenAddress 127.0.0.1
-HostKey {folder}/host
-PidFile none
-StrictModes no
-AuthorizedKeysFile {folder}/key.pub
-PermitRootLogin yes
-UsePAM no
-SetEnv PATH={path} GCM_TEST_RUN={mark} TMPDIR={temporary}
-"""
 
 
-@dataclass(frozen=True)
-class FarEnd:
+@contextmanager
+def far_sshd(bench: Bench, temporary: str = "", command: str = "") -> Iterator[Sshd]:
     """An sshd whose every process carries the mark of the bench, and temporary files too."""
-
-    folder: Path
-    port: int
-
-    def hop(self, key: str = "key") -> str:
-        return (
-            f'<ssh host="127.0.0.1" port="{self.port}" key="{self.folder}/{key}"'
-            f' known-hosts="{self.folder}/known"/>'
-        )
-
-    def grid(self, way: str = "", front_end: str = "") -> str:
-        """Return a good cluster here, and one over ssh."""
-        asked = front_end or f'<front-end python="{sys.executable}"/>'
-        return (
-            '<site name="here"><cluster name="good">{mpi}</cluster></site>'
-            f'<site name="far"><cluster name="bad">{way or self.hop()}{asked}'
-            "{mpi}</cluster></site>"
-        )
-
-
-def start_sshd(
-    bench: Bench, temporary: str = "", command: str = ""
-) -> tuple[subprocess.Popen[str], FarEnd]:
     folder = bench.folder / "sshd"
     folder.mkdir()
-    for name in ("key", "host"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
-        )
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-    config = CONFIG.format(
-        port=port, folder=folder, path=PATH, mark=bench.mark, temporary=temporary or bench.temporary
-    )
-    config += f"ForceCommand {command}\n" if command else ""
-    (folder / "config").write_text(config)
-    if os.getuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
     clean = {name: value for name, value in os.environ.items() if name != "GCM_TEST_RUN"}
-    process = subprocess.Popen(
-        [str(SSHD), "-D", "-e", "-f", str(folder / "config")],
-        stderr=subprocess.PIPE,
-        text=True,
-        env=clean,
+    with running_sshd(
+        folder,
+        popen=partial(subprocess.Popen, env=clean),
+        more=[f"ForceCommand {command}\n"] if command else (),
+        PATH=PATH,
+        GCM_TEST_RUN=bench.mark,
+        TMPDIR=temporary or bench.temporary,
+    ) as server:
+        yield server
+
+
+def grid_with(far: Sshd, way: str = "", front_end: str = "") -> str:
+    """Return a good cluster here, and one over ssh."""
+    asked = front_end or f'<front-end python="{sys.executable}"/>'
+    return (
+        '<site name="here"><cluster name="good">{mpi}</cluster></site>'
+        f'<site name="far"><cluster name="bad">{way or far.hop}{asked}'
+        "{mpi}</cluster></site>"
     )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if f"port {port}" in line:
-            return process, FarEnd(folder, port)
-    pytest.fail(f"sshd did not start on {config}")
 
 
 @pytest.fixture
-def far(bench: Bench) -> Iterator[FarEnd]:
-    process, end = start_sshd(bench)
-    with process:
-        yield end
-        process.terminate()
+def far(bench: Bench) -> Iterator[Sshd]:
+    with far_sshd(bench) as server:
+        yield server
 
 
 def failed(bench: Bench, grid: str, program: str = HELLO) -> Outcome:
@@ -152,9 +111,9 @@ def old_python() -> Path:
 
 
 def test_an_old_python_at_the_far_end_is_named_with_its_version(
-    bench: Bench, far: FarEnd, old_python: Path
+    bench: Bench, far: Sshd, old_python: Path
 ) -> None:
-    outcome = failed(bench, far.grid(front_end=f'<front-end python="{old_python}"/>'))
+    outcome = failed(bench, grid_with(far, front_end=f'<front-end python="{old_python}"/>'))
     assert (
         f"too old ({old_python}: Python {old_python.name.removeprefix('python')}."
         in (outcome.errors[0])
@@ -176,12 +135,8 @@ def test_a_far_end_with_nothing_but_old_pythons_tells_all_of_them(
     command = tmp_path / "command"
     command.write_text(f'#!/bin/sh\nPATH={tools} exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"\n')
     command.chmod(0o755)
-    process, far = start_sshd(bench, command=str(command))
-    with process:
-        try:
-            outcome = failed(bench, far.grid(front_end="<front-end/>"))
-        finally:
-            process.terminate()
+    with far_sshd(bench, command=str(command)) as far:
+        outcome = failed(bench, grid_with(far, front_end="<front-end/>"))
     version = old_python.name.removeprefix("python")
     assert f"the newest Python found is too old (python3: Python {version}." in outcome.errors[0]
 
@@ -221,10 +176,10 @@ def other_version(bench: Bench, *, first: bool) -> Path:
 
 
 def test_another_version_at_the_far_end_does_no_harm_since_ours_is_brought_along(
-    bench: Bench, far: FarEnd
+    bench: Bench, far: Sshd
 ) -> None:
     python = other_version(bench, first=False)
-    grid = far.grid(front_end=f'<front-end python="{python}"/>')
+    grid = grid_with(far, front_end=f'<front-end python="{python}"/>')
     outcome = bench.deploy(bench.plan(HELLO, grid=grid))
     assert (outcome.exit_code, outcome.errors) == (0, ())
     assert bench.recorder.said_by("1:0:1") == ["rank 3"]
@@ -232,13 +187,13 @@ def test_another_version_at_the_far_end_does_no_harm_since_ours_is_brought_along
 
 @pytest.mark.parametrize("where", ["far", "here"])
 def test_another_version_that_cannot_be_put_aside_is_named(
-    bench: Bench, far: FarEnd, where: str, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, far: Sshd, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(bench.folder)  # Python looks for modules there, before PYTHONPATH
     python = other_version(bench, first=True)
-    grid = far.grid(front_end=f'<front-end python="{python}"/>')
+    grid = grid_with(far, front_end=f'<front-end python="{python}"/>')
     if where == "here":
-        grid = grid.replace(far.hop(), "")
+        grid = grid.replace(far.hop, "")
     outcome = failed(bench, grid)
     assert (
         f"another version of this package, in {bench.folder}/other, than gcm-deploy"
@@ -258,14 +213,10 @@ def test_a_full_disk_while_staging_is_told_with_the_place(bench: Bench) -> None:
     if mount.returncode != 0:
         pytest.skip(f"root may not mount here: {mount.stderr}")
     try:
-        process, far = start_sshd(bench, temporary=str(small))
         # A Python with another version of the package: ours has to be brought along.
         front_end = f'<front-end python="{other_version(bench, first=False)}"/>'
-        with process:
-            try:
-                outcome = failed(bench, far.grid(front_end=front_end))
-            finally:
-                process.terminate()
+        with far_sshd(bench, temporary=str(small)) as far:
+            outcome = failed(bench, grid_with(far, front_end=front_end))
         assert list(small.iterdir()) == []
     finally:
         subprocess.run(["umount", str(small)], check=True)
@@ -274,30 +225,30 @@ def test_a_full_disk_while_staging_is_told_with_the_place(bench: Bench) -> None:
     assert "Make room" in outcome.errors[0]
 
 
-def test_an_unknown_host_is_named_and_everything_else_ends(bench: Bench, far: FarEnd) -> None:
-    outcome = failed(bench, far.grid('<ssh host="no-such-host.invalid"/>'))
+def test_an_unknown_host_is_named_and_everything_else_ends(bench: Bench, far: Sshd) -> None:
+    outcome = failed(bench, grid_with(far, '<ssh host="no-such-host.invalid"/>'))
     assert "no-such-host.invalid" in outcome.errors[0]
     assert "no address was found for the name. Check the spelling" in outcome.errors[0]
     assert "Could not resolve hostname no-such-host.invalid" in outcome.errors[0]
 
 
-def test_a_refused_key_is_told_and_everything_else_ends(bench: Bench, far: FarEnd) -> None:
-    outcome = failed(bench, far.grid(far.hop(key="host")))
+def test_a_refused_key_is_told_and_everything_else_ends(bench: Bench, far: Sshd) -> None:
+    outcome = failed(bench, grid_with(far, far.hop_with("host")))
     assert "the host refused to let this user in. Check user and key" in outcome.errors[0]
     assert "Permission denied" in outcome.errors[0]
 
 
 def test_a_missing_mpiexec_at_the_far_end_is_named_with_what_to_install(
-    bench: Bench, far: FarEnd
+    bench: Bench, far: Sshd
 ) -> None:
-    before, _, after = far.grid().rpartition("{mpi}")
+    before, _, after = grid_with(far).rpartition("{mpi}")
     outcome = failed(bench, f'{before}<mpi ranks="1" command-path="/no/mpiexec"/>{after}')
     assert "there is no '/no/mpiexec'" in outcome.errors[0]
     assert "pip install mpich" in outcome.errors[0]
 
 
 def test_a_rank_at_the_far_end_that_dies_early_shows_its_last_words(
-    bench: Bench, far: FarEnd
+    bench: Bench, far: Sshd
 ) -> None:
     python = bench.folder / "python"
     python.write_text(
@@ -305,13 +256,13 @@ def test_a_rank_at_the_far_end_that_dies_early_shows_its_last_words(
         f'exec {sys.executable} "$@"\n'
     )
     python.chmod(0o755)
-    outcome = failed(bench, far.grid(front_end=f'<front-end python="{python}"/>'))
+    outcome = failed(bench, grid_with(far, front_end=f'<front-end python="{python}"/>'))
     assert "before the application started" in outcome.errors[0]
     assert "    no licence" in outcome.errors[0]
 
 
-def test_a_killed_launcher_takes_the_far_end_along(bench: Bench, far: FarEnd) -> None:
-    with bench.running(WAITS, grid=far.grid()) as run:
+def test_a_killed_launcher_takes_the_far_end_along(bench: Bench, far: Sshd) -> None:
+    with bench.running(WAITS, grid=grid_with(far)) as run:
         had = bench.belongings()
         assert len(had.processes) >= 1 + 2 + 4
         run.process.kill()
@@ -320,8 +271,8 @@ def test_a_killed_launcher_takes_the_far_end_along(bench: Bench, far: FarEnd) ->
         assert had.left() == []
 
 
-def test_an_interrupted_run_leaves_nothing_at_the_far_end(bench: Bench, far: FarEnd) -> None:
-    with bench.running(WAITS, grid=far.grid()) as run:
+def test_an_interrupted_run_leaves_nothing_at_the_far_end(bench: Bench, far: Sshd) -> None:
+    with bench.running(WAITS, grid=grid_with(far)) as run:
         had = bench.belongings()
         run.process.send_signal(signal.SIGINT)
         _, errors = run.process.communicate(timeout=BOUND)
@@ -331,9 +282,9 @@ def test_an_interrupted_run_leaves_nothing_at_the_far_end(bench: Bench, far: Far
 
 
 def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
-    bench: Bench, far: FarEnd
+    bench: Bench, far: Sshd
 ) -> None:
-    with bench.running(WAITS, grid=far.grid()) as run:
+    with bench.running(WAITS, grid=grid_with(far)) as run:
         had = bench.belongings()
         front_end = min(  # its guard parts from it, later
             pid for pid, line in bench.processes().items() if "runtime.frontend --cluster" in line
@@ -349,8 +300,8 @@ def test_a_front_end_that_is_killed_at_the_far_end_is_told_with_its_place(
 
 
 @pytest.mark.needs_root
-def test_a_reset_connection_of_ssh_is_told_with_its_place(bench: Bench, far: FarEnd) -> None:
-    with bench.running(WAITS, grid=far.grid()) as run:
+def test_a_reset_connection_of_ssh_is_told_with_its_place(bench: Bench, far: Sshd) -> None:
+    with bench.running(WAITS, grid=grid_with(far)) as run:
         had = bench.belongings()
         words = ("--kill", "--tcp", "state", "established", "sport", "=", f":{far.port}")
         reset = subprocess.run(["ss", *words], capture_output=True, text=True, check=False)

@@ -15,13 +15,13 @@ import pytest
 
 from runtime.exit_codes import LOST
 from runtime.launchers.family import descendants, processes
-from tests.faults.test_far_end import SSHD, far  # noqa: F401 - a fixture
+from tests.faults.test_far_end import far, grid_with  # noqa: F401 - a fixture
 from tests.sshd import NEAR_AND_FAR, far_host, way  # noqa: F401 - fixtures
 from tools.on_grids import descriptor
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench
-    from tests.faults.test_far_end import FarEnd
+    from tests.sshd import Sshd
 
 pytestmark = pytest.mark.mpi
 
@@ -111,8 +111,17 @@ def check(found: tuple[int, dict[str, Any], str, str], ending: str, last: str) -
     assert cause["name"].startswith(f"rank {cause['number']}")
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-@pytest.mark.parametrize(("sites", "clusters", "last"), [(1, 1, "0:0:1"), (2, 2, "1:1:1")])
+TOLD_APART = ("ctypes.string_at(0)", "import missing", "world.Abort(5)")
+"""Endings that become known in different ways: from the parent, from the rank, by an abort."""
+
+
+@pytest.mark.parametrize(
+    ("sites", "clusters", "last", "ending"),
+    [
+        *((2, 2, "1:1:1", ending) for ending in ENDINGS),
+        *((1, 1, "0:0:1", ending) for ending in TOLD_APART),
+    ],
+)
 def test_the_rank_that_failed_first_is_named_with_its_code(
     tmp_path: Path, ending: str, sites: int, clusters: int, last: str
 ) -> None:
@@ -121,13 +130,13 @@ def test_the_rank_that_failed_first_is_named_with_its_code(
 
 
 @pytest.mark.needs_sshd
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", TOLD_APART)
 def test_it_is_named_where_it_ran_behind_ssh_too(
     bench: Bench,
-    far: FarEnd,  # noqa: F811 - the fixture
+    far: Sshd,  # noqa: F811 - the fixture
     ending: str,
 ) -> None:
-    bench.plan(PROGRAM.replace("ENDING", ending), grid=far.grid())
+    bench.plan(PROGRAM.replace("ENDING", ending), grid=grid_with(far))
     path = bench.folder / "test.xml"
     path.write_text(path.read_text().replace('py"/>', 'py" comm-world="grid"/>'))
     check(run(path), ending, "1:0:1")

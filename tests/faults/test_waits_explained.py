@@ -197,7 +197,13 @@ def in_one_line(said: list[str]) -> str:
 
 
 REPLICATED = {
-    **IN_TWO_CLUSTERS,
+    name: IN_TWO_CLUSTERS[name]
+    for name in (
+        "a receive with another tag than is sent",
+        "a rank that is missing from a barrier",
+        "requests for what nobody sends",
+    )
+} | {
     "a receive from any rank": (
         "world.recv(tag=3) if me == 0 else MPI.Request.Waitany([world.irecv(source=0, tag=6)])",
         "A waits in recv from any rank tag 3 (HERE): all others wait themselves",

@@ -38,27 +38,34 @@ REST = """
 """
 
 
+REFUSED = {
+    "comm.allgather(print if me < last else lambda: 0)": "refused allgather (call 2): ",
+    "comm.Allreduce(MPI.IN_PLACE, np.ones(2) if me < last else 'x')": "refused Allreduce",
+    "comm.Ibarrier().Wait() if me < last else comm.Ibcast(bytearray(2), 9)": "refused",
+    "comm.Split(-5 if me == last else 1)": "refused Split (call 2): the color -5 is",
+}
+"""Calls that the last rank refuses, and what all ranks are told of that."""
+
+ANOTHER = """
+    comm = world.Dup()
+    comm.Barrier()
+"""
+
+
 @pytest.mark.parametrize("layout", ["1+1", "2+2"])
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        ("comm.allgather(print if me < last else lambda: 0)", "refused allgather (call 2): "),
-        ("comm.Allreduce(MPI.IN_PLACE, np.ones(2) if me < last else 'x')", "refused Allreduce"),
-        ("comm.Ibarrier().Wait() if me < last else comm.Ibcast(bytearray(2), 9)", "refused"),
-        ("comm.Split(-5 if me == last else 1)", "refused Split (call 2): the color -5 is"),
-    ],
-)
-def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(
-    grid: Grid, layout: str, call: str, told: str
-) -> None:
-    said = grid(layout, TRIED + f"    tried(lambda: {call})\n" + REST)
+def test_all_ranks_are_told_of_a_call_that_one_of_them_refuses(grid: Grid, layout: str) -> None:
+    said = grid(
+        layout, TRIED + ANOTHER.join(f"    tried(lambda: {call})\n{REST}" for call in REFUSED)
+    )
     last = max(said)
-    for rank, (first, second, duplicate) in said.items():
-        assert duplicate == str(len(said))
-        wrong = [second] if rank == last else [first, second]
-        for line in wrong:
-            assert line.startswith(f"rank {last} (site0/cluster1 {last // 2}) | {told}")
-        assert rank != last or "refused" not in first
+    for rank, lines in said.items():
+        for number, told in enumerate(REFUSED.values()):
+            first, second, duplicate = lines[3 * number : 3 * number + 3]
+            assert duplicate == str(len(said))
+            wrong = [second] if rank == last else [first, second]
+            for line in wrong:
+                assert line.startswith(f"rank {last} (site0/cluster1 {last // 2}) | {told}")
+            assert rank != last or "refused" not in first
 
 
 def test_the_communicator_is_named_that_is_out_of_step(grid: Grid) -> None:
@@ -114,35 +121,35 @@ def test_collectives_that_were_begun_before_a_refused_call_are_finished(grid: Gr
     }
 
 
+UNLIKE = [
+    ("Barrier()", "Bcast(np.zeros(1), 0)"),
+    ("Bcast(np.zeros(1), 2)", "Bcast(np.zeros(5000), 2)"),
+    ("Barrier()", "Allreduce(*np.zeros((2, 5000)))"),
+    ("Bcast(np.zeros(5000), 0)", "Reduce(*np.zeros((2, 5000)))"),
+    ("bcast(1, 0)", "bcast(1, 1)"),
+    ("Bcast(np.zeros(1), 0)", "Bcast(np.zeros(1), 3)"),
+    ("Bcast(np.zeros(5000), 2)", "Bcast(np.zeros(5000), 1)"),
+]
+"""What all ranks call but one, and what that one calls."""
+
+
 @pytest.mark.parametrize("layout", ["1+1|1+1", "3+1"])
-@pytest.mark.parametrize(
-    ("usual", "odd"),
-    [
-        ("Barrier()", "Bcast(np.zeros(1), 0)"),
-        ("Bcast(np.zeros(1), 2)", "Bcast(np.zeros(5000), 2)"),
-        ("Barrier()", "Allreduce(*np.zeros((2, 5000)))"),
-        ("Bcast(np.zeros(5000), 0)", "Reduce(*np.zeros((2, 5000)))"),
-        ("bcast(1, 0)", "bcast(1, 1)"),
-        ("Bcast(np.zeros(1), 0)", "Bcast(np.zeros(1), 3)"),
-        ("Bcast(np.zeros(5000), 2)", "Bcast(np.zeros(5000), 1)"),
-    ],
-)
-@pytest.mark.parametrize("who", [0, 1])
-def test_no_rank_waits_for_ever_for_one_that_is_in_another_call(
-    grid: Grid, layout: str, usual: str, odd: str, who: int
-) -> None:
-    said = grid(
-        layout,
-        TRIED
-        + f"""
+def test_no_rank_waits_for_ever_for_one_that_is_in_another_call(grid: Grid, layout: str) -> None:
+    cases = [(who, *calls) for who in (0, 1) for calls in UNLIKE]
+    text = ANOTHER.join(
+        f"""
     tried(lambda: comm.{odd} if me == {who} else comm.{usual})
     tried(comm.Barrier)
     world.Barrier()  # nobody has ended before all were told
-    """,
+"""
+        for who, usual, odd in cases
     )
-    assert {len(lines) for lines in said.values()} == {2}
-    if usual.partition("(")[0] != odd.partition("(")[0]:  # other roots may do no harm
-        assert any(" is in " in line for lines in said.values() for line in lines), said
+    said = grid(layout, TRIED + text)
+    for number, (_, usual, odd) in enumerate(cases):
+        told = {rank: lines[2 * number : 2 * number + 2] for rank, lines in said.items()}
+        assert {len(lines) for lines in told.values()} == {2}
+        if usual.partition("(")[0] != odd.partition("(")[0]:  # other roots may do no harm
+            assert any(" is in " in line for lines in told.values() for line in lines), told
 
 
 @pytest.mark.parametrize("error", ["MemoryError()", "ValueError('name \\udc80 of a file')"])

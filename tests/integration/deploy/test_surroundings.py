@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.sshd import running_sshd
+
 COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 ROOT = Path(__file__).parents[3]
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 # Each rank writes what it finds as one line; what differs by design is put in relation.
 LOOKS = """
@@ -69,32 +67,10 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def hop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start a real sshd on this machine, and return the element that leads there."""
+    """The element that leads to an sshd where the login knows nothing of this Python."""
     folder = tmp_path_factory.mktemp("sshd")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    for name in ("key", "host"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
-        )
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-    lines = [f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/host", "PidFile none"]
-    lines += ["StrictModes no", f"AuthorizedKeysFile {folder}/key.pub", "UsePAM no"]
-    lines += ["PermitRootLogin yes", "SetEnv PATH=/usr/local/bin:/usr/bin:/bin"]
-    (folder / "config").write_text("\n".join(lines) + "\n")
-    if os.getuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    process = subprocess.Popen([str(SSHD), "-D", "-e", "-f", str(folder / "config")], stderr=-3)
-    while True:
-        with suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
-            break
-        assert process.poll() is None
-        time.sleep(0.05)
-    with process:
-        yield (
-            f'<ssh host="127.0.0.1" port="{port}" key="{folder}/key" known-hosts="{folder}/known"/>'
-        )
-        process.terminate()
+    with running_sshd(folder, PATH="/usr/local/bin:/usr/bin:/bin") as server:
+        yield server.hop
 
 
 def cluster(name: str, way: str = "", folder: str = "") -> str:

@@ -9,13 +9,12 @@ import logging
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,81 +24,45 @@ from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, rea
 from runtime.processes.launcher.launch import deploy
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
+from tests.integration.engine.recorder import Recorder
+from tests.sshd import Sshd, running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
 RING = Path(__file__).parents[3] / "examples" / "10_ring" / "ring.py"
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-
-
-@dataclass
-class Recorder:
-    lines: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
-        match fact.record:
-            case OutputWritten(stream, data):
-                self.lines += [(fact.name, stream, text) for text in data.decode().splitlines()]
-        taken()
 
 
 @dataclass(frozen=True)
-class Server:
-    folder: Path
-    ports: tuple[int, int]
+class Servers:
+    """Two hosts: from either, `ssh elsewhere` leads to the second one."""
+
+    both: tuple[Sshd, Sshd]
 
     def hop(self, number: int) -> str:
-        return (
-            f'<ssh host="127.0.0.1" port="{self.ports[number]}" key="{self.folder}/key"'
-            f' known-hosts="{self.folder}/known"/>'
-        )
-
-
-def free_ports() -> tuple[int, int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
-        first, second = (one.getsockname()[1] for one in sockets)
-    return first, second
+        return self.both[number].hop
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder, ports = tmp_path_factory.mktemp("sshd"), free_ports()
-    for name in ("key", "host"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    programs = tmp_path_factory.mktemp("bin")
+    path = f"{programs}:/usr/local/bin:/usr/bin:/bin"
+    with ExitStack() as stack:
+        first, second = (
+            stack.enter_context(running_sshd(tmp_path_factory.mktemp("sshd"), PATH=path))
+            for _ in range(2)
         )
-    public = (folder / "host.pub").read_text()
-    (folder / "known").write_text("".join(f"[127.0.0.1]:{port} {public}" for port in ports))
-    lines = [f"Port {port}" for port in ports]
-    lines += ["ListenAddress 127.0.0.1", f"HostKey {folder}/host", "PidFile none", "StrictModes no"]
-    lines += [f"AuthorizedKeysFile {folder}/key.pub", "PermitRootLogin yes", "UsePAM no"]
-    lines += [f"SetEnv PATH={folder}/bin:/usr/local/bin:/usr/bin:/bin"]
-    (folder / "config").write_text("\n".join(lines) + "\n")
-    write_client(folder, ports[1])
-    if os.getuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [str(SSHD), "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if f"port {ports[1]}" in line:
-            break
-    with process:
-        yield Server(folder, ports)
-        process.terminate()
+        write_client(programs, second)
+        yield Servers((first, second))
 
 
-def write_client(folder: Path, port: int) -> None:
-    """Let `ssh elsewhere` on the far side lead to this machine once more."""
-    (folder / "client").write_text(
-        f"Host elsewhere\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/key\n"
-        f"  UserKnownHostsFile {folder}/known\n"
+def write_client(programs: Path, server: Sshd) -> None:
+    """Let `ssh elsewhere` on the far side lead to this server."""
+    (programs / "client").write_text(
+        f"Host elsewhere\n  HostName 127.0.0.1\n  Port {server.port}\n"
+        f"  IdentityFile {server.folder}/key\n  UserKnownHostsFile {server.folder}/known\n"
     )
-    (folder / "bin").mkdir()
-    ssh = folder / "bin" / "ssh"
-    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder}/client "$@"\n')
+    ssh = programs / "ssh"
+    ssh.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {programs}/client "$@"\n')
     ssh.chmod(0o755)
 
 
@@ -132,7 +95,7 @@ def pythons() -> tuple[Path, Path]:
     return own, other if (home / "complete").exists() else own
 
 
-def test_two_sites_over_ssh_run_and_their_files_come_home(server: Server, tmp_path: Path) -> None:
+def test_two_sites_over_ssh_run_and_their_files_come_home(server: Servers, tmp_path: Path) -> None:
     first, second = pythons()
     near = cluster("rhone", server.hop(0), first)
     far = cluster("douro", server.hop(1), second)
@@ -170,7 +133,7 @@ os.write(2, b"\\xff\\n")
 """
 
 
-def test_input_and_much_output_pass_over_ssh_unchanged(server: Server, tmp_path: Path) -> None:
+def test_input_and_much_output_pass_over_ssh_unchanged(server: Servers, tmp_path: Path) -> None:
     first, _ = pythons()
     (tmp_path / "program.py").write_text(READS_AND_WRITES)
     (tmp_path / "input").write_bytes(b"y\n" * 2_000_000)
@@ -222,7 +185,7 @@ print("seen", seen > 4, "found", found)
 
 
 def test_no_command_line_environment_or_output_tells_what_members_know(
-    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: Servers, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = pythons()
     (tmp_path / "looks.py").write_text(LOOKS)
@@ -244,10 +207,10 @@ def test_no_command_line_environment_or_output_tells_what_members_know(
     assert not [word for one in known for word in one.splitlines() if word in output]
 
 
-def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path: Path) -> None:
+def test_an_unknown_host_and_a_refused_key_end_the_run(server: Servers, tmp_path: Path) -> None:
     python = Path(sys.executable)
     unknown = '<ssh host="no-such-host.invalid"/>'
-    refused = server.hop(0).replace("/key", "/host")
+    refused = server.both[0].hop_with("host")
     for way, expected in ((unknown, "no address was found"), (refused, "refused to let this user")):
         plan = plan_of(
             tmp_path,
@@ -261,13 +224,18 @@ def test_an_unknown_host_and_a_refused_key_end_the_run(server: Server, tmp_path:
 
 
 def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one_never(
-    server: Server, tmp_path: Path
+    server: Servers, tmp_path: Path
 ) -> None:
     (tmp_path / "says.py").write_text("print('here')\n")
-    known, other = tmp_path / "known", (server.folder / "key.pub").read_text()
+    far, known = server.both[0], tmp_path / "known"
+    other = (far.folder / "key.pub").read_text()
 
     def run(more: str) -> tuple[int, str]:
-        way = server.hop(0).replace(f"{server.folder}/known", str(known)).replace("/>", f"{more}/>")
+        way = (
+            server.hop(0)
+            .replace(f"{server.both[0].folder}/known", str(known))
+            .replace("/>", f"{more}/>")
+        )
         plan = plan_of(
             tmp_path,
             f'<deployment name="t"><application script="says.py"/><grid>'
@@ -285,11 +253,11 @@ def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one
     assert " ssh-ed25519 " in line  # its name may be hashed, as the system's configuration says
     assert run("") == (0, "")
 
-    known.write_text(f"[127.0.0.1]:{server.ports[0]} {other}")
+    known.write_text(f"[127.0.0.1]:{far.port} {other}")
     code, said = run(f" {cure}")
     assert code == 203
     assert "another key than the one it is known by" in said
-    assert known.read_text() == f"[127.0.0.1]:{server.ports[0]} {other}"
+    assert known.read_text() == f"[127.0.0.1]:{far.port} {other}"
 
 
 PARTS = """
@@ -334,7 +302,7 @@ ASSEMBLY = """<definition name="app">
 
 @pytest.mark.parametrize("reachability", ["direct", "front-end"])
 def test_components_live_on_nodes_that_are_reached_from_a_front_end_behind_ssh(
-    server: Server, tmp_path: Path, reachability: str
+    server: Servers, tmp_path: Path, reachability: str
 ) -> None:
     (tmp_path / "parts.py").write_text(PARTS)
     (tmp_path / "app.fractal").write_text(ASSEMBLY)

@@ -5,15 +5,11 @@ The login there knows nothing of it: no `mpiexec` is on its search path.
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -21,24 +17,12 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
 from runtime.processes.launcher.launch import deploy
-from runtime.views.facts import Fact, OutputWritten
-from runtime.views.stream import nothing
+from tests.integration.engine.recorder import Recorder
+from tests.sshd import running_sshd
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
 
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 WHERE = "import sys\nfrom mpi4py import MPI\nprint(sys.prefix, MPI.COMM_WORLD.size)\n"
-
-
-@dataclass
-class Recorder:
-    lines: list[tuple[str, str, str]] = field(default_factory=list)
-
-    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
-        match fact.record:
-            case OutputWritten(stream, data):
-                self.lines += [(fact.name, stream, text) for text in data.decode().splitlines()]
-        taken()
 
 
 @dataclass(frozen=True)
@@ -58,31 +42,8 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     folder = tmp_path_factory.mktemp("account")
     home = folder / "home"
     make_environment(home / "my venv")
-    for name in ("key", "host"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
-        )
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        port = listener.getsockname()[1]
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-    (folder / "config").write_text(
-        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
-        f"StrictModes no\nAuthorizedKeysFile {folder}/key.pub\nPermitRootLogin yes\nUsePAM no\n"
-        f"SetEnv PATH=/usr/bin:/bin HOME={home}\n"
-    )
-    if os.getuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [str(SSHD), "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if f"port {port}" in line:
-            break
-    way = f'<ssh host="127.0.0.1" port="{port}" key="{folder}/key" known-hosts="{folder}/known"/>'
-    with process:
-        yield Account(way, home)
-        process.terminate()
+    with running_sshd(folder, PATH="/usr/bin:/bin", HOME=home) as server:
+        yield Account(server.hop, home)
 
 
 def make_environment(folder: Path) -> None:

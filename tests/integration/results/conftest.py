@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -18,58 +16,12 @@ from typing import Any
 
 import pytest
 
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+from tests.sshd import Sshd, far_host  # noqa: F401 - a fixture
+
 ROOT = Path(__file__).parents[3]
 COMMAND = (sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())")
 MPIEXEC = Path(sys.executable).parent / "mpiexec"
 MOST_SECONDS = 120
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running sshd, and what a client needs."""
-
-    folder: Path
-    port: int
-
-    @property
-    def hop(self) -> str:
-        return (
-            f'<ssh host="127.0.0.1" port="{self.port}" key="{self.folder}/key"'
-            f' known-hosts="{self.folder}/known"/>'
-        )
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server | None]:
-    if SSHD is None:
-        yield None
-        return
-    folder = tmp_path_factory.mktemp("sshd")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    for name in ("key", "host"):
-        subprocess.run(
-            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True
-        )
-    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-    lines = [f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/host", "PidFile none"]
-    lines += ["StrictModes no", f"AuthorizedKeysFile {folder}/key.pub", "PermitRootLogin yes"]
-    lines += ["UsePAM no", "MaxStartups 100"]
-    lines += [f"SetEnv PATH={Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"]
-    (folder / "config").write_text("\n".join(lines) + "\n")
-    if os.getuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [SSHD, "-D", "-e", "-f", str(folder / "config")], stderr=subprocess.PIPE, text=True
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if f"port {port}" in line:
-            break
-    with process:
-        yield Server(folder, port)
-        process.terminate()
 
 
 @dataclass(frozen=True)
@@ -195,11 +147,15 @@ class Bench:
 
 
 @pytest.fixture(params=["local", "ssh"])
-def bench(request: pytest.FixtureRequest, server: Server | None, tmp_path: Path) -> Iterator[Bench]:
+def bench(
+    request: pytest.FixtureRequest,
+    far_host: Sshd | None,  # noqa: F811 - the fixture
+    tmp_path: Path,
+) -> Iterator[Bench]:
     """A bench on this machine and one over ssh."""
-    if request.param == "ssh" and server is None:
+    if request.param == "ssh" and far_host is None:
         pytest.skip("no sshd is installed: apt-get install openssh-server")
-    way = server.hop if server is not None and request.param == "ssh" else ""
+    way = far_host.hop if far_host is not None and request.param == "ssh" else ""
     made = Bench(tmp_path / "home", tmp_path / "work", way)
     yield made
     for one in made.running:

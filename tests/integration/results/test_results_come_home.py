@@ -42,6 +42,16 @@ if world.rank == 1:
 RESULTS = {"out", *(f"out/{rank}.txt" for rank in range(4))}
 
 
+ENDS: list[tuple[str, set[int]]] = [
+    ("", {0}),
+    ("raise", {1}),
+    ("abort", {4}),
+    ("exit", {3}),
+    ("kill", set()),
+]
+"""What the ranks are told to do at the end, and the exit codes that it may have."""
+
+
 def await_settled(folder: Path, number: int, seconds: float = 60.0) -> list[Path]:
     """Wait until only so many folders are left; return them."""
     deadline = time.monotonic() + seconds
@@ -51,8 +61,12 @@ def await_settled(folder: Path, number: int, seconds: float = 60.0) -> list[Path
 
 
 @pytest.mark.parametrize(
-    ("how", "codes"),
-    [("", {0}), ("raise", {1}), ("abort", {4}), ("exit", {3}), ("kill", set())],
+    ("bench", "how", "codes"),
+    [
+        *(("local", *case) for case in ENDS),
+        *(("ssh", *case) for case in ENDS if case[0] in ("", "abort", "kill")),
+    ],
+    indirect=["bench"],
 )
 def test_results_come_home_however_the_ranks_end(bench: Any, how: str, codes: set[int]) -> None:
     bench.write(PROGRAM)
@@ -68,7 +82,16 @@ def test_results_come_home_however_the_ranks_end(bench: Any, how: str, codes: se
     ]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    ("bench", "number"),
+    [
+        ("local", signal.SIGINT),
+        ("local", signal.SIGTERM),
+        ("local", signal.SIGHUP),
+        ("ssh", signal.SIGTERM),
+    ],
+    indirect=["bench"],
+)
 def test_results_come_home_when_the_run_is_ended_by_a_signal(bench: Any, number: int) -> None:
     bench.write(PROGRAM)
     run = bench.start("wait")
@@ -321,14 +344,14 @@ def test_a_cluster_in_place_copies_what_is_asked_for_to_a_named_folder(
 
 
 def test_results_stay_and_are_named_when_there_is_no_way_to_them_any_more(
-    bench: Any, server: Any, kill: Callable[[Any, str], int]
+    bench: Any, far_host: Any, kill: Callable[[Any, str], int]
 ) -> None:
     if not bench.way:
         pytest.skip("nothing can break on one machine")
     bench.write(PROGRAM)
     run = bench.start("wait")
     run.await_lines("up", 4)
-    key = server.folder / "key"
+    key = far_host.folder / "key"
     hidden = key.rename(key.with_suffix(".hidden"))
     try:
         kill(run, "ssh")

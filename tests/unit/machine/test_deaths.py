@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ DEATH = RankDeath(
     Observation(
         Witness.RANK,
         1,
-        0,
+        9,
         "because",
         "ValueError: no",
         "line 7",
@@ -28,6 +29,13 @@ DEATH = RankDeath(
     host="n7",
     when="14:03:07",
 )
+
+
+def test_the_death_that_is_sent_here_has_something_in_each_field_that_travels() -> None:
+    stays = {"at"}
+    for record in DEATH, DEATH.observed:
+        default = [one.name for one in fields(record) if getattr(record, one.name) == one.default]
+        assert set(default) <= stays, "what no table in deaths.py names is lost on its way"
 
 
 @pytest.mark.parametrize("death", [DEATH, RankDeath.lost("0:1:2", "gone"), DEATH.brief])

@@ -1,7 +1,8 @@
-"""Ours: what carries messages between ranks of different clusters.
+"""Ours: messages between ranks of different clusters, and calls between components of processes.
 
 `post` is a direct connection, `tls` one that is encrypted, and `forwarded` one through the
-front-ends of both ends, each in a process of its own.
+front-ends of both ends, each in a process of its own; `component` is a call with bytes as argument
+and as result.
 """
 
 from __future__ import annotations
@@ -11,11 +12,18 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from threading import Event
+from typing import Any, Protocol, cast
 
 from benchmarks.echoes.contract import Rounds, listening, timed
 from benchmarks.echoes.members import ENDS, FRONT_ENDS, member
+from gcm import primitive, provides
+from runtime.forwarding.forwarder import Forwarder
+from runtime.hosting.host import Host
+from runtime.transport.brief_waits import BriefWaits
 from runtime.transport.credentials import Credentials
+from runtime.transport.reactor import Reactor
 from runtime.wire import Incoming, PeerLeft
 from runtime.wire.dialling.connecting import Attempt, Connector, Dialling, DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
@@ -90,7 +98,7 @@ def _front_end(way: str, me: int, host: str, port: int) -> Iterator[int]:
     there = f"{FRONT_ENDS[SERVER]}={host}:{port + 1 + SERVER}"
     stops = there if me == CLIENT else f"{ENDS[SERVER]}={host}:{port}"
     words = [FRONT_ENDS[me], f"{LOOPBACK if me == CLIENT else host}:{mine}", stops]
-    command = [sys.executable, "-m", "benchmarks.echoes.front_end", *words]
+    command = [sys.executable, "-m", "benchmarks.echoes", "forward", *words]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as process:
         assert process.stdout is not None
@@ -127,7 +135,7 @@ def _next(connections: PeerConnections, ear: Ear) -> memoryview:
     return payload
 
 
-def serve(way: str, host: str, port: int) -> None:
+def _serve_messages(way: str, host: str, port: int) -> None:
     """Send everything back, until the client has gone."""
     ear = Ear()
     with _front_end(way, SERVER, host, port) as front_end:
@@ -141,7 +149,7 @@ def serve(way: str, host: str, port: int) -> None:
 
 
 @contextmanager
-def client(way: str, host: str, port: int) -> Iterator[Rounds]:
+def _message_client(way: str, host: str, port: int) -> Iterator[Rounds]:
     """Connect."""
     ear = Ear()
     with _front_end(way, CLIENT, host, port) as front_end:
@@ -160,3 +168,83 @@ def client(way: str, host: str, port: int) -> Iterator[Rounds]:
             yield rounds
         finally:
             connections.close()
+
+
+def forward(name: str, address: str, *told: str) -> None:
+    """Forward for one end, until standard input ends; `told` are stops with their addresses."""
+    stops = dict(one.split("=", 1) for one in told)
+
+    def find(stop: str) -> tuple[str, ...]:
+        return (stops[stop],) if stop in stops else ()
+
+    with Reactor() as reactor:
+        forwarder = Forwarder(reactor, address, member(name, encrypts=False), find)
+        listening()
+        sys.stdin.read()
+        forwarder.close()
+
+
+PATH, CALLER = "/echo", "/client"
+
+
+class Echoing(Protocol):
+    """Gives back what it is given."""
+
+    def echo(self, data: Any) -> Any:
+        """Return the same."""
+        ...
+
+
+@provides("echo", Echoing)
+class Echo:
+    """The content of the component that answers."""
+
+    def echo(self, data: Any) -> Any:
+        """Return the same."""
+        return data
+
+
+def _serve_component(host: str, port: int) -> None:
+    """Send everything back until killed."""
+    with Reactor(brief_waits=BriefWaits()) as reactor:
+        here = Host(PATH, reactor)
+        component = primitive(Echo)
+        component.start()
+        here.publish(PATH, component)
+        here.listen(f"{host}:{port}", member(PATH, encrypts=False))
+        listening()
+        Event().wait()
+
+
+@contextmanager
+def _component_client(host: str, port: int) -> Iterator[Rounds]:
+    """Connect."""
+    with Reactor(brief_waits=BriefWaits()) as reactor:
+        here = Host(CALLER, reactor)
+        here.dial(f"{host}:{port}", member(CALLER, encrypts=False))
+        found: Any = here.find(PATH, "echo")
+        stub = cast("Echoing", found.stub)
+
+        def rounds(size: int, times: int) -> list[float]:
+            import numpy as np
+
+            data: Any = np.zeros(size, np.uint8) if size >= 1 << 14 else bytes(size)
+            return timed(lambda: stub.echo(data), times)
+
+        yield rounds
+        here.close()
+
+
+def serve(way: str, host: str, port: int) -> None:
+    """Send everything back, messages until the client has gone, calls until killed."""
+    if way == "component":
+        _serve_component(host, port)
+    else:
+        _serve_messages(way, host, port)
+
+
+def client(way: str, host: str, port: int) -> AbstractContextManager[Rounds]:
+    """Connect."""
+    if way == "component":
+        return _component_client(host, port)
+    return _message_client(way, host, port)
