@@ -77,14 +77,10 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.login import log_in
 
         return log_in(words[1:])
-    if first == "view":
-        from runtime.cli.view import view
+    if first in ("view", "compare"):
+        from runtime.cli import view
 
-        return view(words[1:])
-    if first == "compare":
-        from runtime.cli.view import compare
-
-        return compare(words[1:])
+        return (view.view if first == "view" else view.compare)(words[1:])
     if first == "top":
         from runtime.cli.look import top
 
