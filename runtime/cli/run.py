@@ -16,6 +16,7 @@ from gcm.cli.output import Paint, columns_of, forget_output
 from runtime.cli.errors import COMMAND
 from runtime.cli.inspection import open_to_inspection
 from runtime.cli.line.options import Format, Options, ProgressMode
+from runtime.cli.line.words import without_values
 from runtime.cli.missing import hints
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer, Screen
@@ -25,7 +26,7 @@ from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
-from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
+from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT, TIMED_OUT
 from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
@@ -143,7 +144,7 @@ def _run(
             ending.awaited(),
             open_to_inspection(seen, followed),
         ):
-            _log.info("process %d: %s", os.getpid(), shlex.join(sys.argv))
+            _log.info("process %d: %s", os.getpid(), shlex.join(without_values(sys.argv)))
             outcome = deploy(
                 plan,
                 through(listeners),
@@ -168,7 +169,7 @@ def _run(
     for message in (*errors, *hints(plan, outcome.exceptions)):
         complain(message)
     code = _code(outcome, ending, failures)
-    run_log.stays = code != 0 and _needs_log(outcome, ending)
+    run_log.stays = bool(code) and not failures and _needs_log(outcome, ending)
     tell(CommandEnded(code, errors))
     _tell(listeners.account.summary(), options)
     return code
@@ -197,10 +198,11 @@ class _SampledWhileFollowed:
 
 
 def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
-    """Tell whether a run has failed by itself: its program has not told that, nor has a signal."""
+    """Tell whether a run has failed by itself: no program, signal or time limit explains it."""
     cause = outcome.first_cause
     is_of_program = cause is not None and cause.death is not None and cause.death.is_said
-    return ending.code is None and not is_of_program
+    is_explained = is_of_program or outcome.exit_code == TIMED_OUT
+    return ending.code is None and not is_explained
 
 
 def _seen(

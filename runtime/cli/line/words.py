@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 MACHINE = ("ranks", "emulate", "hosts")
 """The options that say where a program runs, by where their values are kept."""
+
+HIDDEN = "***"
+"""What stands for the value of an environment variable where a command line is kept."""
 
 Attributes = Mapping[str, Mapping[str, str]]
 """Attributes with their texts, by the name of their element."""
@@ -191,3 +194,17 @@ def _fault(
             " see gcm-deploy --help"
         )
     return ""
+
+
+def without_values(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command line without the values of variables for ranks.
+
+    >>> list(without_values(["gcm-deploy", "-x", "KEY=secret", "-xA=1", "ring.py"]))
+    ['gcm-deploy', '-x', 'KEY=***', '-xA=***', 'ring.py']
+    """
+    before = ""
+    for word in words:
+        is_variable = before == "-x" or word.startswith("-x")
+        name, equals, _ = word.partition("=")
+        yield f"{name}={HIDDEN}" if is_variable and equals else word
+        before = word

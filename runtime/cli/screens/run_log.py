@@ -21,6 +21,9 @@ from runtime.shown_text import shown_lines
 MOST_KEPT = 20
 """So many logs of failed runs stay; older ones go."""
 
+MOST_RECORDS = 200_000
+"""What far ends make a run log may have no end, and its file must."""
+
 _FORMAT = "%(asctime)s.%(msecs)03d %(levelname)s %(message)s"
 
 
@@ -52,6 +55,8 @@ class RunLog:
         stream: TextIO = os.fdopen(file, "w", encoding="utf-8")
         self._handler = handler = logging.StreamHandler(stream)
         handler.setLevel(self._level)
+        left = iter(range(MOST_RECORDS))
+        handler.addFilter(lambda _: next(left, None) is not None)
         handler.setFormatter(_Cleaned(_FORMAT, "%Y-%m-%d %H:%M:%S"))
 
     @contextmanager

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+LONGEST_RECORD = 4000
+"""So much of what a front-end logs at a time is kept."""
+
 
 class Run(Protocol):
     """Who is told that a front-end is there, and that a rank wants to read."""
@@ -247,7 +250,7 @@ class ClusterReports:
 
     def logged(self, text: str) -> None:
         """Put what the front-end logs into the log of the run."""
-        _log.info("%s: %s", self.place.cluster.path, text)
+        _log.info("%s: %s", self.place.cluster.path, text[:LONGEST_RECORD])
 
     def lines(self, batch: list[tuple[int | None, str, Buffer]]) -> None:
         """Pass on what the ranks have written."""

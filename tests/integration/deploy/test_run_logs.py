@@ -27,13 +27,15 @@ def run(start: Start, state: Path, *words: str | Path) -> tuple[int, str]:
 def test_a_run_that_lost_a_rank_leaves_a_log_and_its_last_line_names_it(
     start: Start, describe: Describe, tmp_path: Path
 ) -> None:
-    code, err = run(start, tmp_path, describe(KILLED))
+    code, err = run(start, tmp_path, "-x", "KEY=secret", describe(KILLED))
     assert code == 137
     last = err.splitlines()[-1].removeprefix("gcm-deploy: the log of this run: ")
     (log,) = (tmp_path / "gcm" / "logs").iterdir()
     assert last == str(log)
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     text = log.read_text()
+    assert "-x 'KEY=***' " in text
+    assert "secret" not in text
     for line in (
         r"INFO process \d+: ",
         r"INFO ranks:0:0 begins$",
