@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import select
 import shutil
 import signal
 import socket
@@ -20,6 +19,8 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+
+from tests.leftovers import await_end
 
 # What a busy machine takes long for is no fault of the code: no test has a time limit per example.
 hypothesis.settings.register_profile("tests", deadline=None)
@@ -54,6 +55,21 @@ QUICK = (
     "security/test_where_the_secret_is.py",
 )
 """The tests of `make test`: all pure logic, and a few of each seam with the real thing."""
+
+LONGEST = (
+    "examples/test_documents.py",
+    "faults/test_waits_explained.py",
+    "faults/test_first_cause.py",
+    "faults/test_far_end.py",
+    "faults/test_random_faults.py",
+    "integration/results/test_results_come_home.py",
+    "mpi/test_arguments.py",
+    "mpi/test_recovering.py",
+    "security/test_where_the_secret_is.py",
+    "unit/drawing/test_drawing_properties.py",
+    "fuzz/test_adl_parser_fuzz.py",
+)
+"""The files that take longest; they are begun first, so that none is left alone at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,20 +169,9 @@ def _what_stays(before: Belongings) -> Belongings:
     for thread in left.threads:
         thread.join(max(0.0, deadline - time.monotonic()))
     for pid in left.children:
-        _await_end(pid, deadline)
+        await_end(pid, deadline)
     gc.collect()
     return Belongings.now().minus(before)
-
-
-def _await_end(pid: int, deadline: float) -> None:
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
-    finally:
-        os.close(handle)
 
 
 def _end_processes(left: Belongings) -> None:
@@ -251,9 +256,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    missing = [name for name in QUICK if not (HERE / name).exists()]
+    missing = [name for name in (*QUICK, *LONGEST) if not (HERE / name).exists()]
     if missing and config.getoption("--only"):
-        raise pytest.UsageError(f"QUICK in {__file__} names what does not exist: {missing}")
+        raise pytest.UsageError(
+            f"QUICK or LONGEST in {__file__} names what is not there: {missing}"
+        )
     state = tempfile.TemporaryDirectory(prefix="gcm-state-")
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name  # where runs that fail leave their logs
@@ -269,6 +276,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         return is_quick or None
     leads_there = any(path.is_relative_to(collection_path) for path in quick)
     return None if is_quick or leads_there else True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {HERE / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

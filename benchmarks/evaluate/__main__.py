@@ -21,6 +21,7 @@ from benchmarks.evaluate.figure import Figure, Record
 from benchmarks.evaluate.figures import FIGURES
 from benchmarks.evaluate.page import page, plot
 from benchmarks.evaluate.store import Store
+from benchmarks.grid import missing
 
 FOLDER = Path("build/evaluation")
 
@@ -58,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _measure(store: Store, figure: Figure, options: argparse.Namespace) -> bool:
-    """Measure one figure and print its verdicts; return whether there is anything of it."""
+    """Measure one figure, print its verdicts; return whether that worked, where it can."""
     if options.again:
         store.write(figure, Record())
     begun = time.monotonic()
@@ -66,12 +67,12 @@ def _measure(store: Store, figure: Figure, options: argparse.Namespace) -> bool:
     took = time.monotonic() - begun
     print(f"{figure.name}: {len(record.turns)} repetitions, {took:.0f} s", flush=True)
     for claim in figure.claims:
-        verdict, found = claim.judged(record.turns)
+        verdict, found = record.judged(claim)
         ratio = f"{found.middle:.3g} [{found.low:.3g}, {found.high:.3g}]" if found else "-"
         print(f"    {verdict}: {claim.text}: {ratio}, bound {claim.bound:g}", flush=True)
     for fault in record.faults:
         print(f"    fault: {fault}", flush=True)
-    return bool(record.turns)
+    return bool(record.turns) or (figure.needs_grid and bool(missing()))
 
 
 def write_page(store: Store, folder: Path, path: Path) -> None:

@@ -24,7 +24,9 @@ class Verdict(StrEnum):
     HOLDS = "holds"
     FAILS = "does not hold"
     UNTESTED = "cannot be tested here"
-    """Nothing was measured, and why is said."""
+    """For a stated reason, or since measuring failed."""
+    OPEN = "not decided yet"
+    """There are too few repetitions, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class Claim:
     sizes: tuple[int, ...] = ()
     exact: bool = False
     """Every repetition would give the same: computed, or simulated with one seed."""
+    untestable: str = ""
+    """Why this cannot be tested on one machine."""
 
     def ratios(self, turns: Iterable[Sequence[Sample]]) -> list[float]:
         """Return the ratio of each repetition that has both ways."""
@@ -107,11 +111,13 @@ class Claim:
 
     def judged(self, turns: Iterable[Sequence[Sample]]) -> tuple[Verdict, Interval | None]:
         """Return the verdict, and the interval that it follows from; two are too few for one."""
+        if self.untestable:
+            return Verdict.UNTESTED, None
         ratios = self.ratios(turns)
         if not ratios:
-            return Verdict.UNTESTED, None
+            return Verdict.OPEN, None
         if len(ratios) < FEWEST and not self.exact:
-            return Verdict.UNTESTED, interval(ratios)
+            return Verdict.OPEN, interval(ratios)
         found = interval(ratios)
         return (Verdict.HOLDS if found.high <= self.bound else Verdict.FAILS), found
 
@@ -158,8 +164,15 @@ class Figure:
     needs_grid: bool = True
     is_long: bool = False
     """One repetition takes so long that the short form leaves it out."""
+    drawn: tuple[str, ...] = ()
+    """The ways that are drawn; all if there are none."""
     remark: str = ""
     """What is different here: simulated, smaller, of another kind."""
+
+
+def untestable(text: str, why: str) -> Claim:
+    """Return a claim that is only named, with the reason why it is not tested."""
+    return Claim(text, "", 0.0, untestable=why)
 
 
 @dataclass(slots=True)
@@ -171,6 +184,13 @@ class Record:
     faults: list[str] = field(default_factory=list)
     machine: str = ""
     day: str = ""
+
+    def judged(self, claim: Claim) -> tuple[Verdict, Interval | None]:
+        """Return the verdict on a claim; it cannot be tested where measuring has failed."""
+        verdict, found = claim.judged(self.turns)
+        if verdict is Verdict.OPEN and found is None and self.faults:
+            return Verdict.UNTESTED, None
+        return verdict, found
 
     def medians(self) -> dict[tuple[str, int, str], Interval]:
         """Return the median of each case, size and way over the repetitions."""

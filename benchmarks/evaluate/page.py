@@ -33,7 +33,7 @@ therefore given as overheads: how much longer the same work takes in one way tha
 def page(records: Sequence[tuple[Figure, Record]], coverage: Sequence[tuple[str, str]]) -> str:
     """Return the whole page."""
     verdicts = [
-        (figure, claim, *claim.judged(record.turns))
+        (figure, claim, *record.judged(claim))
         for figure, record in records
         for claim in figure.claims
     ]
@@ -44,7 +44,7 @@ def page(records: Sequence[tuple[Figure, Record]], coverage: Sequence[tuple[str,
     parts.append("|---|---|---|---|---|---|")
     parts += [
         f"| [{figure.name}](#{figure.name}) | {claim.text} | {_verdict(verdict)} "
-        f"| {_ratio(found)} | ≤ {claim.bound:g} | {found.count if found else 0} |"
+        f"| {_ratio(found)} | {_bound(claim)} | {found.count if found else 0} |"
         for figure, claim, verdict, found in verdicts
     ]
     parts += [_section(figure, record) for figure, record in records]
@@ -63,7 +63,12 @@ def _plural(verdict: Verdict) -> str:
         Verdict.HOLDS: "hold",
         Verdict.FAILS: "do not hold",
         Verdict.UNTESTED: "cannot be tested here",
+        Verdict.OPEN: "are not decided yet",
     }[verdict]
+
+
+def _bound(claim: Claim) -> str:
+    return "-" if claim.untestable else f"≤ {claim.bound:g}"
 
 
 def _verdict(verdict: Verdict) -> str:
@@ -80,7 +85,7 @@ def _section(figure: Figure, record: Record) -> str:
         lines.append(figure.remark)
     lines += [f"\n*The source:* {figure.found}\n"]
     for claim in figure.claims:
-        verdict, found = claim.judged(record.turns)
+        verdict, found = record.judged(claim)
         why = _why(verdict, claim, found, record)
         lines.append(f"- {claim.text}: {_verdict(verdict)}{why}.")
     if record.turns:
@@ -93,9 +98,11 @@ def _section(figure: Figure, record: Record) -> str:
 
 
 def _why(verdict: Verdict, claim: Claim, found: Interval | None, record: Record) -> str:
+    if claim.untestable:
+        return f": {claim.untestable}"
     if found is None:
-        return f": {record.faults[-1]}" if record.faults else ": not measured yet"
-    if verdict is Verdict.UNTESTED:
+        return f": {record.faults[-1]}" if record.faults else ": nothing is measured"
+    if verdict is Verdict.OPEN:
         return f": n = {found.count} is too few, {_ratio(found)}"
     straddles = verdict is Verdict.FAILS and found.middle <= claim.bound
     reason = ", since its interval reaches over the bound" if straddles else ""
@@ -136,7 +143,10 @@ def plot(figure: Figure, record: Record) -> str:
             points = {
                 at: one.middle
                 for (of, at, by), one in found.items()
-                if (of, by) == (case, way) and at > 0 and one.middle > 0
+                if (of, by) == (case, way)
+                and at > 0
+                and one.middle > 0
+                and (not figure.drawn or by in figure.drawn)
             }
             if len(points) > 1:
                 series[f"{case} {way}" if len(cases) > 1 else way] = points

@@ -30,6 +30,9 @@ _LOSSES = {
 }
 """The errors that tell that something else has failed."""
 
+_OF_MPI4PY = "src/mpi4py/"
+"""How the files begin that frames of mpi4py itself name."""
+
 _FAILED_ELSEWHERE = ("ERR_PROC_FAILED", "ERR_PROC_ABORTED", "ERR_OTHER", "ERR_INTERN")
 """The classes of errors with which a native MPI tells that, more often than something else."""
 
@@ -95,7 +98,7 @@ def _leave_out_own(told: TracebackException) -> None:
 
 
 def _is_own(path: str, own: str) -> bool:
-    return path.startswith((own, "<frozen"))
+    return path.startswith((own, "<frozen", _OF_MPI4PY))
 
 
 def is_about_others(error: BaseException) -> bool:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,10 +20,10 @@ from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, rea
 from runtime.processes.launcher.launch import Machine, Outcome, RunTimeouts, deploy
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
+from tests.leftovers import GONE_WITHIN, files_below, marked_processes, wait_until_gone
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
 MARK = "GCM_TEST_RUN"
-GONE_WITHIN = 20.0
 ALONE = Path(__file__).with_name("deploy_alone.py")
 ROOT = Path(__file__).parents[2]
 
@@ -168,7 +167,7 @@ class Bench:
         return Belongings(
             pids,
             frozenset(one[8:-1] for one in found if one.startswith("socket:[")) & _open_sockets(),
-            frozenset(_files_below(self.temporary)),
+            frozenset(files_below(self.temporary)),
             frozenset(path for pid in pids for path in _mapped(pid)),
         )
 
@@ -176,7 +175,7 @@ class Bench:
         """Return what the run left behind: processes, temporary files, shared memory."""
         return [
             *(f"process {pid}: {command}" for pid, command in self.processes().items()),
-            *(f"file {path}" for path in _files_below(self.temporary)),
+            *(f"file {path}" for path in files_below(self.temporary)),
             *(f"shared memory {path}" for path in self.segments() if Path(path).exists()),
         ]
 
@@ -186,28 +185,12 @@ class Bench:
         return set(file.read_text().splitlines()) if file.exists() else set()
 
     def processes(self) -> dict[int, str]:
-        """Return name and command of every process that was started, however far it wandered."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            try:
-                environment = (entry / "environ").read_bytes()
-                name, command = (entry / "comm").read_text(), (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if f"{MARK}={self.mark}".encode() in environment.split(b"\0") and command:
-                words = command.replace(b"\0", b" ").decode()
-                found[int(entry.name)] = f"{name.strip()} {words}"
-        return found
+        """Return name and command of every process that was started."""
+        return marked_processes(MARK, self.mark)
 
     def wait_until_gone(self, seconds: float = GONE_WITHIN) -> list[str]:
         """Return what is still left after a while."""
-        deadline = time.monotonic() + seconds
-        while (left := self.left()) and time.monotonic() < deadline:
-            for pid in self.processes():
-                _await_end(pid, deadline)
-        return left
+        return wait_until_gone(self.left, self.processes, seconds)
 
 
 def _links(pid: int) -> list[str]:
@@ -237,28 +220,6 @@ def _open_sockets() -> frozenset[str]:
         for name, place in column.items()
         for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
     )
-
-
-def _files_below(folder: Path) -> list[str]:
-    """Return what is in a folder, of which some may be removed meanwhile."""
-    return [
-        os.path.join(where, name)
-        for where, folders, files in os.walk(folder)
-        for name in (*folders, *files)
-    ]
-
-
-def _await_end(pid: int, deadline: float) -> None:
-    import select
-
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-    os.close(descriptor)
 
 
 @pytest.fixture

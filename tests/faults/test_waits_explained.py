@@ -328,12 +328,32 @@ def test_a_truncated_message_names_the_size_of_the_buffer_and_the_line_of_the_pr
     assert len(rest) <= 6
 
 
-def test_a_message_truncated_by_native_mpi_is_told_with_both_sizes(
-    start: Start, tmp_path: Path
+TRUNCATED_OTHERWISE = {
+    "receive": ("1x2", "np.ones(10)", "world.Recv(one, 0, 3)"),
+    "request": ("1x2", "np.ones(10)", "world.Irecv(one, 0, 3).Wait()"),
+    "requests": ("1x2", "np.ones(10)", "MPI.Request.Waitall([world.Irecv(one, 0, 3)])"),
+    "object": ("1x2", "b'x' * 80", "world.irecv(bytearray(8), 0, 3).wait()"),
+    "requests across": ("2x1", "np.ones(10)", "MPI.Request.Waitall([world.Irecv(one, 0, 3)])"),
+}
+
+
+@pytest.mark.parametrize("name", TRUNCATED_OTHERWISE)
+def test_a_truncated_message_is_told_with_both_sizes(
+    start: Start, tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / "program.py").write_text(BEGIN + TRUNCATED + "\n", encoding="utf-8")
-    _, said = start("-n", "2", "program.py").communicate()
-    assert said.splitlines()[-1] == "    a message of 80 bytes came into a buffer of 32 bytes"
+    machine, sent, receive = TRUNCATED_OTHERWISE[name]
+    body = f"if me == 0: world.Send({sent}, 1, 3)\nelse: {receive}\n"
+    (tmp_path / "program.py").write_text(BEGIN + body, encoding="utf-8")
+    _, said = start("--emulate", machine, "program.py").communicate()
+    sizes = (
+        f"{FIRST} on {os.uname().nodename} sent 80 bytes with tag 3 into a buffer of 8 bytes"
+        if machine == "2x1"
+        else "a message of 80 bytes came into a buffer of 8 bytes"
+    )
+    (first, *rest) = said.splitlines()
+    assert first.endswith(f": {sizes}"), said
+    assert f"    {sizes}" in rest
+    assert "several.py" not in said
 
 
 CGROUP = Path("/sys/fs/cgroup/memory")

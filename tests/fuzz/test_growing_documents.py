@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from gcm.adl import check_files
 from gcm.adl.definitions import growth
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, extent, make_plan, read_descriptor
+from tests.memory import takes_at_most
 
 MOST_MEMORY = 128 << 20  # of which half is room to read the largest file
 ROUNDS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -74,12 +74,8 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def bounded(act: Callable[[], object]) -> None:
-    tracemalloc.start()
-    try:
+    with takes_at_most(MOST_MEMORY):
         act()
-        assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
-    finally:
-        tracemalloc.stop()
 
 
 @ROUNDS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -79,15 +80,17 @@ def test_ranks_reach_each_other_directly_and_the_doctor_names_what_is_closed(
 
     for source, target in (("c1", "c2"), ("c2", "c1"), ("c1", "c0")):
         walls.lose(source, target)
-    code, output, _ = peers.deploy("doctor", "--quiet", "--format", "json", "peers6.xml")
+    with ThreadPoolExecutor() as threads:  # both wait until nobody answers
+        refused = threads.submit(peers.run, "-n", "6", "-w", "1", "--quiet", "all.py", timeout=60)
+        code, output, _ = peers.deploy("doctor", "--quiet", "--format", "json", "peers6.xml")
+        refusal, _, errors = refused.result()
     opened = f"open TCP to {at['c2']} from c1 or TCP to {at['c1']} from c2"
     assert code == 206
     found = {one["code"]: (one["where"], one["fix"]) for one in json.loads(output)["findings"]}
     assert found["peers-apart"] == ("c1 and c2", opened)
     assert found["way-closed"] == ("c1 to c0", f"open TCP to {at['c0']} from c1")
     assert found.keys() == {"peers-apart", "way-closed", "too-few-places"}
-    code, _, errors = peers.run("-n", "6", "-w", "1", "--quiet", "all.py", timeout=60)
-    assert code == 203
+    assert refusal == 203
     assert f"c1 does not reach c2 at {at['c2']}: nobody has answered" in errors
     assert opened in errors
     code, output, errors = peers.run("-n", "4", "-w", "9", "--quiet", "all.py", timeout=60)

@@ -73,6 +73,7 @@ FIGURES = (
                    tuple(range(300, 601, 50))),
         ),
         allocations, across="processes", unit="processes", factor=1, turns=1, needs_grid=False,
+        drawn=tuple(dict.fromkeys(site for site, *_ in TABLE)),
         remark="Computed by the code that books, from exact round trips.",
     ),
 )  # fmt: skip

@@ -99,6 +99,7 @@ FIGURES = (
         "128 processes: 99 % without replicas, 27 % with two of each.",
         (Claim("off what is printed by ≤ 0.01", "off what is printed", 0.0101, exact=True),),
         probability, across="processes", unit="probability", factor=1, turns=1, needs_grid=False,
+        drawn=tuple(f"r = {replicas}" for replicas in range(1, 5)),
         remark="Computed.",
     ),
     Figure(
@@ -127,6 +128,7 @@ FIGURES = (
                   sizes=(32,), exact=True),
         ),
         reliability, across="members", unit="probability", factor=1, turns=1, needs_grid=False,
+        drawn=("brr", "dbrr"),
         remark="Exact for up to 8 members, beyond by Bonferroni's bounds, which agree to four "
         "digits. So it shows what more trials would have found for more than 16 members.",
     ),
@@ -141,6 +143,7 @@ FIGURES = (
             Claim("no wrong verdict", "wrong verdicts", 0.0),
         ),
         detection, across="members", unit="s", factor=1, seconds=120, needs_grid=False,
+        drawn=("observed", "T_cleanup + 1 s"),
         remark="The detector's own code, simulated; each repetition has another seed.",
     ),
 )  # fmt: skip

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from runtime.mpi.point_to_point.sends import End
     from runtime.mpi.progress.membership import CommunicatorMembers
 
-_truncation: Any = Later("runtime.mpi.point_to_point.truncation")
+_truncation: Any = Later("runtime.mpi.values.truncation")
 
 
 class BufferCalls(MPI.Comm):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mpi4py import MPI
 
+from runtime.later import Later
 from runtime.mpi.errors import GridMPIError, tell
 from runtime.mpi.progress.polling import NATIVE, settle
 from runtime.mpi.requests.parts import (
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from runtime.mpi.progress.operations import Operation
 
     T = TypeVar("T")
+
+_truncation: Any = Later("runtime.mpi.values.truncation")
 
 
 class Mix:
@@ -268,7 +271,7 @@ def _all(mix: Mix, statuses: Sequence[MPI.Status] | None, *, gives_up: bool) -> 
     errors = _complete_all(mix, mix.mine, found, objects)
     is_told = bool(errors) and _has_error(near)
     hand_out(found, statuses)
-    _raise_one_of(errors, raised, is_told=is_told)
+    _raise_one_of(errors, raised, near, is_told=is_told)
     return objects
 
 
@@ -298,13 +301,14 @@ def _some(
     indices = [mix.places[index] for index in near or ()]
     ended = list(mix.done())
     done = [(len(indices) + number, one) for number, (_, one) in enumerate(ended)]
+    statuses_near = list(found)
     is_told = bool(done) and _has_error(found)
     indices.extend(place for place, _ in ended)
     found.extend(MPI.Status() for _ in done)
     objects.extend(None for _ in done)
     errors = _complete_all(mix, done, found, objects)
     hand_out(found, statuses)
-    _raise_one_of(errors, raised, is_told=is_told)
+    _raise_one_of(errors, raised, statuses_near, is_told=is_told)
     return indices, objects
 
 
@@ -337,16 +341,31 @@ def _has_error(statuses: Sequence[MPI.Status]) -> bool:
 
 
 def _raise_one_of(
-    errors: Sequence[BaseException], raised: MPI.Exception | None, *, is_told: bool
+    errors: Sequence[BaseException],
+    raised: MPI.Exception | None,
+    near: Sequence[MPI.Status],
+    *,
+    is_told: bool,
 ) -> None:
-    """Raise the most useful error: a loss, which names a process, or what native MPI `raised`."""
+    """Raise the most useful error: a loss, which names a process, or what native MPI `raised`.
+
+    The latter, and the error that stands for several, say only that statuses have errors; the first
+    of these is its note.
+    """
     for error in errors:
         if isinstance(error, GridMPIError):
             tell(MPI.COMM_SELF, error)
     if raised is not None:
+        failed = (one.error for one in near if one.error not in (MPI.SUCCESS, MPI.ERR_PENDING))
+        if code := next(failed, 0):
+            said = MPI.Get_error_string(code)
+            raised.add_note(_truncation.sizes_in(said) or said.partition("\n")[0])
         raise raised
     if errors and not is_told:
-        tell(MPI.COMM_SELF, MPI.Exception(MPI.ERR_IN_STATUS))
+        several = MPI.Exception(MPI.ERR_IN_STATUS)
+        for note in getattr(errors[0], "__notes__", [str(errors[0])]):
+            several.add_note(note)
+        tell(MPI.COMM_SELF, several)
 
 
 def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:

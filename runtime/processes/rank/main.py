@@ -128,9 +128,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
         code, why, error = run_program(options.kind, options.path, options.arguments)
         waits.ended(code)
         if code:
-            from runtime.membership.last_words import last_words
-
-            words = last_words(error)
+            words = _last_words(error)
             if options.recovery == "abort":
                 tell = link.wrapper.health.aborted
                 _say_no_goodbye()
@@ -142,6 +140,16 @@ def _run(options: RankOptions, link: RankLink) -> int:
     if options.kind != "executable":
         waits.last()
     return code
+
+
+def _last_words(error: BaseException | None) -> dict[str, Any]:
+    from runtime.membership.last_words import last_words
+
+    if "mpi4py.MPI" in sys.modules:
+        from runtime.mpi.values.truncation import note_said
+
+        note_said(error)
+    return last_words(error)
 
 
 def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> None:

@@ -8,26 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from gcm.documents import Location
-from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
 from runtime.launchers.base import Command
 from runtime.launchers.errors import FetchFailed
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.results.result_folders import FolderAtPlace, FolderGone
-from runtime.topology import Reachability
+from tests.planned_cluster import planned_cluster
 
-CLUSTER = DeployedCluster(
-    name="a",
-    position=(0, 0),
-    path="s/a",
-    hops=(),
-    mpi=Mpi(),
-    front_end=FrontEnd("h"),
-    nodes=(),
-    reachability=Reachability.DIRECT,
-    location=Location("x", 1),
-)
+CLUSTER = planned_cluster()
 
 
 def never() -> bool:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.leftovers import files_below, marked_processes, wait_until_gone
+
 ROOT = Path(__file__).parents[3]
 MARK = "GCM_TEST_NODES"
-GONE_WITHIN = 20.0
 LONG = 40.0
 
 CALL = "import sys; from {module} import main; sys.exit(main())"
@@ -102,50 +101,15 @@ class Field:
         """Return what is still there: processes of any command, and temporary files."""
         return [
             *(f"process {pid}: {command}" for pid, command in self.processes().items()),
-            *(f"file {path}" for path in _files_below(self.temporary)),
+            *(f"file {path}" for path in files_below(self.temporary)),
         ]
 
     def processes(self) -> dict[int, str]:
-        found = {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            try:
-                environment = (entry / "environ").read_bytes()
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if f"{MARK}={self.mark}".encode() in environment.split(b"\0") and command:
-                found[int(entry.name)] = command.replace(b"\0", b" ").decode()
-        return found
+        return marked_processes(MARK, self.mark)
 
     def wait_until_gone(self) -> list[str]:
         """Return what is left after the time in which everything has to be gone."""
-        deadline = time.monotonic() + GONE_WITHIN
-        while (left := self.left()) and time.monotonic() < deadline:
-            for pid in self.processes():
-                _await_end(pid, deadline)
-        return left
-
-
-def _files_below(folder: Path) -> list[str]:
-    """Return what is in a folder, of which some may be removed meanwhile."""
-    return [
-        os.path.join(where, name)
-        for where, folders, files in os.walk(folder)
-        for name in (*folders, *files)
-    ]
-
-
-def _await_end(pid: int, deadline: float) -> None:
-    try:
-        handle = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        select.select([handle], [], [], max(0.0, deadline - time.monotonic()))
-    finally:
-        os.close(handle)
+        return wait_until_gone(self.left, self.processes)
 
 
 @pytest.fixture

@@ -70,19 +70,25 @@ def is_busy(lab: Lab, who: str) -> bool:
     return bool(status["reservation"]["runs"] or status["launch"]["guards"])
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A supernode and three peers, each of which lends two places to one application."""
-    made = Lab(tmp_path_factory.mktemp("lab"))
+@contextmanager
+def lab_of_three(base: Path, processes: int) -> Iterator[Lab]:
+    """A supernode and three peers, each of which lends so many places to one application."""
+    made = Lab(base)
     try:
         made.start("supernode:s1")
         for who in PEERS:
-            made.start(who, ("supernode:s1",), "processes = 2\n")
+            made.start(who, ("supernode:s1",), f"processes = {processes}\n")
         credential_of_alice(made)
         eventually(lambda: len(made.status("supernode:s1")["membership"]["hosts"]) >= len(PEERS))
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with lab_of_three(tmp_path_factory.mktemp("lab"), processes=2) as made:
+        yield made
 
 
 class User:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.peers.labs import Lab, eventually
-from tests.integration.peers.test_gcm_run import PEERS, User, credential_of_alice
+from tests.integration.peers.labs import Lab
+from tests.integration.peers.test_gcm_run import User, lab_of_three
 
 pytestmark = pytest.mark.mpi
 
@@ -53,17 +53,8 @@ while step < 8:
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A supernode and three peers, each of which lends four places to one application."""
-    made = Lab(tmp_path_factory.mktemp("lab"))
-    try:
-        made.start("supernode:s1")
-        for who in PEERS:
-            made.start(who, ("supernode:s1",), "processes = 4\n")
-        credential_of_alice(made)
-        eventually(lambda: len(made.status("supernode:s1")["membership"]["hosts"]) >= len(PEERS))
+    with lab_of_three(tmp_path_factory.mktemp("lab"), processes=4) as made:
         yield made
-    finally:
-        made.close()
 
 
 @pytest.mark.parametrize("replicas", [2, 3])

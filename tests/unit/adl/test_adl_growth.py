@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 from gcm.adl.definitions.growth import MOST, DefinitionAmount
 from gcm.adl.loading import check_files, plan_document
 from gcm.documents import Diagnostics
+from tests.memory import takes_at_most
 
 MEMORY = 96 << 20
 EMPTY = '<definition name="D0" arguments="a=1"/>'
@@ -59,12 +59,8 @@ def test_definitions_that_multiply_are_refused_where_they_do(
     (tmp_path / "D0.fractal").write_text(EMPTY)
     for n in range(1, 31):
         (tmp_path / f"D{n}.fractal").write_text(level(n))
-    tracemalloc.start()
-    try:
+    with takes_at_most(MEMORY):
         (found,) = check_files([tmp_path / "D30.fractal"])
-        assert tracemalloc.get_traced_memory()[1] < MEMORY
-    finally:
-        tracemalloc.stop()
     assert found.code == "too-large"
     assert f"{amount}" in found.message
     assert f"the most is {MOST[amount]:,}" in found.hint

@@ -31,8 +31,8 @@ def turns(*ratios: float) -> list[list[Sample]]:
         ((1.0, 1.05, 1.02, 1.09, 0.9), Verdict.HOLDS),
         ((1.0, 1.05, 1.02, 1.2, 0.9), Verdict.FAILS),
         ((1.3, 1.2, 1.5), Verdict.FAILS),
-        ((0.5, 0.5), Verdict.UNTESTED),
-        ((), Verdict.UNTESTED),
+        ((0.5, 0.5), Verdict.OPEN),
+        ((), Verdict.OPEN),
     ],
 )
 def test_a_claim_holds_only_if_its_whole_interval_does(
@@ -93,7 +93,9 @@ def test_what_cannot_be_measured_is_named_and_has_no_verdict(tmp_path: Path) -> 
     assert record.faults == ["the network is down", "the network is down"]
     said = page([(some, record)], coverage([some]))
     assert "- ours ≤ 1.1 × flat: **cannot be tested here**: the network is down." in said
-    assert "Of 1 claims 0 hold, 0 do not hold, 1 cannot be tested here." in said
+    assert (
+        "Of 1 claims 0 hold, 0 do not hold, 1 cannot be tested here, 0 are not decided yet." in said
+    )
 
 
 def test_bounds_for_large_groups_enclose_the_exact_probability() -> None:

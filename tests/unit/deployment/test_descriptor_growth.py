@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from runtime.deployment.extent import MOST, MachineAmount
 from runtime.deployment.hosts import MOST_NAMES, measure_names
 from runtime.deployment.language.kinds import split_words
 from runtime.deployment.variables import DEEPEST_NESTING, LONGEST_VALUE
+from tests.memory import takes_at_most
 
 MEMORY = 64 << 20
 PARTS = MOST[MachineAmount.PARTS]
@@ -99,12 +99,8 @@ GROWING = {
 def test_a_document_that_grows_is_refused_where_it_does(
     read: Any, text: str, line: int | None, code: str, words: str
 ) -> None:
-    tracemalloc.start()
-    try:
+    with takes_at_most(MEMORY + 10 * len(text)):
         found = read(text)
-        assert tracemalloc.get_traced_memory()[1] < MEMORY + 10 * len(text)
-    finally:
-        tracemalloc.stop()
     assert found.deployment is None
     told = [one for one in found.found if one.code == code]
     assert told, [str(one) for one in found.found]

@@ -7,22 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gcm.documents import Location
-from runtime.deployment.model import DeployedCluster, FrontEnd, Mpi
 from runtime.results.instructions import Instructions, own_name
-from runtime.topology import Reachability
+from tests.planned_cluster import planned_cluster
 
-CLUSTER = DeployedCluster(
-    name="b",
-    position=(0, 1),
-    path="s/b",
-    hops=(),
-    mpi=Mpi(),
-    front_end=FrontEnd("h"),
-    nodes=(),
-    reachability=Reachability.DIRECT,
-    location=Location("x", 1),
-)
+CLUSTER = planned_cluster("b", (0, 1))
 RULES = Instructions()
 
 

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from gcm.documents import Location
-from runtime.deployment.model import DeployedCluster, Deployment, FrontEnd, Mpi
+from runtime.deployment.model import Deployment
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import FileMove, Step, StepKind
 from runtime.launchers.errors import ConnectionLost, FetchFailed
@@ -23,19 +22,9 @@ from runtime.processes.launcher.place import ClusterPlace
 from runtime.results.collecting import Fetcher
 from runtime.results.landing import ResultPlacement
 from runtime.results.result_folders import FolderHere
-from runtime.topology import Reachability
+from tests.planned_cluster import planned_cluster
 
-CLUSTER = DeployedCluster(
-    name="a",
-    position=(0, 0),
-    path="s/a",
-    hops=(),
-    mpi=Mpi(),
-    front_end=FrontEnd("h"),
-    nodes=(),
-    reachability=Reachability.DIRECT,
-    location=Location("x", 1),
-)
+CLUSTER = planned_cluster()
 
 
 class OfSomeoneElse(FolderHere):

@@ -14,7 +14,14 @@ from mpi4py import MPI
 
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import CommunicatorMembers, intra
+from runtime.mpi.surface.start import start
 from runtime.wire import SENT, Incoming, Outgoing
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _started() -> None:
+    """Make the communicators of this process, as every program does that imports MPI."""
+    start()
 
 
 class MemoryIncoming(Incoming):

@@ -24,6 +24,29 @@ def note_sizes(error: MPI.Exception, buf: Any) -> None:
         error.add_note(in_words(read(buf, readonly=False).nbytes, error.Get_error_string()))
 
 
+def note_said(error: BaseException | None) -> None:
+    """Add the note to an error of a request, whose buffer is not known here, if MPI has told sizes.
+
+    The message is longer than its buffer, in whichever order they are told.
+    """
+    if not isinstance(error, MPI.Exception) or hasattr(error, "__notes__") or MPI.Is_finalized():
+        return
+    if error.Get_error_class() != MPI.ERR_TRUNCATE:
+        return
+    if note := sizes_in(error.Get_error_string()):
+        error.add_note(note)
+
+
+def sizes_in(said: str) -> str:
+    """Return the sizes that are in an error string of native MPI; "" if there are none.
+
+    >>> sizes_in("Message from rank 0 truncated; 40 bytes received but buffer size is 80")
+    'a message of 80 bytes came into a buffer of 40 bytes'
+    """
+    found = _SIZES.search(said)
+    return in_words(min(map(int, found.groups())), said) if found else ""
+
+
 def in_words(room: int, said: str) -> str:
     """Return the sizes, as far as they are known from the buffer and what native MPI has said.
 
