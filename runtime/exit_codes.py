@@ -18,6 +18,8 @@ OUTPUT_FAILED = 205
 """What the application made could not be written or brought home."""
 UNHEALTHY = 206
 """`gcm-deploy doctor` found a problem that will make a run fail."""
+WALLTIME_OVER = 207
+"""The job of a cluster came to the end of its walltime; the application was ended before that."""
 TIMED_OUT = 124
 """The application ran longer than `--run-timeout` allows; `timeout` reports the same."""
 INTERRUPTED = 130

@@ -68,7 +68,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.replicas": set(),
     "runtime.collectives": set(),
     "runtime.deployment": set(),
-    "runtime.doctor": {"asking", "examination", "probe"},
+    "runtime.doctor": {"asking", "examination", "jobs", "probe"},
     "runtime.waits": set(),
     "runtime.peers.advice": set(),
     "runtime.peers.booking": {"named"},

@@ -4,7 +4,15 @@
 """
 
 from runtime.allocations.contract import BatchSystem
-from runtime.allocations.known import SYSTEMS, batch_system
+from runtime.allocations.known import SYSTEMS, batch_system, present_job
 from runtime.allocations.request import BatchJob, JobPhase, JobRequest
 
-__all__ = ["SYSTEMS", "BatchJob", "BatchSystem", "JobPhase", "JobRequest", "batch_system"]
+__all__ = [
+    "SYSTEMS",
+    "BatchJob",
+    "BatchSystem",
+    "JobPhase",
+    "JobRequest",
+    "batch_system",
+    "present_job",
+]

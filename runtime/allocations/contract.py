@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from runtime.allocations.request import BatchJob, JobRequest
 
@@ -22,6 +22,13 @@ class BatchSystem(ABC):
 
     name: str
 
+    own_starters: Sequence[Sequence[str]] = ()
+    """Commands of the system that start two ranks on the nodes of a job, such as `srun`."""
+
+    def present(self, environment: Mapping[str, str]) -> JobRequest | None:  # noqa: ARG002
+        """Return the job in which a process with this environment runs; None if it is in none."""
+        return None
+
     @abstractmethod
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return the options of a request, as the lines of its script have them."""
@@ -30,24 +37,28 @@ class BatchSystem(ABC):
     def submit(self) -> Sequence[str]:
         """Return the command that submits the script on its standard input."""
 
+    def check(self) -> Sequence[str]:
+        """Return the command that only checks the script on its standard input, () for none."""
+        return ()
+
     @abstractmethod
     def number(self, printed: str) -> str:
         """Return the number of the job that was submitted; raises Unreadable."""
 
     @abstractmethod
-    def status(self, job: str) -> Sequence[str]:
-        """Return the command that tells of a job."""
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
+        """Return the command that tells of jobs, all at once."""
 
     @abstractmethod
-    def job(self, number: str, printed: str) -> BatchJob:
-        """Return what that command has told of a job; raises Unreadable.
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return what that command has told, by the numbers of the jobs; raises Unreadable.
 
-        A job of which the system knows nothing any more is over.
+        What the system does not know any more is not there.
         """
 
     @abstractmethod
     def is_forgotten(self, said: str) -> bool:
-        """Tell whether the command that tells of a job failed since the system has no such job.
+        """Tell whether the command that tells of jobs failed since the system has none of them.
 
         `said` is its stderr. Any other failure may pass.
         """
@@ -57,28 +68,34 @@ class BatchSystem(ABC):
         """Return the command that prints the names of nodes, one in a line, the first one first."""
 
     @abstractmethod
-    def cancel(self, job: str) -> Sequence[str]:
-        """Return the command that ends a job, whether it runs or not."""
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return the command that ends the job of a name, whether it runs or not.
+
+        Not that of a number: a job may be there whose number nobody got.
+        """
 
     @abstractmethod
-    def inside(self, job: str, host: str) -> Sequence[str]:
-        """Return what goes before a command, so that it runs on a host of a job.
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
+        """Return what goes before a command, so that it runs on the first of the hosts of a job.
 
-        Its standard input and output go through, whatever they carry.
+        Its standard input and output go through, whatever they carry. In its environment it finds
+        the whole job, with so many `tasks` on each host, as the script of the job would.
         """
 
     def script(self, request: JobRequest, name: str, lease: str) -> str:
         """Return the script of a job that holds its nodes while a file is written again and again.
 
         `lease` is that file, relative to the home folder. Only the job's own clock counts, since
-        that of another host may be wrong.
+        that of another host may be wrong. Where the file is gone, nobody wants the nodes any more.
         """
         looks = max(1, round(request.lease / LOOK))
         return "\n".join(
             (
                 "#!/bin/sh",
                 *self.directives(request, name),
-                *_HOLD.format(lease=lease, looks=looks, pause=LOOK).splitlines(),
+                *_HOLD.format(
+                    lease=lease, looks=looks, gone=(looks + 1) // 2, pause=LOOK
+                ).splitlines(),
                 "",
             )
         )
@@ -91,9 +108,13 @@ _HOLD = """\
 # Holds the nodes while the run that asked for them lives: that one writes the file again and again.
 lease="$HOME/{lease}"
 before= same=0
-while [ "$same" -lt {looks} ]; do
-    sleep {pause}
+while
     now=$(cat "$lease" 2>/dev/null)
-    if [ "$now" = "$before" ]; then same=$((same + 1)); else same=0; fi
+    case $now in
+        "") same=$((same + {gone})) ;;
+        "$before") same=$((same + 1)) ;;
+        *) same=0 ;;
+    esac
     before=$now
-done"""
+    [ "$same" -lt {looks} ]
+do sleep {pause}; done"""

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runtime.allocations.contract import BatchSystem
+from runtime.allocations.flux import FLUX
+from runtime.allocations.grid_engine import GRID_ENGINE
+from runtime.allocations.lsf import LSF
+from runtime.allocations.oar import OAR
+from runtime.allocations.pbs import PBS
+from runtime.allocations.request import JobRequest
 from runtime.allocations.slurm import SLURM
 
-_KNOWN: tuple[BatchSystem, ...] = (SLURM,)
+_KNOWN: tuple[BatchSystem, ...] = (SLURM, GRID_ENGINE, OAR, PBS, LSF, FLUX)
 
 SYSTEMS = tuple(one.name for one in _KNOWN)
 
@@ -13,3 +21,9 @@ SYSTEMS = tuple(one.name for one in _KNOWN)
 def batch_system(name: str) -> BatchSystem:
     """Return a batch system; the checks of a descriptor let no other name through."""
     return next(one for one in _KNOWN if one.name == name)
+
+
+def present_job(environment: Mapping[str, str]) -> JobRequest | None:
+    """Return the job in which a process with this environment runs; None if it is in none."""
+    found = (one.present(environment) for one in _KNOWN)
+    return next((one for one in found if one is not None), None)

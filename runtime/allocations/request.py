@@ -14,6 +14,9 @@ class JobRequest:
     `walltime` is in seconds, and counts for the whole job. `lease` is for how many seconds the job
     holds its nodes when nothing is heard of the run any more. `options` are words for the system's
     own command as they are written by hand, for what has no name here; they come last, so they win.
+    The run ends `reserve` seconds before the job does, None for what is usual, and its ranks get
+    the `signal` with that name, if any, `signal_before` seconds before. `job` is the number of one
+    that runs already, instead of all this; it is left as it is.
     """
 
     system: str
@@ -26,7 +29,11 @@ class JobRequest:
     constraint: str = ""
     reservation: str = ""
     lease: float = 60.0
+    signal: str = ""
+    signal_before: float = 120.0
+    reserve: float | None = None
     options: tuple[str, ...] = ()
+    job: str = ""
 
 
 class JobPhase(StrEnum):
@@ -42,8 +49,9 @@ class BatchJob:
     """A job as its batch system tells of it.
 
     `state` and `reason` are the system's own words, such as `PENDING` and `Priority`; `start` is
-    when it expects to start the job, in its own words too, and `nodes` is its list of them, empty
-    before.
+    when it expects to start the job, in its own words too. Of a job that runs, `nodes` is its list
+    of them, `cores` how many it has, 0 if that is not told, and `left` the seconds until its
+    walltime is over, None for no limit.
     """
 
     number: str
@@ -52,6 +60,8 @@ class BatchJob:
     reason: str = ""
     start: str = ""
     nodes: str = ""
+    cores: int = 0
+    left: float | None = None
 
     def __str__(self) -> str:
         """Say it as people do.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.written import seconds_of
 
 _QUEUED = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
@@ -15,19 +17,38 @@ _QUEUED = frozenset(
 """States in which a job may still come to run, or may go on; all others but one are ends."""
 
 _OF_A_STEP = tuple(
-    f"SLURM_{name}"
-    for name in ("NTASKS", "NPROCS", "NNODES", "JOB_NUM_NODES", "NODELIST", "JOB_NODELIST",
-                 "STEP_NODELIST", "TASKS_PER_NODE", "DISTRIBUTION")
-)  # fmt: skip
+    f"SLURM_{name}" for name in ("NTASKS", "NPROCS", "STEP_NODELIST", "DISTRIBUTION")
+)
 """Variables by which `srun` tells a step its size; a native MPI takes them for that of the job."""
 
-_FIELDS = "%T|%r|%S|%N"
+_FIELDS = "%i|%T|%r|%S|%C|%L|%N"
 
 
 class Slurm(BatchSystem):
     """Slurm, from 20.11 on, which has `srun --overlap`; seen with 22.05."""
 
     name = "slurm"
+    own_starters = (
+        ("srun", "--mpi=pmix", "--ntasks=2"),
+        ("srun", "--mpi=pmi2", "--ntasks=2"),
+    )
+
+    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+        """Return the job that `salloc`, `sbatch` or `srun` tell of.
+
+        Where nodes have different numbers of tasks, each has place for as many as the smallest.
+
+        >>> told = {"SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "3"}
+        >>> job = Slurm().present({**told, "SLURM_TASKS_PER_NODE": "4(x2),2"})
+        >>> job.job, job.nodes, job.tasks_per_node
+        ('17', 3, 2)
+        """
+        number, nodes = environment.get("SLURM_JOB_ID"), environment.get("SLURM_JOB_NUM_NODES")
+        if not number or not nodes:
+            return None
+        cpus = environment.get("SLURM_JOB_CPUS_PER_NODE", "1")
+        tasks = re.findall(r"(\d+)(?:\(x\d+\))?", environment.get("SLURM_TASKS_PER_NODE", cpus))
+        return JobRequest(self.name, int(nodes), min(map(int, tasks), default=1), job=number)
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#SBATCH` lines.
@@ -60,6 +81,10 @@ class Slurm(BatchSystem):
         """Return `sbatch`, told to print the number alone."""
         return ("sbatch", "--parsable")
 
+    def check(self) -> Sequence[str]:
+        """Return `sbatch`, told to ask only whether such a job could ever run."""
+        return ("sbatch", "--test-only")
+
     def number(self, printed: str) -> str:
         """Return the number; what a profile or a prolog has printed before it does not matter.
 
@@ -72,38 +97,27 @@ class Slurm(BatchSystem):
             raise Unreadable(f"sbatch printed no number of a job, but {last!r}")
         return number
 
-    def status(self, job: str) -> Sequence[str]:
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
         """Return `squeue`, told what to print."""
-        return ("squeue", "--noheader", f"--jobs={job}", f"--format={_FIELDS}", "--states=all")
+        return (
+            "squeue", "--noheader", f"--jobs={','.join(jobs)}", f"--format={_FIELDS}",
+            "--states=all",
+        )  # fmt: skip
 
-    def job(self, number: str, printed: str) -> BatchJob:
-        """Return a job.
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return jobs.
 
-        >>> print(Slurm().job("17", "PENDING|Resources|2026-11-24T14:20:00|\\n"))
+        >>> print(Slurm().jobs("17|PENDING|Resources|2026-11-24T14:20:00|4|2:00:00|\\n")["17"])
         job 17 is PENDING (Resources), start expected 2026-11-24 14:20
-        >>> Slurm().job("17", "RUNNING|None|2026-11-24T14:20:00|n[1-2]\\n").nodes
-        'n[1-2]'
-        >>> print(Slurm().job("17", ""))
-        job 17 is UNKNOWN (the queue has no such job)
+        >>> job = Slurm().jobs("17|RUNNING|None|2026-11-24T14:20:00|4|1-02:00:05|n[1-2]\\n")["17"]
+        >>> job.nodes, job.cores, job.left
+        ('n[1-2]', 4, 93605.0)
         """
-        lines = [line for line in printed.splitlines() if line.count("|") == _FIELDS.count("|")]
-        if not lines:
-            if printed.strip():
-                raise Unreadable(f"squeue printed {printed.strip()!r}")
-            reason = "the queue has no such job"
-            return BatchJob(number, JobPhase.OVER, "UNKNOWN", reason)
-        state, reason, start, nodes = (field.strip() for field in lines[-1].split("|"))
-        phase = JobPhase.RUNNING if state == "RUNNING" else JobPhase.OVER
-        if state in _QUEUED:
-            phase = JobPhase.QUEUED
-        return BatchJob(
-            number,
-            phase,
-            state,
-            "" if reason == "None" else reason,
-            "" if start == "N/A" else start,
-            nodes,
-        )
+        rows = [line.split("|") for line in printed.splitlines()]
+        found = [row for row in rows if len(row) == _FIELDS.count("|") + 1]
+        if printed.strip() and not found:
+            raise Unreadable(f"squeue printed {printed.strip()!r}")
+        return {row[0].strip(): _job(row) for row in found}
 
     def is_forgotten(self, said: str) -> bool:
         """Tell whether `squeue` knows no such job.
@@ -117,22 +131,48 @@ class Slurm(BatchSystem):
         """Return `scontrol show hostnames`."""
         return ("scontrol", "show", "hostnames", nodes)
 
-    def cancel(self, job: str) -> Sequence[str]:
-        """Return `scancel`."""
-        return ("scancel", job)
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return `scancel`, which ends no job of other users, but for root."""
+        return ("scancel", f"--name={name}")
 
-    def inside(self, job: str, host: str) -> Sequence[str]:
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
         """Return an `srun` that shares the nodes with the job's other steps.
 
-        What it starts must not take the one node and task of this step for those of the job, and
-        the `mpiexec` of an MPICH that does not find these there has to be told whose job it is in.
+        A native MPI must not take the one node and task of this step for those of the job, and the
+        `mpiexec` of an MPICH that does not look for these has to be told whose job it is in.
         """
+        each = f"{tasks}(x{len(hosts)})" if len(hosts) > 1 else str(tasks)
+        whole = {
+            "SLURM_NODELIST": job.nodes,
+            "SLURM_JOB_NODELIST": job.nodes,
+            "SLURM_NNODES": str(len(hosts)),
+            "SLURM_JOB_NUM_NODES": str(len(hosts)),
+            "SLURM_TASKS_PER_NODE": each,
+        }
         return (
-            "srun", "--overlap", f"--jobid={job}", f"--nodelist={host}", "--nodes=1", "--ntasks=1",
-            "--input=all", "--unbuffered", "--mpi=none", "--kill-on-bad-exit=0", "--quiet",
-            "env", *(word for name in _OF_A_STEP for word in ("-u", name)),
+            "srun", "--overlap", f"--jobid={job.number}", f"--nodelist={hosts[0]}", "--nodes=1",
+            "--ntasks=1", "--input=all", "--unbuffered", "--mpi=none", "--kill-on-bad-exit=0",
+            "--quiet", "env", *(word for name in _OF_A_STEP for word in ("-u", name)),
+            *(f"{name}={value}" for name, value in whole.items()),
             "SLURM_OVERLAP=1", "HYDRA_BOOTSTRAP=slurm",
         )  # fmt: skip
+
+
+def _job(row: Sequence[str]) -> BatchJob:
+    number, state, reason, start, cores, left, nodes = (field.strip() for field in row)
+    phase = JobPhase.RUNNING if state == "RUNNING" else JobPhase.OVER
+    if state in _QUEUED:
+        phase = JobPhase.QUEUED
+    return BatchJob(
+        number,
+        phase,
+        state,
+        reason="" if reason == "None" else reason,
+        start="" if start == "N/A" else start,
+        nodes=nodes,
+        cores=int(cores) if cores.isdecimal() else 0,
+        left=seconds_of(left),
+    )
 
 
 SLURM = Slurm()

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gcm.cli.output import written
+from runtime.allocations import present_job
 from runtime.cli.errors import OutputFailed, UsageError
 from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
 from runtime.cli.streams import fill_gaps
@@ -77,18 +78,15 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.login import log_in
 
         return log_in(words[1:])
-    if first in ("view", "compare"):
-        from runtime.cli import view
+    if first == "convert":
+        from runtime.cli.convert import convert_descriptor
 
-        return (view.view if first == "view" else view.compare)(words[1:])
-    if first == "top":
-        from runtime.cli.look import top
+        return convert_descriptor(words[1:])
+    if first in ("view", "compare", "top", "web"):
+        from runtime.cli import look, view, web
 
-        return top(words[1:])
-    if first == "web":
-        from runtime.cli.web import web
-
-        return web(words[1:])
+        shows = {"view": view.view, "compare": view.compare, "top": look.top, "web": web.web}
+        return shows[first](words[1:])
     if first in DETACHED:
         from runtime.cli import attach
 
@@ -107,7 +105,7 @@ def _command(words: Sequence[str]) -> int:
             from runtime.cli.line.mistaken_words import refuse_command_word
 
             refuse_command_word(words)
-        elif not first.endswith(".xml"):
+        elif not first.endswith(".xml") and present_job(os.environ) is None:
             from runtime.cli.line.mistaken_words import refuse_program
 
             refuse_program(words)

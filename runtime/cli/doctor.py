@@ -50,6 +50,10 @@ DOCTOR = deploy_command(
         "--timeout", metavar="SECONDS", read=seconds, default=DEFAULT_TIMEOUT,
         help="how long to wait for each answer (default: %(default)g)",
     ),
+    Option(
+        "--in-job", action="store_true",
+        help="try two ranks in a job of one minute of each batch system",
+    ),
     Option("--quiet", action="store_true", help="do not tell what is being waited for"),
     epilog=_EPILOG,
 )  # fmt: skip
@@ -75,7 +79,13 @@ def run_doctor(words: Sequence[str]) -> int:
         if not found.quiet:
             print(f"gcm-deploy: {shown_lines(text)}", file=sys.stderr, flush=True)
 
-    examined = examine(deployment, sys.executable or "python3", timeout=found.timeout, say=say)
+    examined = examine(
+        deployment,
+        sys.executable or "python3",
+        timeout=found.timeout,
+        say=say,
+        in_job=found.in_job,
+    )
     if deployment is not None and deployment.peers is not None:
         examined = _with_lab(examined, deployment, deployment.peers, say)
     if style is Format.JSON:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 
 from gcm.cli.output import Paint, columns_of, counted
 from gcm.documents import Severity
 from runtime.doctor.examination import Examination
+from runtime.doctor.jobs import JobTrial
 from runtime.doctor.records import Finding, Record
 from runtime.shown_text import shown_lines, shown_table
 
@@ -33,6 +35,7 @@ def as_dict(examined: Examination) -> dict[str, object]:
             }
             for dial in examined.dials
         ],
+        "jobs": [asdict(one) for one in examined.jobs],
     }
 
 
@@ -60,6 +63,8 @@ def print_report(examined: Examination) -> None:
     """Print the hosts as a table, then the findings."""
     rows, width = map(_row, examined.records), columns_of(sys.stdout)
     print(shown_table(_COLUMNS, rows, numbers=_NUMBERS, width=width), end="")
+    for trial in examined.jobs:
+        print(f"\n{shown_lines(_job(trial))}")
     paint = Paint.on(sys.stdout)
     for finding in examined.findings:
         print(f"\n{_told(finding, paint)}")
@@ -81,6 +86,20 @@ def _row(record: Record) -> tuple[str, ...]:
         str(facts.files) if facts.files >= 0 else "unlimited",
         free,
     )
+
+
+def _job(trial: JobTrial) -> str:
+    facts = trial.facts
+    lines = [f"{trial.cluster}, in job {trial.job} on {', '.join(trial.nodes)}:"]
+    width = max(len(command) for command, _ in trial.starters)
+    lines += [f"{command:{width}}  {outcome}" for command, outcome in trial.starters]
+    lines.append("interfaces: " + ", ".join(" ".join(one) for one in facts.interfaces))
+    if trial.outgoing:
+        ways = (f"{host}:22 {outcome}" for host, outcome in trial.outgoing)
+        lines.append(f"outwards: {', '.join(ways)}")
+    if facts.missing:
+        lines.append(f"cannot be imported there: {', '.join(facts.missing)}")
+    return "\n    ".join(lines)
 
 
 def _told(finding: Finding, paint: Paint) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gcm.cli.common_options import CommandTable, Option
 from gcm.cli.options import GCM
 from runtime.cli.attach import ATTACH, LIST, LOGS, STOP
+from runtime.cli.convert import CONVERT
 from runtime.cli.doctor import DOCTOR
 from runtime.cli.gcm_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
@@ -24,6 +25,7 @@ COMMANDS = (
     GCM_DEPLOY,
     DOCTOR,
     LOGIN,
+    CONVERT,
     NEW,
     *LOOKS.values(),
     TOP,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gcm.documents import Diagnostics, Location, Severity
+from runtime.deployment.reading.own_sites import SITES
 from runtime.deployment.reading.reader import read_descriptor
 from runtime.deployment.surroundings import DescriptorContext, VirtualNodes
 
@@ -80,6 +81,7 @@ def surroundings_of(
         virtual_nodes=_virtual_nodes(roots, with_assembly, with_classes),
         umask=_umask(),
         python=python,
+        sites=os.path.join(os.environ.get("XDG_CONFIG_HOME", "~/.config"), "gcm", SITES),
     )
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
+from runtime.allocations import JobRequest
 from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
@@ -42,6 +44,9 @@ all clusters are emulated on this machine; a <grid> in the place of this names r
          </site>
        </grid>"""
 _GRID = "each host is a cluster; those of one site are near each other"
+_JOB = "the nodes of the job in which this was started"
+_SHARED = "~/.cache/gcm/runs"
+"""A folder that the nodes of a job see, as long as they share the home folder."""
 _PEERS = "machines of the lab that have places when the run starts"
 _HERE = "this machine"
 
@@ -55,7 +60,8 @@ class OneLineRequest:
     one. `python` starts front-ends on other machines. `variables` are those of the environment,
     each `NAME` or `NAME=VALUE`, `results` the sources of files to bring home. `inputs` are pairs of
     a file and its path in the working directory, `attributes` further ones of `<application>`,
-    `<peers>` and `<failure-detector>`, by the name of the element.
+    `<peers>` and `<failure-detector>`, by the name of the element. With a `job` the ranks of an
+    emulation run on its nodes instead.
     """
 
     name: str
@@ -69,6 +75,7 @@ class OneLineRequest:
     results: tuple[str, ...] = ()
     inputs: tuple[tuple[str, str], ...] = ()
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    job: JobRequest | None = None
 
     def more(self, element: str) -> Iterable[tuple[str, str]]:
         """Return the further attributes of an element."""
@@ -120,6 +127,9 @@ def _application(request: OneLineRequest) -> Iterator[str]:
 
 def _machine(request: OneLineRequest) -> Iterator[str]:
     machine = request.machine
+    if isinstance(machine, Emulation) and request.job is not None:
+        yield from _in_job(request.job, machine.ranks)
+        return
     if isinstance(machine, Emulation):
         yield from _comment(_EMULATION)
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
@@ -140,6 +150,21 @@ def _machine(request: OneLineRequest) -> Iterator[str]:
         for host, name in zip(hosts, names, strict=True):
             yield from _indented(_cluster(host, name, request.python), by="    ")
         yield "  </site>"
+    yield "</grid>"
+
+
+def _in_job(job: JobRequest, ranks: int) -> Iterator[str]:
+    yield from _comment(_JOB)
+    places = {"nodes": job.nodes, "tasks-per-node": job.tasks_per_node}
+    shape = [(name, str(number)) for name, number in places.items()]
+    yield "<grid>"
+    yield "  <site>"
+    yield "    <cluster>"
+    yield f"      <batch {_pairs(('system', job.system), ('job', job.job), *shape)}/>"
+    yield f"      <front-end {_pairs(('python', sys.executable), ('folder', _SHARED))}/>"
+    yield f"      <mpi {_pairs(('ranks', str(ranks)))}/>"
+    yield "    </cluster>"
+    yield "  </site>"
     yield "</grid>"
 
 

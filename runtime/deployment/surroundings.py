@@ -38,7 +38,7 @@ class DescriptorContext:
     pairs of a role and a class; it returns for each why the class does not fit its role, or an
     empty string. Without it they are not checked. `python` starts what runs on this machine.
     `booked` are the sites of peers that were booked for <peers>; without any, one cluster stands
-    for them.
+    for them. `sites` is the file with the sites of the user.
     """
 
     folder: str
@@ -52,6 +52,7 @@ class DescriptorContext:
     umask: int = 0o022
     python: str = "python3"
     booked: Sequence[Sequence[BookedPeer]] = ()
+    sites: str = ""
 
 
 class Places:

@@ -14,10 +14,17 @@ from typing import TypeVar
 
 from gcm.documents import Severity
 from gcm.records import dataclass
-from runtime.deployment import Deployment, DeploymentPlan, Position, make_plan
+from runtime.deployment import (
+    DeployedCluster,
+    Deployment,
+    DeploymentPlan,
+    Position,
+    make_plan,
+)
 from runtime.doctor.asking import Conversation
 from runtime.doctor.between import findings_of
 from runtime.doctor.hosts import hosts_of, the_launcher, this_machine
+from runtime.doctor.jobs import JobExamination, JobTrial, missing_starter, refusals
 from runtime.doctor.records import Dial, ExaminedHost, Fault, Finding, Record, facts_of
 from runtime.errors import GridError
 from runtime.launchers.base import Launcher
@@ -25,6 +32,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import check_mpi_pair, detect_native_mpi
 from runtime.native_mpi import AUTO
+from runtime.processes.launcher.queued_place import LoginNodes
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.topology import Reachability
@@ -45,6 +53,8 @@ class Examination:
     dials: tuple[Dial, ...]
     lab: str = ""
     """What was seen of the lab in which the machine will be booked, if it will."""
+    jobs: tuple[JobTrial, ...] = ()
+    """What was seen in jobs of batch systems, where that was asked for."""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -52,12 +62,15 @@ class Examination:
         return tuple(one for one in self.findings if one.severity is Severity.ERROR)
 
 
-def examine(deployment: Deployment | None, python: str, *, timeout: float, say: Say) -> Examination:
+def examine(
+    deployment: Deployment | None, python: str, *, timeout: float, say: Say, in_job: bool = False
+) -> Examination:
     """Examine what a deployment needs, or this machine if none is given.
 
     Of a machine that has to be booked, nothing is known but who books it. Each wait ends after
     `timeout` seconds, and a host that cannot be reached does not keep the others from being
-    examined. `say` is called from time to time with what is being waited for.
+    examined. `say` is called from time to time with what is being waited for. With `in_job` each
+    cluster behind a queue gets a job of one minute, in which two ranks are tried.
     """
     is_booked = deployment is not None and deployment.peers is not None
     plan = None if deployment is None or is_booked else make_plan(deployment)
@@ -68,8 +81,16 @@ def examine(deployment: Deployment | None, python: str, *, timeout: float, say: 
     with _Visit(plan, hosts, timeout, say) as visit:
         records = visit.records()
         dials = visit.dials(records)
+        batch = visit.batch(records, in_job=in_job)
     grid = None if plan is None else plan.grid
-    return Examination(tuple(findings_of(records, grid, dials)), tuple(records), tuple(dials))
+    findings = (*findings_of(records, grid, dials), *(one for each, _ in batch for one in each))
+    trials = tuple(one for _, one in batch if one is not None)
+    return Examination(_sorted(findings), tuple(records), tuple(dials), jobs=trials)
+
+
+def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return findings with the errors first."""
+    return tuple(sorted(findings, key=lambda one: one.severity is not Severity.ERROR))
 
 
 class _Visit:
@@ -186,6 +207,41 @@ class _Visit:
             except LaunchError as error:
                 return _fault(error)
         return None
+
+    # --- batch systems --------------------------------------------------------------------------
+
+    def batch(
+        self, records: Sequence[Record], *, in_job: bool
+    ) -> list[tuple[list[Finding], JobTrial | None]]:
+        """Ask batch systems whether they take the jobs; with `in_job` try two ranks in each."""
+        clusters = [] if self._plan is None else self._plan.deployment.clusters()
+        queued = [one for one in clusters if one.batch is not None]
+        if not queued:
+            return []
+        reached = {at for one in records if one.facts is not None for at in one.host.clusters}
+        modules = {at: one.host.modules for one in records for at in one.host.clusters}
+        outwards = sorted({hop.host for one in clusters for hop in one.hops[-1:]})
+        logins = LoginNodes(self._local)
+        self._open.callback(logins.close)
+
+        def examined(cluster: DeployedCluster) -> tuple[list[Finding], JobTrial | None]:
+            queue, place = logins.queue_of(cluster), modules[cluster.position]
+            try:
+                queue.ready()
+                found = list(refusals(cluster, queue))
+                if found or not in_job:
+                    return found, None
+                job = JobExamination(cluster, queue, self._local, self._timeout)
+                trial = job.trial(place, outwards)
+            except LaunchError as fault:
+                why = "its batch system could not be asked"
+                return [Finding("batch-silent", Severity.ERROR, fault.what, cluster.path, why,
+                                fault.cure, cluster.location)], None  # fmt: skip
+            if isinstance(trial, Finding):
+                return [trial], None
+            return list(missing_starter(cluster, trial)), trial
+
+        return self._all([partial(examined, one) for one in queued if one.position in reached])
 
     # --- connections ----------------------------------------------------------------------------
 

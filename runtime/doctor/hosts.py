@@ -67,6 +67,8 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
     )
     application = deployment.application_of(cluster)
     has_ranks = application is not None and cluster.ranks > 0
+    if cluster.batch is not None:  # a login node starts no ranks, and who does has no name yet
+        has_ranks, elsewhere = False, ()
     here = len({node.host for node in cluster.nodes} - set(elsewhere))
     return ExaminedHost(
         where=_called(cluster),
@@ -87,7 +89,7 @@ def _front_end(deployment: Deployment, cluster: DeployedCluster) -> ExaminedHost
         and has_ranks
         and application.kind is not ProgramKind.EXECUTABLE,
         names=elsewhere,
-        modules=_modules(application) if application is not None and has_ranks else (),
+        modules=_modules(application) if application is not None and cluster.ranks else (),
     )
 
 
@@ -121,6 +123,8 @@ def _merged(first: ExaminedHost, second: ExaminedHost) -> ExaminedHost:
 
 def _nodes(cluster: DeployedCluster, front_end: ExaminedHost, at: int) -> list[ExaminedHost]:
     """Return the hosts of a cluster on which only ranks run."""
+    if cluster.batch is not None:
+        return []
     if any("launcher" in word or "bootstrap" in word for word in cluster.mpi.options):
         return []  # mpiexec does not go there over ssh
     ranks: dict[str, int] = {}

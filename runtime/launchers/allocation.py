@@ -1,23 +1,24 @@
 """A job of a batch system: submitted, waited for, held by a lease, and given back.
 
-The commands of the system run on the login node, through a launcher that leads there. The job holds
-the nodes only as long as a file on the login node is written again and again. A process there does
-that, which ends with its launcher: so the nodes are given back when the run ends, and when it is
-killed, loses its connection, or is on a laptop that is closed.
+The commands of the system run on the login node. The job holds the nodes only as long as a file
+there is written again and again. The keeper does that, a process on the login node which is asked
+to end when the run ends, when it is killed, loses its connection, or is on a laptop that is closed:
+then it cancels the job, queued or not. Where it cannot, the file stays as it is, and the job ends
+by itself.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 
-from runtime.allocations import BatchJob, BatchSystem, JobPhase, JobRequest
+from runtime.allocations import BatchJob, JobPhase, JobRequest
 from runtime.allocations.contract import Unreadable
-from runtime.launchers.base import Command, Launcher, Process
-from runtime.launchers.errors import LauncherClosed, LaunchError, StillRunning
-from runtime.launchers.lines import Collected
+from runtime.launchers.base import Command, Process
+from runtime.launchers.errors import LauncherClosed, LaunchError
+from runtime.launchers.job_queue import JobQueue, QueueSilent, login_words
 
 RENEWALS = 4
 """How often the lease is written during the time for which it is good."""
@@ -25,16 +26,19 @@ RENEWALS = 4
 FIRST_POLL, LONGEST_POLL = 1.0, 30.0
 """Seconds between two questions to the batch system; each wait is half as long again."""
 
-ANSWER_TIMEOUT = 60.0
-"""Seconds for a command of the batch system: one that hangs must not hang the run."""
-
 MOST_SILENT = 5
 """After so many questions without an answer the job is given up."""
 
-_KEEP = (
-    'mkdir -p "$HOME/${1%/*}" && cd "$HOME" || exit 1; n=0;'
-    ' while :; do n=$((n + 1)); echo "$n" >"$1.new" && mv "$1.new" "$1"; sleep "$2"; done'
-)
+_KEEP = """\
+lease=$1 pause=$2; shift 2
+exec >/dev/null 2>&1  # the shell tells of commands that a signal has ended, also when nobody reads
+mkdir -p "$HOME/${lease%/*}" && cd "$HOME" || exit 1
+# ends are asked for from everything that runs here, so the commands that give the nodes back, too;
+# the second time is for a job that was being submitted at the first
+trap 'trap "" TERM; rm -f "$lease" "$lease.new"; "$@"; sleep 0.5; "$@"; exit' TERM
+n=0
+while :; do n=$((n + 1)); echo "$n" >"$lease.new" && mv "$lease.new" "$lease"; sleep "$pause"; done
+"""
 _FORGET = 'cd "$HOME" && rm -f "$1" "$1.new"'
 
 
@@ -45,33 +49,37 @@ class JobFailed(LaunchError):
 class JobAllocation:
     """The nodes of one cluster. All methods wait, so none is for the thread of a launcher.
 
-    `login` leads to where the commands of the batch system are, and stays its maker's. `place` is
-    the cluster in messages.
+    `queue` is that of the login node. `place` is the cluster in messages.
     """
 
-    def __init__(
-        self, login: Launcher, system: BatchSystem, request: JobRequest, *, place: str
-    ) -> None:
-        self._login = login
-        self._system = system
+    def __init__(self, queue: JobQueue, request: JobRequest, *, place: str) -> None:
+        self._queue = queue
+        self._system = queue.system
         self._request = request
         self._place = place
         self._name = f"gcm-{os.urandom(4).hex()}"
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
+        self._number = ""
+        self._job: BatchJob | None = None
         self.hosts: tuple[str, ...] = ()
         """The nodes that were granted, the first one first."""
-        self._number = ""
 
     def submit(self) -> None:
-        """Submit the job; raises JobFailed, with the system's own words, or LaunchError."""
+        """Submit the job; raises JobFailed, with the system's own words, or LaunchError.
+
+        One that runs already is taken as it is, and neither held nor given back.
+        """
         system = self._system
+        if self._request.job:
+            self._number = self._request.job
+            return
         renew = f"{self._request.lease / RENEWALS:.3f}"
-        self._keeper = self._login.start(
-            Command(("/bin/sh", "-c", _KEEP, "gcm", self._lease, renew))
-        )
+        give_back = system.cancel(self._name)
+        keep = login_words(("/bin/sh", "-c", _KEEP, "gcm", self._lease, renew, *give_back))
+        self._keeper = self._queue.login.start(Command(keep))
         script = system.script(self._request, self._name, self._lease)
-        code, printed, said = self._run(system.submit(), script)
+        code, printed, said = self._queue.run(system.submit(), script)
         if code:
             raise JobFailed(
                 f"{system.name} refused the job",
@@ -82,36 +90,31 @@ class JobAllocation:
         try:
             self._number = system.number(printed)
         except Unreadable as fault:
-            raise JobFailed(
-                str(fault), place=self._place, cause=said, cure="Look for it by hand, and cancel it"
-            ) from None
+            raise JobFailed(str(fault), place=self._place, cause=said) from None
 
-    def await_hosts(
+    def await_nodes(
         self, given_up: threading.Event, changed: Callable[[BatchJob], None]
-    ) -> tuple[str, ...]:
-        """Wait in the queue; return the names of the nodes.
+    ) -> BatchJob:
+        """Wait in the queue; return the job with its nodes, whose names are in `hosts` then.
 
         `changed` is called with what the batch system says of the job, whenever that is something
         else. Raises JobFailed if the job ends instead, LauncherClosed once it is given up.
         """
         pause, silent, known = FIRST_POLL, 0, None
         while True:
-            code, printed, said = self._run(self._system.status(self._number))
-            if code and not self._system.is_forgotten(said):
+            try:
+                job = self._queue.job(self._number, age=pause)
+            except QueueSilent as fault:
                 silent += 1
                 if silent == MOST_SILENT:
                     raise JobFailed(
-                        f"{self._system.name} does not tell of job {self._number}",
-                        place=self._place,
-                        cause=said or f"exit code {code}",
-                        cure="Look whether the batch system works there",
-                    )
+                        fault.what, place=self._place, cause=fault.cause, cure=fault.cure
+                    ) from None
             else:
                 silent = 0
-                job = self._job(printed)
                 if job.phase is JobPhase.RUNNING:
-                    self.hosts = self._names(job)
-                    return self.hosts
+                    self.hosts, self._job = self._names(job), job
+                    return job
                 if job.phase is JobPhase.OVER:
                     raise JobFailed(
                         f"{job}, before it had any nodes",
@@ -127,28 +130,30 @@ class JobAllocation:
 
     def inside(self) -> tuple[str, ...]:
         """Return what goes before a command on the login node that runs on the first node."""
-        return tuple(login_words(self._system.inside(self._number, self.hosts[0])))
+        assert self._job is not None
+        tasks = self._request.tasks_per_node
+        return tuple(login_words(self._system.inside(self._job, self.hosts, tasks)))
 
     def state(self) -> str:
         """Return what the batch system says of the job, "" where it says nothing."""
         try:
-            code, printed, _ = self._run(self._system.status(self._number))
-            return "" if code else str(self._job(printed))
+            return str(self._queue.job(self._number))
         except LaunchError:
             return ""
 
     def end(self) -> None:
-        """Give the nodes back; without a connection the lease does that."""
+        """Give the nodes back; without a connection the keeper or the lease does that."""
+        if self._keeper is None:
+            return
+        self._queue.forget(self._number)
         with suppress(LaunchError):
-            if self._number:
-                self._run(self._system.cancel(self._number))
+            self._queue.run(self._system.cancel(self._name))
         with suppress(LaunchError):
-            if self._keeper is not None:
-                self._keeper.kill()
-                self._run(("/bin/sh", "-c", _FORGET, "gcm", self._lease))
+            self._keeper.kill()
+            self._queue.run(("/bin/sh", "-c", _FORGET, "gcm", self._lease))
 
     def _names(self, job: BatchJob) -> tuple[str, ...]:
-        code, printed, said = self._run(self._system.host_names(job.nodes))
+        code, printed, said = self._queue.run(self._system.host_names(job.nodes))
         names = tuple(printed.split())
         if code or len(names) != self._request.nodes:
             raise JobFailed(
@@ -157,30 +162,3 @@ class JobAllocation:
                 cause=said or printed,
             )
         return names
-
-    def _job(self, printed: str) -> BatchJob:
-        try:
-            return self._system.job(self._number, printed)
-        except Unreadable as fault:
-            raise JobFailed(str(fault), place=self._place) from None
-
-    def _run(self, words: Sequence[str], text: str = "") -> tuple[int, str, str]:
-        """Run a command on the login node; return its exit code and what it has printed."""
-        said = Collected()
-        process = self._login.start(Command(login_words(words), first_input=text.encode()), said)
-        process.close_input()
-        try:
-            code = process.wait(ANSWER_TIMEOUT).shell_code
-        except StillRunning:
-            process.kill()
-            return 1, "", f"{words[0]} has not answered within {ANSWER_TIMEOUT:g} s"
-        return code, said.output, said.error.strip()
-
-
-def login_words(words: Sequence[str]) -> Sequence[str]:
-    """Return a command as a login shell runs it, whose profile says where batch systems are.
-
-    >>> login_words(("squeue", "--me"))
-    ('/bin/sh', '-lc', 'exec "$@"', 'gcm', 'squeue', '--me')
-    """
-    return ("/bin/sh", "-lc", 'exec "$@"', "gcm", *words)

@@ -18,7 +18,10 @@ from runtime.native_mpi import (
 
 PROBE_TIMEOUT = 60.0
 
-_PROBE = "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
+SIZE_PROBE = (
+    "import os; from mpi4py import MPI; os.write(1, b'size %d\\n' % MPI.COMM_WORLD.Get_size())"
+)
+"""A Python program that writes how many ranks there are, in one piece: lines of ranks may mix."""
 
 
 def mpi_command(
@@ -101,7 +104,7 @@ def check_mpi_pair(
     long as starting MPI does. Raises WrongMpiexec, MpiexecFailed, MissingMpiexec.
     """
     said = Collected()
-    world = MpiWorld((python, "-c", _PROBE), 2, mpiexec)
+    world = MpiWorld((python, "-c", SIZE_PROBE), 2, mpiexec)
     is_root = launcher.ready().user == 0
     process = launcher.start(mpi_command(world, native, is_root=is_root), said)
     try:

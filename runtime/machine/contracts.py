@@ -142,6 +142,10 @@ class Control(Protocol):
         """Ask a member to end in order."""
         ...
 
+    def signal(self, number: int) -> None:
+        """Send the process of a rank a signal, which its program may handle."""
+        ...
+
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Ask what a rank is doing; `Appeals.waiting` with the number is the answer."""
         ...
@@ -417,6 +421,10 @@ class Orders(Protocol):
 
     def go(self) -> None:
         """Let the ranks run, once they know who is where."""
+        ...
+
+    def signal_ranks(self, number: int) -> None:
+        """Send all ranks a signal, which their program may handle."""
         ...
 
     def stop_ranks(self, grace: float) -> None:

@@ -1,6 +1,10 @@
-"""The paths of the components of the machine, made of identifiers: `0:1:2` is a rank."""
+"""The paths of the components of the machine, made of identifiers (`0:1:2`), and who hosts them."""
 
 from __future__ import annotations
+
+TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 CLUSTERING = "clustering"
 """The name of the clustering component among the parts of a cluster, a site or the grid."""
@@ -15,6 +19,9 @@ COUPLING = "/coupling"
 
 DRIVER_PATH = "/driver"
 """Where the Python program that drives the run is called."""
+
+FIRST_CLUSTER = "0:0"
+"""The cluster whose rank 0 reads the standard input of the run."""
 
 RANKS = "/ranks/"
 """How the path of a rank begins for callers that are further away than its own front-end."""
@@ -43,3 +50,44 @@ def part_path(identifier: str) -> str:
     numbers = identifier.split(":") if identifier else []
     names = zip(("site", "cluster", "wrapper"), numbers, strict=False)
     return "/".join([GRID, *(f"{name}{number}" for name, number in names)])
+
+
+def node_path(node: str) -> str:
+    """Return the path of the process that holds the components of a node.
+
+    >>> node_path("lab/rack/blade07")
+    '/nodes/lab/rack/blade07'
+    """
+    return f"/nodes/{node}"
+
+
+def hosted_identifiers(cluster: str, levels: Sequence[str]) -> list[str]:
+    """Return what the front-end of a cluster has clustering components of, its own one first."""
+    site = cluster.partition(":")[0]
+    return [cluster, *([site] if "L4" in levels else []), *([""] if "L5" in levels else [])]
+
+
+def host_of(path: str, leaders: Sequence[int], leader: int) -> str | None:
+    """Return the cluster whose front-end hosts the component at a path; None if there is none.
+
+    `leaders` are the leading clusters of the sites, `leader` is the leading site.
+
+    >>> host_of("/grid/site1/clustering", [0, 2], 0), host_of("/grid/site0/cluster1/x", [0, 2], 0)
+    ('1:2', '0:1')
+    """
+    if not f"{path}/".startswith(f"{GRID}/"):
+        return None
+    first, second, *_ = [*path.removeprefix(GRID).strip("/").split("/"), ""]
+    if first == CLUSTERING:
+        return None if second else f"{leader}:{leaders[leader]}"
+    site, cluster = first.removeprefix("site"), second.removeprefix("cluster")
+    if first == site or not site.isdecimal() or int(site) >= len(leaders):
+        return None
+    if second == CLUSTERING:
+        return f"{int(site)}:{leaders[int(site)]}"
+    return f"{int(site)}:{cluster}" if second != cluster and cluster.isdecimal() else None
+
+
+def above(identifier: str) -> str | None:
+    """Return what is one level higher; None for the grid."""
+    return identifier.rpartition(":")[0] if identifier else None

@@ -161,6 +161,10 @@ class RankWrapper:
         """Ask the program to end."""
         os.kill(self.process, _SIGTERM)
 
+    def signal(self, number: int) -> None:
+        """Send the program a signal."""
+        os.kill(self.process, number)
+
     def tell_state(self, number: int, with_stacks: bool) -> None:
         """Tell what this rank is doing, once the program runs."""
         if self.state_of_program is not None:

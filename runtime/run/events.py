@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gcm.records import dataclass
 from runtime.machine.deaths import RankDeath
+from runtime.run.walltimes import Walltime
 
 # --- events -----------------------------------------------------------------------------------
 
@@ -110,9 +111,10 @@ class PlaceQueued:
 
 @dataclass(frozen=True, slots=True)
 class PlaceGranted:
-    """A cluster has its nodes."""
+    """A cluster has its nodes, for a `walltime` if that is limited."""
 
     cluster: str
+    walltime: Walltime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +296,14 @@ class TellUnreachable:
 
 
 @dataclass(frozen=True, slots=True)
+class Signal:
+    """Send the ranks of a cluster a signal, such as `USR1`: the walltime of its job ends soon."""
+
+    cluster: str
+    signal: str
+
+
+@dataclass(frozen=True, slots=True)
 class Discard:
     """Let go of the results of a cluster: the step that would fetch them is not needed."""
 
@@ -320,5 +330,6 @@ Effect = (
     | TellUnreachable
     | Condemn
     | CondemnRank
+    | Signal
     | Finish
 )

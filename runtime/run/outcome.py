@@ -103,6 +103,25 @@ class RouteTraffic:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldNodes:
+    """The nodes that a job of a batch system held for a cluster: how many, their cores, how long.
+
+    `cluster` is its path, such as `lyon/rhone`.
+    """
+
+    cluster: str
+    job: str
+    nodes: int
+    cores: int
+    seconds: float = 0.0
+
+    @property
+    def core_hours(self) -> float:
+        """What the site counts."""
+        return self.cores * self.seconds / 3600
+
+
+@dataclass(frozen=True, slots=True)
 class TunnelTraffic:
     """What a tunnel over the launcher carried between two clusters, and its shortest round trip.
 
@@ -228,3 +247,4 @@ class Outcome:
     results: tuple[Results, ...] = ()
     first_cause: FirstCause | None = None
     exceptions: Mapping[str, str] = field(default_factory=dict)
+    held: tuple[HeldNodes, ...] = ()

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 
 from gcm.records import dataclass
-from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED, OUTPUT_FAILED, TIMED_OUT
+from runtime.exit_codes import (
+    INTERRUPTED,
+    LOST,
+    NEVER_STARTED,
+    OUTPUT_FAILED,
+    TIMED_OUT,
+    WALLTIME_OVER,
+)
 from runtime.machine.deaths import RankDeath
 from runtime.rank_name import RankName
 from runtime.run.cluster_life import (
@@ -48,6 +55,7 @@ from runtime.run.events import (
     RankHere,
     RankReady,
     Show,
+    Signal,
     Start,
     StepFailed,
     StepUp,
@@ -63,6 +71,7 @@ from runtime.run.progress import RunProgress
 from runtime.run.rank_life import RankEvent, RankLife
 from runtime.run.replica_results import NeededResults
 from runtime.run.run_life import RunEvent, RunLife, RunPhase, RunStage
+from runtime.run.walltimes import Walltimes
 
 _LIVES = {
     RunPhase.PLANNED: "stopped",
@@ -118,6 +127,9 @@ class RunState:
     ranks: dict[str, RankLife] = field(init=False)
     clusters: dict[str, ClusterLife] = field(init=False)
     life: RunLife = field(default_factory=RunLife)
+    queued: dict[str, str] = field(default_factory=dict)
+    """What batch systems say of the jobs of clusters that wait in a queue."""
+    walltimes: Walltimes = field(default_factory=Walltimes)
     _progress: RunProgress = field(init=False)
     _needed: NeededResults = field(init=False)
     _assembly_runs: bool = False
@@ -160,6 +172,12 @@ class RunState:
     def state(self) -> RunPhase:
         """Where the run is."""
         return self.life.phase
+
+    @property
+    def due(self) -> float | None:
+        """When the next `Tick` is due; None for never."""
+        walltime = self.walltimes.due if self.life.stage is RunStage.RUNNING else None
+        return min((one for one in (self.deadline, walltime) if one is not None), default=None)
 
     @property
     def deaths(self) -> dict[str, RankDeath]:
@@ -214,12 +232,16 @@ class RunState:
         """Wait for as long as the queue takes: the user has asked for these nodes."""
         cluster = self.clusters[event.cluster]
         cluster.advance_place(PlaceEvent.QUEUED, event.words)
+        self.queued[event.cluster] = event.words
         self.deadline = None
         yield Show(self._path_of(event.cluster), "queued", event.words)
 
     def _place_granted(self, event: PlaceGranted) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
         cluster.advance_place(PlaceEvent.GRANTED)
+        self.queued.pop(event.cluster, None)
+        if event.walltime is not None:
+            self.walltimes.grant(event.cluster, event.walltime, self._now)
         if not any(one.place is PlaceStage.QUEUED for one in self.clusters.values()):
             self.deadline = self._now + self.timeouts.start
         yield Show(self._path_of(event.cluster), "starting", "front-end")
@@ -411,6 +433,15 @@ class RunState:
         yield from self._stop("all has ended")
 
     def _settled(self, _: Tick) -> Iterable[Effect]:
+        if self.life.stage is RunStage.RUNNING:
+            for cluster, signal in self.walltimes.take_signals(self._now):
+                yield Signal(cluster, signal)
+            if over := self.walltimes.over(self._now):
+                left_of_job = self.walltimes.left(over, self._now)
+                what = f"{self.clusters[over].name}: its job has {left_of_job:.0f} s left"
+                cure = "Ask for more walltime, or let the program save its state (signal='USR1')"
+                yield from self._fail(f"{what}, so the run was ended. {cure}", WALLTIME_OVER)
+                return
         if self.deadline is None or self._now < self.deadline:
             return
         if not self.life.is_settling:

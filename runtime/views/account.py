@@ -12,6 +12,7 @@ from runtime.run.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,
+    HeldNodes,
     Outcome,
     RankReport,
     Results,
@@ -39,7 +40,7 @@ R = TypeVar("R")
 
 _UNKNOWN = RunEnded(0)
 
-Report = RouteTraffic | ForwardedTraffic | TunnelTraffic | ComponentReport | Results
+Report = RouteTraffic | ForwardedTraffic | TunnelTraffic | ComponentReport | HeldNodes | Results
 """The records that are kept as they come."""
 
 _FIGURES = [one.name for one in fields(Connections) if one.type == "int"]
@@ -87,6 +88,7 @@ class RunAccount:
                 | ForwardedTraffic()
                 | TunnelTraffic()
                 | ComponentReport()
+                | HeldNodes()
                 | Results() as report
             ):
                 self._reports.append(report)
@@ -171,6 +173,7 @@ class RunAccount:
             seconds=self._time,
             components=self._all(ComponentReport),
             results=self._all(Results),
+            held=self._all(HeldNodes),
         )
 
     def _all(self, kind: type[R]) -> tuple[R, ...]:
@@ -196,6 +199,7 @@ class RunAccount:
             components=outcome.components,
             connections=outcome.connections,
             results=outcome.results,
+            held=outcome.held,
             replicas=self._planned.replicas,
         )
 

@@ -20,6 +20,7 @@ from runtime.run.outcome import (
     ComponentReport,
     FirstCause,
     ForwardedTraffic,
+    HeldNodes,
     Results,
     RouteTraffic,
     TunnelTraffic,
@@ -335,6 +336,7 @@ Record = (
     | ForwardedTraffic
     | TunnelTraffic
     | ComponentReport
+    | HeldNodes
     | Results
     | RankResult
     | RunEnded

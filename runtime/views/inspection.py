@@ -8,7 +8,15 @@ from dataclasses import asdict
 from gcm.cli.output import counted
 from runtime.shown_text import shown_table
 from runtime.topology import RankNames
-from runtime.views.facts import Fact, RankSeen, Record, RunPlanned, RunSeen, WaitExplained
+from runtime.views.facts import (
+    Fact,
+    RankSeen,
+    Record,
+    RunPlanned,
+    RunSeen,
+    StateChanged,
+    WaitExplained,
+)
 
 MOST_FINDINGS = 12
 """So many findings are printed at a time while the run goes on."""
@@ -26,6 +34,8 @@ class RunInspection:
         self._deployment = ""
         self._names = RankNames()
         self._state = ""
+        self._clusters: dict[str, str] = {}
+        self._jobs: dict[str, str] = {}
         self._ranks: dict[str, RankSeen] = {}
         self._findings: list[WaitExplained] = []
 
@@ -34,6 +44,10 @@ class RunInspection:
         match fact.record:
             case RunPlanned() as planned:
                 self._deployment, self._names = planned.deployment, planned.names()
+                known = planned.clusters().items()
+                self._clusters = {name: one.known.path for name, one in known}
+            case StateChanged(_, words) if fact.name in self._clusters:
+                self._jobs[self._clusters[fact.name]] = words
             case RunSeen(state):
                 self.is_answered, self._state = True, state
             case RankSeen() as rank:
@@ -48,6 +62,7 @@ class RunInspection:
             "deployment": self._deployment,
             "process": self._process,
             "state": self._state,
+            "jobs": self._jobs,
             "ranks": [
                 {
                     "rank": rank,
@@ -65,6 +80,8 @@ class RunInspection:
     def ps(self, width: int = 0) -> Iterator[str]:
         """Yield what each rank is doing, as lines for a terminal of `width` columns."""
         yield self._heading()
+        for cluster, words in self._jobs.items():
+            yield f"  {cluster}: {words}"
         rows = [
             (name, one.host, str(one.process or ""), _state_of(one), one.doing)
             for name, one in self._named()

@@ -12,6 +12,7 @@ from runtime.run.outcome import (
     ComponentReport,
     Connections,
     FirstCause,
+    HeldNodes,
     Results,
     RouteTraffic,
     TunnelTraffic,
@@ -77,6 +78,7 @@ class Summary:
     first_cause: FirstCause | None = None
     replicas: Mapping[str, int] = field(default_factory=dict)
     """How many processes each rank of an application is, where these are several."""
+    held: tuple[HeldNodes, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Return plain values, ready for JSON."""
@@ -133,6 +135,8 @@ def tables(summary: Summary) -> Iterator[Table]:
         yield Table(("component", "node", "runs on", "process"), tuple(rows), frozenset({3}))
     if any(one.files or one.others or one.kept for one in summary.results):
         yield _results_table(summary.results)
+    if summary.held:
+        yield _held_table(summary.held)
     if summary.traffic:
         sent = map(_traffic_row, _bounded(summary.traffic))
         heading = ("route", "messages", "bytes sent", "bytes received")
@@ -194,6 +198,26 @@ def _results_row(one: Results) -> tuple[str, ...]:
     if one.kept is not None:
         folders = f"kept in {one.kept.where}"
     return (one.cluster, f"{one.files:,}", f"{one.bytes:,}", folders, f"{one.others:,}")
+
+
+def _held_table(held: tuple[HeldNodes, ...]) -> Table:
+    """Return what each site counts: the cores of its jobs times how long these held them."""
+    sites: dict[str, list[HeldNodes]] = {}
+    for one in held:
+        sites.setdefault(one.cluster.partition("/")[0], []).append(one)
+    rows = [
+        (
+            site,
+            ", ".join(one.job for one in jobs),
+            str(sum(one.nodes for one in jobs)),
+            str(sum(one.cores for one in jobs)),
+            f"{max(one.seconds for one in jobs):.1f}",
+            f"{sum(one.core_hours for one in jobs):.3f}",
+        )
+        for site, jobs in sites.items()
+    ]
+    heading = ("nodes of", "jobs", "nodes", "cores", "seconds", "core-hours")
+    return Table(heading, tuple(rows), frozenset({2, 3, 4, 5}))
 
 
 def _traffic_row(one: RouteTraffic) -> tuple[str, ...]:

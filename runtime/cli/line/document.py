@@ -9,11 +9,12 @@ import shutil
 from collections.abc import Sequence
 from itertools import dropwhile
 
+from gcm.cli.common_options import CommandParser
 from gcm.cli.root_tag import root_tag
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
 from runtime.cli.errors import UsageError
-from runtime.cli.line.words import OneLine
+from runtime.cli.line.words import MACHINE, OneLine, options_end
 from runtime.deployment.compose import OneLineRequest, compose
 from runtime.deployment.machine_argument import Emulation, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
@@ -73,6 +74,7 @@ def document_of(
                 results=tuple(results),
                 inputs=tuple(_input(one, home, folder) for one in one_line.inputs),
                 attributes=one_line.attributes,
+                job=one_line.job,
             )
         )
     except ValueError as error:
@@ -109,6 +111,16 @@ def kind_of(one_line: OneLine, arguments: Sequence[str]) -> tuple[ProgramKind, s
             cure=_meant(word),
         )
     return ProgramKind.EXECUTABLE, word
+
+
+def within_job(words: Sequence[str], parser: CommandParser, ranks: int) -> Sequence[str]:
+    """Return a command line that names a program and no machine with `-n` at its beginning.
+
+    So `gcm-deploy program.py` in a job with places for 4 is read as `gcm-deploy -n 4 program.py`.
+    """
+    position, seen = options_end(words, parser)
+    is_named = "module" in seen or (position < len(words) and is_program(words[position]))
+    return ["-n", str(ranks), *words] if is_named and not seen & {*MACHINE} else words
 
 
 def is_program(file: str) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import partial
 
@@ -17,6 +18,7 @@ from gcm.cli.common_options import (
     setting,
 )
 from gcm.records import dataclass
+from runtime.allocations import present_job
 from runtime.cli.line import values
 from runtime.cli.line.words import OneLine, cut, one_line_of
 from runtime.exit_codes import WRONG_USAGE
@@ -26,6 +28,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy login HOST|DESCRIPTOR ...
+       gcm-deploy convert OLD-DESCRIPTOR
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
        gcm-deploy list
@@ -94,7 +97,7 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 """Makes the table of a command of `gcm-deploy` or `gcm-run`, which share their exit codes."""
 
 FIRST_WORDS = (
-    "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare",
+    "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
     "list", "attach", "logs", "stop", "web", "top",
 )  # fmt: skip
 """The commands that can be the first word."""
@@ -366,14 +369,24 @@ class Options:
 
 
 def read_options(words: Sequence[str]) -> Options:
-    """Parse the words of a command line; raises `SystemExit` for wrong ones."""
+    """Parse the words of a command line; raises `SystemExit` for wrong ones.
+
+    Within a job of a batch system `-n` means its nodes, and a program needs no machine.
+    """
     parser = deploy_parser()
+    job = present_job(os.environ)
+    if job is not None:
+        from runtime.cli.line.document import within_job
+
+        words = within_job(words, parser, job.nodes * job.tasks_per_node)
     pieces = cut(words, parser)
     found = parser.parse_args(pieces.options)
     try:
         one_line = one_line_of(GCM_DEPLOY, found, pieces)
     except ValueError as fault:
         parser.error(str(fault))
+    if job is not None and one_line is not None and found.ranks:
+        one_line = replace(one_line, job=job)
     if found.colours and not found.draw:
         parser.error("--colours is for the picture that --draw FILE makes, which is not asked for")
     return options_of(found, one_line, pieces.arguments)

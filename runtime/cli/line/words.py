@@ -11,6 +11,7 @@ from gcm.cli.common_options import CommandParser, CommandTable
 from gcm.records import dataclass
 
 if TYPE_CHECKING:
+    from runtime.allocations import JobRequest
     from runtime.deployment.machine_argument import Machine
 
 MACHINE = ("ranks", "emulate", "hosts")
@@ -29,7 +30,7 @@ class OneLine:
 
     `python` is that of the machine's hosts, `options` are the words before the program, `inputs`
     files that are copied besides the program folder, `attributes` those that options write into the
-    descriptor.
+    descriptor. `job` is that of the batch system in which this command runs, and then the machine.
     """
 
     program: str
@@ -39,6 +40,7 @@ class OneLine:
     options: Sequence[str] = ()
     inputs: Sequence[str] = ()
     attributes: Attributes = field(default_factory=dict)
+    job: JobRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -484,6 +484,13 @@ _CLUSTER = ElementType(
     (
         Attribute("name", NAME, "Its name; `cluster0`, `cluster1`... by default."),
         Attribute(
+            "site",
+            NAME,
+            "A site of your own file `~/.config/gcm/sites.xml`, whose `ssh`, `batch`, `front-end` "
+            "and `mpi` count here.",
+            field="",
+        ),
+        Attribute(
             "reachability",
             CHOICE,
             "Who can connect to its ranks: everybody (`direct`), only its front-end, or nobody "
@@ -573,6 +580,33 @@ _BATCH = ElementType(
             "How long the job goes on holding its nodes when nothing is heard of the run any more: "
             "it was killed, or its machine lost its network.",
             default="60s",
+        ),
+        Attribute(
+            "signal",
+            CHOICE,
+            "The signal that the ranks get before the walltime is over, so that they save their "
+            "state; a program that does not handle it is ended by it.",
+            default="none",
+            choices=("none", "USR1", "USR2", "INT", "TERM"),
+            to=lambda name: "" if name == "none" else name,
+        ),
+        Attribute(
+            "signal-before",
+            DURATION,
+            "How long before the end of the walltime they get it.",
+            default="2min",
+        ),
+        Attribute(
+            "reserve",
+            DURATION,
+            "How long before the end of the walltime the run is ended, so that results come home; "
+            "by default 60 s, or a quarter of a short walltime.",
+        ),
+        Attribute(
+            "job",
+            WORD,
+            "The number of a job that runs already, in which the cluster gets its place, as a run "
+            "within a job does by itself.",
         ),
         Attribute(
             "options",

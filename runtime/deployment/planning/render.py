@@ -173,6 +173,9 @@ def _job_script(cluster: DeployedCluster) -> Iterator[str]:
     """Yield the script that the batch system of a cluster gets, if it has one."""
     if cluster.batch is None:
         return
+    if cluster.batch.job:
+        yield f"in job {cluster.batch.job}, which runs already"
+        return
     system = batch_system(cluster.batch.system)
     yield f"its job, for {shlex.join(system.submit())}:"
     script = system.script(cluster.batch, "gcm-NAME", ".cache/gcm/leases/gcm-NAME")

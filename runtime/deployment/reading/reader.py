@@ -12,6 +12,7 @@ from runtime.deployment.model import Application, DeployedSite, Deployment, Encr
 from runtime.deployment.reading.applications import read_applications, read_virtual_nodes
 from runtime.deployment.reading.machine import check_routes, read_detection, read_machine
 from runtime.deployment.reading.named_classes import check_named_classes, read_named_classes
+from runtime.deployment.reading.own_sites import with_own_sites
 from runtime.deployment.reading.processes import read_dependencies, read_processes
 from runtime.deployment.reading.program import check_copies, check_programs
 from runtime.deployment.reading.replicas import check_replicas
@@ -41,6 +42,7 @@ def read_descriptor(
     )
     if root is None:
         return None
+    root = with_own_sites(root, surroundings.sites, diagnostics)
     stem = posixpath.splitext(posixpath.basename(root.location.file))[0]
     extent = Extent(diagnostics)
     variables = declare_variables(

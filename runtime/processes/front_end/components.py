@@ -35,10 +35,9 @@ from runtime.machine.contracts import (
     Routes,
     Views,
 )
-from runtime.machine.paths import CLUSTERING, clustering_path, part_path
+from runtime.machine.paths import CLUSTERING, above, clustering_path, hosted_identifiers, part_path
 from runtime.processes.configuration import Configuration
 from runtime.processes.part_controllers import PART, WATCHING_PART, Figures
-from runtime.run.hierarchy import above, hosted_identifiers
 from runtime.run.outcome import Connections
 from runtime.transport.channel import Channel
 from runtime.transport.reactor import Reactor
@@ -65,13 +64,37 @@ class Ranks(Health, References, Protocol):
         ...
 
 
+class FrontEndState(Protocol):
+    """What the components of a front-end tell and ask the rest of it, on the reactor's thread."""
+
+    def gathered(self, part: str) -> None:
+        """Take note that all members of a part of the machine have told who they are."""
+        ...
+
+    def reports(self) -> list[Facts]:
+        """Return what is known of the ranks of the cluster."""
+        ...
+
+    def seen(self, epoch: int, table: bytes) -> None:
+        """Take a view."""
+        ...
+
+    def present_ranks(self) -> Ranks:
+        """Return the present run of the ranks."""
+        ...
+
+    def connections(self, rank: str) -> Connections:
+        """Return how a rank, or with nothing all of them, found others."""
+        ...
+
+
 def _passing_on(*contracts: type) -> Callable[[type[C]], type[C]]:
-    """Give a class the operations of contracts, each of which calls that of its `_ranks()`."""
+    """Give a class the operations of contracts, each of which calls that of the present ranks."""
 
     def passing(operation: str, declared: Callable[..., None]) -> Callable[..., None]:
         @wraps(declared)
         def passed(self: Any, *args: Any) -> None:
-            getattr(self._ranks(), operation)(*args)
+            getattr(self._front_end.present_ranks(), operation)(*args)
 
         return passed
 
@@ -98,26 +121,22 @@ class ClusterClustering(MonitoredClustering):
         self,
         identifier: str,
         gathered: Callable[[list[Facts]], list[Facts]],
-        seen: Callable[[int, bytes], None],
-        ranks: Callable[[], Ranks],
-        connections: Callable[[str], Connections],
-        *,
-        reactor: Reactor | None = None,
-        heartbeats: HeartbeatLoop | None = None,
+        front_end: FrontEndState,
+        reactor: Reactor,
+        heartbeats: HeartbeatLoop | None,
     ) -> None:
-        super().__init__(identifier, gathered, seen)
+        super().__init__(identifier, gathered, front_end.seen)
         self.reactor = reactor
         self.heartbeats = heartbeats
-        self._ranks = ranks
-        self._connections = connections
+        self._front_end = front_end
 
     def figures(self, rank: str) -> Figures:
         """Return how a rank, or with nothing all of them, found others."""
-        return asdict(self._connections(rank))
+        return asdict(self._front_end.connections(rank))
 
     def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
         """Let the run of the ranks look at what one tells; see `is_ready`."""
-        self._ranks().ready(member, epoch, reports)
+        self._front_end.present_ranks().ready(member, epoch, reports)
 
     def is_ready(self, rank: str) -> None:
         """Let a rank take part in the round; what is told of it is known by their run."""
@@ -129,33 +148,20 @@ class ClusterClustering(MonitoredClustering):
 
 
 class Components:
-    """The clustering components of a front-end; made and called on the reactor's thread.
-
-    `gathered` is called with the identifier of each level whose members have all told, `reports`
-    returns what is known of the ranks of this cluster, `seen` gets each view. `connections` tells
-    how a rank, or with nothing all of them, found others.
-    """
+    """The clustering components of a front-end; made and called on the reactor's thread."""
 
     def __init__(
         self,
         host: Host,
         told: Configuration,
-        *,
-        gathered: Callable[[str], None],
-        reports: Callable[[], list[Facts]],
-        seen: Callable[[int, bytes], None],
-        ranks: Callable[[], Ranks],
-        connections: Callable[[str], Connections],
-        heartbeats: HeartbeatLoop | None = None,
+        front_end: FrontEndState,
+        heartbeats: HeartbeatLoop | None,
     ) -> None:
         self._host = host
         self._told = told
-        self._gathered = gathered
-        self._reports = reports
-        self._own = ClusterClustering(
-            told.cluster, partial(self._passed_on, told.cluster), seen, ranks, connections,
-            reactor=host.reactor, heartbeats=heartbeats,
-        )  # fmt: skip
+        self._front_end = front_end
+        passed_on = partial(self._passed_on, told.cluster)
+        self._own = ClusterClustering(told.cluster, passed_on, front_end, host.reactor, heartbeats)
         self._contents: dict[str, Clustering] = {told.cluster: self._own}
         self._here: dict[str, Component] = {}
         self._joined: dict[str, Channel] = {}
@@ -228,8 +234,8 @@ class Components:
         self._host.routes.drop(path)
 
     def _passed_on(self, identifier: str, found: list[Facts]) -> list[Facts]:
-        self._gathered(identifier)
-        return self._reports() if identifier == self._told.cluster else found
+        self._front_end.gathered(identifier)
+        return self._front_end.reports() if identifier == self._told.cluster else found
 
     def _end(self, path: str, interface: str, type: ComponentType) -> ServerEnd:
         declared = type.find(interface)

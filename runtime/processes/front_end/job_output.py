@@ -16,10 +16,9 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import LastLines
 from runtime.launchers.rank_lines import RankLines
 from runtime.native_mpi import Job, JobPart, NativeMpi
-from runtime.processes.front_end.end_pipe import EndPipe
 from runtime.processes.front_end.job_ends import IN_TIME
 from runtime.processes.front_end.output_room import OutputRoom
-from runtime.processes.front_end.rank_pipes import MOST_RANKS, Block, RankPipes
+from runtime.processes.front_end.rank_pipes import MOST_RANKS, Block, EndPipe, RankPipes
 from runtime.transport.reactor import Reactor
 
 EXPLAINED = 1.0

@@ -124,7 +124,7 @@ class FrontEndProcess:
         self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
         self._frozen: FrozenRanks | None = None
-        self._components = self._new_components()
+        self._components = Components(self._host, configuration, self, self._heartbeats)
         self._ranks = self._new_run() if configuration.job is not None else None
         self._nodes = self._new_keeper() if configuration.nodes else None
 
@@ -281,6 +281,11 @@ class FrontEndProcess:
         if self._ranks is not None:
             self._ranks.end_rank(rank)
 
+    def signal_ranks(self, number: int) -> None:
+        """Send all ranks a signal."""
+        if self._ranks is not None:
+            self._ranks.signal(number)
+
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after a while."""
         if self._ranks is not None:
@@ -383,17 +388,9 @@ class FrontEndProcess:
         if self._forwarding is not None:
             self._forwarding.coupled(report)
 
-    def _new_components(self) -> Components:
-        return Components(
-            self._host,
-            self._configuration,
-            gathered=self._launcher.gathered,
-            reports=self._reports,
-            seen=self._seen,
-            ranks=self._present_ranks,
-            connections=self._connections,
-            heartbeats=self._heartbeats,
-        )
+    def gathered(self, part: str) -> None:
+        """Tell the launcher that all members of a part have told who they are."""
+        self._launcher.gathered(part)
 
     def _new_heartbeats(self) -> HeartbeatLoop | None:
         """Return what watches the others, where members watch each other."""
@@ -429,7 +426,7 @@ class FrontEndProcess:
         job = self._configuration.job
         return [f"{self._configuration.cluster}:{rank}" for rank in range(job.ranks if job else 0)]
 
-    def _reports(self) -> list[Facts]:
+    def reports(self) -> list[Facts]:
         """Return what others are to know of the ranks of this cluster, and of this front-end."""
         arrivals = self._ranks.arrivals if self._ranks is not None else {}
         reports = [report(rank, arrivals.get(rank)) for rank in self._names()]
@@ -438,13 +435,15 @@ class FrontEndProcess:
             reports.append(front_end_report(self._configuration.cluster, found))
         return reports
 
-    def _seen(self, epoch: int, table: bytes) -> None:  # noqa: ARG002 - restarts count on their own
+    def seen(self, epoch: int, table: bytes) -> None:  # noqa: ARG002 - restarts count on their own
+        """Learn who is where; ranks get the table when they may run."""
         self._whereabouts.told(decoded(table))
         self._knows_all = True
         self._tell_forwarding()
         self._release()
 
-    def _connections(self, rank: str) -> Connections:
+    def connections(self, rank: str) -> Connections:
+        """Return how a rank, or with nothing all of them, found others; this may wait."""
         found = self._routes.connections([rank] if rank else self._names())
         return found if rank else replace(found, relays=self._relays())
 
@@ -494,7 +493,8 @@ class FrontEndProcess:
     def _arrivals(self) -> dict[str, RankArrival]:
         return self._ranks.arrivals if self._ranks is not None and not self._ranks.is_over else {}
 
-    def _present_ranks(self) -> RanksRun:
+    def present_ranks(self) -> RanksRun:
+        """Return the present run of the ranks, which there is where one tells something."""
         assert self._ranks is not None  # who tells something was let in by these
         return self._ranks
 

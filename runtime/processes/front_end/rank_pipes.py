@@ -1,6 +1,7 @@
-"""What ranks on this host write comes through pipes of their own in the room, past `mpiexec`.
+"""Pipes in the room for ranks on this host, past `mpiexec`: what they write and read, their ends.
 
-So nothing cuts, mixes or loses their lines, and no process has to stand between them.
+So nothing cuts, mixes or loses their lines, and no process has to stand between them; MPICH's
+`mpiexec` ends the whole job when a rank does not read as fast as input comes.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from functools import partial
 
 from runtime.launchers.base import OutputStream
 from runtime.launchers.lines import BlockCutter
-from runtime.launchers.ranks import pipe_of
+from runtime.launchers.ranks import ENDS, pipe_of
 from runtime.processes.front_end.output_room import OutputRoom
-from runtime.transport.reactor import READ, Reactor
+from runtime.transport.reactor import READ, WRITE, Reactor
 
 MOST_RANKS = 64
 """With more ranks on one host, a front-end would need more descriptors than systems allow."""
 
 AT_ONCE = 1 << 18
-"""Bytes that are read at once, and that a pipe holds where the system lets it."""
+"""Bytes that are read at once, that a rank gets at a time, and that a pipe holds if it may."""
 
 PLENTY = AT_ONCE // 4
 PACE = 0.005
@@ -150,3 +151,112 @@ class _Pipe:
         self.stream = stream
         self.cutter = BlockCutter()
         self.heard = 0
+
+
+class RankInput:
+    """The pipe of rank 0 of a job. `ask` asks for so many bytes, which `put` brings, b"" the end.
+
+    All but the constructor is for the reactor's thread.
+    """
+
+    def __init__(self, reactor: Reactor, folder: str, ask: Callable[[int], None]) -> None:
+        """Make it; raises OSError."""
+        self._reactor = reactor
+        self._ask = ask
+        self._path = pipe_of(folder, 0, "stdin")
+        os.mkfifo(self._path, 0o600)
+        # Open for reading too: a rank that reads no more is no error, its end is told elsewhere.
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)
+        self._pending = memoryview(b"")
+        self._has_begun = False
+        self._is_open = True
+
+    def begin(self) -> None:
+        """Let the rank read, now that its program runs; twice is once."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._ask(AT_ONCE)
+
+    def put(self, data: bytes) -> None:
+        """Pass on what came, and ask for more once the rank, or its pipe, has taken it."""
+        if not self._is_open:
+            return
+        if not data:
+            self.close()
+            return
+        self._pending = memoryview(data)
+        self._write()
+
+    def close(self) -> None:
+        """Let the rank find the end; twice is once."""
+        if self._is_open:
+            self._is_open = False
+            self._reactor.watch(self._descriptor, 0, self._writable)
+            os.close(self._descriptor)
+            with suppress(OSError):
+                os.unlink(self._path)
+
+    def _writable(self, _events: int) -> None:
+        self._write()
+
+    def _write(self) -> None:
+        try:
+            while self._pending:
+                self._pending = self._pending[os.write(self._descriptor, self._pending) :]
+        except BlockingIOError:
+            self._reactor.watch(self._descriptor, WRITE, self._writable)
+            return
+        self._reactor.watch(self._descriptor, 0, self._writable)
+        self._ask(AT_ONCE)
+
+
+Saw = Callable[[int, int, float, int], None]
+
+_CHUNK = 4096
+
+
+class EndPipe:
+    """The pipe of one job. `saw` gets rank, wait status, time and incarnation, as they end."""
+
+    def __init__(self, reactor: Reactor, room: str, saw: Saw) -> None:
+        """Make it; raises OSError. It is there before any rank is."""
+        self._reactor = reactor
+        self._saw = saw
+        self._path = os.path.join(room, ENDS)
+        os.mkfifo(self._path, 0o600)
+        # Open for writing too, so that it is not at its end before anybody has come.
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)
+        self._rest = b""
+        reactor.soon(self._watch)
+
+    def read(self) -> None:
+        """Pass on what has been told until now; on the reactor's thread."""
+        while self._is_open():
+            try:
+                data = os.read(self._descriptor, _CHUNK)
+            except BlockingIOError:
+                return
+            *lines, self._rest = (self._rest + data).split(b"\n")
+            for line in lines:
+                with suppress(ValueError):  # the writer was no parent of a rank
+                    rank, status, at, incarnation = line.split()
+                    self._saw(int(rank), int(status), float(at), int(incarnation))
+
+    def close(self) -> None:
+        """Listen no more, and remove it; twice is once. On the reactor's thread."""
+        if self._is_open():
+            self._reactor.watch(self._descriptor, 0, lambda _: None)
+            os.close(self._descriptor)
+            self._descriptor = -1
+            with suppress(OSError):
+                os.unlink(self._path)
+
+    def _watch(self) -> None:
+        if self._is_open():
+            self._reactor.watch(self._descriptor, READ, self._ready)
+
+    def _is_open(self) -> bool:
+        return self._descriptor >= 0
+
+    def _ready(self, _events: int) -> None:
+        self.read()

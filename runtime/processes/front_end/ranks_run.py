@@ -28,20 +28,20 @@ from runtime.machine.deaths import (
     UnreadableReport,
     Witness,
 )
+from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.doorstep import Found
 from runtime.membership.room import UNIX, Entrance, crash_file, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.native_mpi import JobPart
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
-from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry
+from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry, RankHosts
 from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
 from runtime.processes.front_end.job_output import Said, no_pipes
 from runtime.processes.front_end.memory_kills import MemoryKills
 from runtime.processes.front_end.output_room import OutputRoom
-from runtime.processes.front_end.rank_hosts import RankHosts
-from runtime.processes.front_end.rank_input import FIRST_CLUSTER, RankInput
+from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.transport.channel import Channel, Relay
@@ -315,6 +315,11 @@ class RanksRun:
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not there."""
         return self._gate.find(rank) if self._gate is not None else None
+
+    def signal(self, number: int) -> None:
+        """Send all ranks a signal."""
+        if self._gate is not None:
+            self._components.control.signal(number)
 
     def tell_states(self, number: int, with_stacks: bool) -> None:
         """Ask the ranks what they are doing."""

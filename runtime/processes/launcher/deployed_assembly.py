@@ -21,9 +21,9 @@ from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
+from runtime.machine.paths import node_path
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.run.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
-from runtime.run.hierarchy import node_path
 from runtime.run.outcome import ComponentReport
 from runtime.transport.errors import TransportError
 

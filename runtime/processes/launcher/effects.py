@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -25,8 +26,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
 from runtime.machine.calls import Served
-from runtime.machine.paths import GRID, LAUNCHER
-from runtime.processes.front_end.rank_input import FIRST_CLUSTER
+from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.crew import Crew, Failed
@@ -40,7 +40,8 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, QueuedPlace, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import Samples
@@ -68,6 +69,7 @@ from runtime.run.events import (
     Kill,
     LeftBehind,
     Show,
+    Signal,
     Start,
     StepFailed,
     StepUp,
@@ -75,7 +77,6 @@ from runtime.run.events import (
     Stuck,
     TellUnreachable,
 )
-from runtime.run.hierarchy import hosted_identifiers
 from runtime.run.outcome import ForwardedTraffic, RouteTraffic
 from runtime.run.outline import replica_ranks
 from runtime.run.run_life import RunPhase
@@ -130,11 +131,9 @@ class Executor:
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
+        self._logins = LoginNodes(local)
         self.router = CallRouter(plan, self._places, self._host, assembly)
-        for cluster in plan.deployment.clusters():
-            new = _kind_of(cluster, reach)
-            onward = partial(self.router.onward, cluster.identifier)
-            self._places[cluster.identifier] = new(cluster, local, onward, idle=codes.idle)
+        self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
         self._ears = Ears(reactor, self.calls.hear, self._verdicts.ended, post)
@@ -164,6 +163,17 @@ class Executor:
         codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.tell_where_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
+
+    def _add_places(self, reach: Reach, *, idle: bool) -> None:
+        for cluster in self._plan.deployment.clusters():
+            new = self._kind_of(cluster, reach)
+            onward = partial(self.router.onward, cluster.identifier)
+            self._places[cluster.identifier] = new(cluster, self._local, onward, idle=idle)
+
+    def _kind_of(self, cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
+        if cluster.batch is not None:
+            return partial(QueuedPlace, logins=self._logins)
+        return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
     def _new_input(self, stdin: int) -> StandardInput | None:
         # Replicas would have to read the same; each finds the end of the input.
@@ -219,6 +229,7 @@ class Executor:
             place.kill()
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
         self._crew.join()
+        self._logins.close()
         self._host.close()
         self._output.finish()
         if self._assembly is not None and self._assembly.result is not None:
@@ -247,14 +258,10 @@ class Executor:
                 self._go()
             case Stop():
                 self._stop()
-            case Announce(death, is_new):
-                self._ranks.announce(death, is_new=is_new)
+            case Announce() | CondemnRank() | TellUnreachable() | Signal():
+                self._do_to_ranks(effect)
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
-            case CondemnRank(rank, why):
-                self._ranks.condemn(rank, why)
-            case TellUnreachable(by, rank, why):
-                self._ranks.lose_to(by, rank, why)
             case Explain(is_brief):
                 self._explain_before_end(is_brief=is_brief)
             case GiveUp():
@@ -264,6 +271,17 @@ class Executor:
                     place.was_lost = True
                     place.kill()
 
+    def _do_to_ranks(self, effect: Announce | CondemnRank | TellUnreachable | Signal) -> None:
+        match effect:
+            case Announce(death, is_new):
+                self._ranks.announce(death, is_new=is_new)
+            case CondemnRank(rank, why):
+                self._ranks.condemn(rank, why)
+            case TellUnreachable(by, rank, why):
+                self._ranks.lose_to(by, rank, why)
+            case Signal(cluster, name):
+                self._places[cluster].orders.signal_ranks(int(signal.Signals[f"SIG{name}"]))
+
     def tell_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
         if state.state is RunPhase.DONE:
@@ -271,6 +289,8 @@ class Executor:
         for place in self._places.values():
             for traffic in _traffic(place):
                 self._facts.tell(place.identifier, traffic)
+            if held := place.held_nodes():
+                self._facts.tell(place.identifier, held)
         for carried in () if self._tunnels is None else self._tunnels.traffic():
             self._facts.tell(MACHINE, carried)
         for results in self._homecoming.results():
@@ -441,12 +461,6 @@ class Executor:
         if self._stopping:
             place.orders.stop()
         self._shake_hands()
-
-
-def _kind_of(cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
-    if cluster.batch is not None:
-        return QueuedPlace
-    return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
 
 def _traffic(place: ClusterPlace) -> Iterator[RouteTraffic | ForwardedTraffic]:

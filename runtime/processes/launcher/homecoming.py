@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.steps import Step
+from runtime.errors import GridError
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.processes.launcher.crew import Crew
@@ -109,33 +110,29 @@ class Homecoming:
 
     def fetch(self, step: Step) -> None:
         """Bring home what a cluster made, and tell when that is done."""
-        fetcher = self._fetchers.get(step.name)
-        if fetcher is None:
-            self._discard(self._places[step.name.partition(":")[2]])
-            self._post(StepUp(step.name))
-            return
-
-        def finish() -> None:
-            fetcher.finish()
-            self._post(StepUp(step.name))
-
-        self._crew.do(
-            step.name, finish, lambda fault: self._post(StepFailed(step.name, str(fault)))
-        )
+        self._settle(step, is_wanted=True)
 
     def discard(self, step: Step) -> None:
         """Let go of what a cluster made, since the same comes from another one."""
+        self._settle(step, is_wanted=False)
+
+    def _settle(self, step: Step, *, is_wanted: bool) -> None:
         fetcher = self._fetchers.get(step.name)
         if fetcher is None:
             self._discard(self._places[step.name.partition(":")[2]])
             self._post(StepUp(step.name))
             return
+        settle = fetcher.finish if is_wanted else fetcher.discard
 
         def finish() -> None:
-            fetcher.discard()
+            settle()
             self._post(StepUp(step.name))
 
-        self._crew.do(step.name, finish, lambda _: self._post(StepUp(step.name)))
+        def failed(fault: GridError) -> None:
+            why = str(fault)
+            self._post(StepFailed(step.name, why) if is_wanted else StepUp(step.name))
+
+        self._crew.do(step.name, finish, failed)
 
     def _discard(self, place: ClusterPlace) -> None:
         """Remove a work folder in which no rank has ever run."""

@@ -45,7 +45,8 @@ class Interrupts:
         if machine is not None and state is RunPhase.RUNNING:
             with suppress(TimeoutError):
                 seen = machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
-        return [(MACHINE, RunSeen(str(state))), *seen]
+        jobs = {} if machine is None else machine.jobs()
+        return [(MACHINE, RunSeen(str(state))), *jobs.items(), *seen]
 
     def sample(self, seconds: float) -> None:
         """Let the facts tell every so many seconds what ranks do, as `Machine.sample`."""

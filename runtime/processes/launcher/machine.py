@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from datetime import timedelta
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,7 +28,14 @@ from runtime.run.outline import outline_of
 from runtime.run.run_life import RunPhase
 from runtime.run.state import IllegalEvent, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
-from runtime.views.facts import MACHINE, RankResult, Record, RunEnded, RunPlanned
+from runtime.views.facts import (
+    MACHINE,
+    RankResult,
+    Record,
+    RunEnded,
+    RunPlanned,
+    StateChanged,
+)
 from runtime.views.stream import FactListener, FactStream, ListenerRaised, Silent
 
 if TYPE_CHECKING:
@@ -118,6 +126,18 @@ class Machine:
     def state(self) -> RunPhase:
         """Where the run is."""
         return self._state.state
+
+    def jobs(self) -> dict[str, StateChanged]:
+        """Return where the jobs of batch systems are, by the clusters that have one."""
+        now = time.monotonic()
+        state, jobs = self._state, {}
+        for cluster in self.plan.deployment.clusters():
+            name = cluster.identifier
+            if words := state.queued.get(name):
+                jobs[name] = StateChanged("queued", words)
+            elif (left := state.walltimes.left(name, now)) is not None:
+                jobs[name] = StateChanged("running", f"{timedelta(0, int(left))} of walltime left")
+        return jobs
 
     @property
     def assembly(self) -> Composite:
@@ -334,7 +354,7 @@ class Machine:
     def _loop(self, executor: Executor) -> int:
         code = self._happen(Begin(), executor)
         while code is None:
-            deadline = self._state.deadline
+            deadline = self._state.due
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 code = self._be_late(executor)

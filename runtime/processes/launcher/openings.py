@@ -76,23 +76,24 @@ class Openings:
             self._gone(place, fault)
             return
 
-        def tell() -> None:
-            if why := end_of_parent(place):
-                self.post(ParentKilled(why))
-            self.post(PlaceLost(place.identifier, str(fault_of(place, words))))
-
-        self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
+        self._ask_why(
+            place, lambda: self.post(PlaceLost(place.identifier, str(fault_of(place, words))))
+        )
 
     def closed(self, place: ClusterPlace) -> None:
         """Tell that a front-end has gone while all end, and what has ended its parent, if so."""
-        if not place.has_lost_parent:
+        if place.has_lost_parent:
+            self._ask_why(place, lambda: self.post(PlaceClosed(place.identifier)))
+        else:
             self.post(PlaceClosed(place.identifier))
-            return
+
+    def _ask_why(self, place: ClusterPlace, then: Callable[[], None]) -> None:
+        """Tell what has ended the parent of a front-end, if something has; then the rest."""
 
         def tell() -> None:
             if why := end_of_parent(place):
                 self.post(ParentKilled(why))
-            self.post(PlaceClosed(place.identifier))
+            then()
 
         self.crew.do(f"asking why {place.cluster.path} has gone", tell, partial(self._gone, place))
 

@@ -77,7 +77,7 @@ def package_at(launcher: Launcher, python: str) -> tuple[bool, str]:
             cause="\n".join(process.tail),
             cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
         )
-    path, _, found = said.output.strip().partition("\n")
+    path, _, found = said.output.partition("\n")  # the first line is empty without one
     try:
         known = os.fsdecode(bytes.fromhex(path))
     except ValueError:  # a wrapper around that Python prints something of its own

@@ -7,17 +7,14 @@ import signal
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.records import dataclass
-from runtime.allocations import batch_system
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.command import CommandLauncher
@@ -27,10 +24,11 @@ from runtime.launchers.local import LocalLauncher
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
-from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach, usual_launcher
+from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.member_host import FRONT_END
 from runtime.run.events import PlaceGranted, PlaceQueued
+from runtime.run.outcome import HeldNodes
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN_DATA
@@ -119,6 +117,10 @@ class ClusterPlace:
     def state_of_job(self) -> str:
         """Return what a batch system says of the job, "" where there is none; this may wait."""
         return ""
+
+    def held_nodes(self) -> HeldNodes | None:
+        """Return the nodes that a batch system has granted until now; None if it has not."""
+        return None
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
@@ -239,58 +241,6 @@ class RemotePlace(ClusterPlace):
             if self.launcher is not self._local:
                 self.launcher.close()
             raise LauncherClosed("the run ended before the front-end was started")
-
-
-class QueuedPlace(RemotePlace):
-    """A cluster whose nodes a batch system grants; `open` waits in its queue before all else."""
-
-    def __init__(
-        self,
-        cluster: DeployedCluster,
-        local: LocalLauncher,
-        relay: Relay | None = None,
-        *,
-        idle: bool = False,
-    ) -> None:
-        super().__init__(cluster, local, relay, reach=self._into_job, idle=idle)
-        self._login: Launcher = local
-        self._allocation: JobAllocation | None = None
-
-    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
-        """Have the nodes granted, then start the front-end on the first; raises LaunchError."""
-        request, name = self.cluster.batch, self.identifier
-        assert request is not None
-        if self.cluster.hops:
-            self._login = usual_launcher(replace(self.cluster, batch=None), self._local)
-            self._login.ready()
-        system = batch_system(request.system)
-        self._allocation = JobAllocation(self._login, system, request, place=self.cluster.path)
-        try:
-            self._allocation.submit()
-            self.hosts = self._allocation.await_hosts(
-                self._given_up, lambda job: ears.tell(PlaceQueued(name, str(job)))
-            )
-        except LaunchError:
-            self._allocation.end()  # the place may have been closed before the job had a number
-            raise
-        ears.tell(PlaceGranted(name))
-        super().open(plan, keys, ears)
-
-    def state_of_job(self) -> str:
-        """Return what the batch system says of the job; this may wait."""
-        return "" if not self.hosts or self._allocation is None else self._allocation.state()
-
-    def close(self) -> None:
-        """Let go of the cluster, and give its nodes back."""
-        super().close()
-        if self._allocation is not None:
-            self._allocation.end()
-        if self._login is not self._local:
-            self._login.close()
-
-    def _into_job(self, cluster: DeployedCluster, local: LocalLauncher, timeout: float) -> Launcher:
-        assert self._allocation is not None
-        return usual_launcher(cluster, local, timeout, self._allocation.inside())
 
 
 class _Sink:

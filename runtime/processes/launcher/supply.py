@@ -25,6 +25,7 @@ from runtime.deployment.planning.workplace import workplace_of
 from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
+from runtime.machine.paths import node_path
 from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.membership.room import address_in
 from runtime.native_mpi import Job
@@ -33,7 +34,6 @@ from runtime.processes.watch import watch_of
 from runtime.results.folders import find_path, make_path
 from runtime.results.work_folder import make_work_folder
 from runtime.routing import FrontEndStop, tunnelled_leg
-from runtime.run.hierarchy import node_path
 from runtime.topology import Grid, Reachability, Site
 from runtime.transport.keys import Keyring, RunKeys, audience_of, issuer_of
 from runtime.transport.passage import FORWARDER, Passage

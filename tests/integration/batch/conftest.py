@@ -9,18 +9,29 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
+from tests.sshd import Sshd, running_sshd
 from tools.on_grids import COMMAND, ROOT, environment
 
+PYTHON = Path(sys.executable)
+MPIEXEC = PYTHON.with_name("mpiexec")
 NODES = 3
 CORES = 4
 PATIENCE = 30.0
+HELLO = """
+import os
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f"{world.rank} of {world.size} on {os.environ.get('SLURMD_NODENAME')}", flush=True)
+"""
 
 _CONFIGURATION = """\
-ClusterName=lab
+ClusterName=lab{number}
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={port}
 AuthType=auth/munge
@@ -48,18 +59,19 @@ PartitionName=debug Nodes=n[1-{nodes}] Default=YES MaxTime=INFINITE State=UP
 class Slurm:
     """The daemons of a Slurm; its commands and runs of `gcm-deploy` in a folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, number: int = 0) -> None:
         self.folder = folder
         self.home = folder / "home"
         self.home.mkdir()
         self.work = folder / "work"
         self.work.mkdir()
         (folder / "state").mkdir()
-        port = 16000 + os.getpid() % 1000 * 10
+        port = 16000 + os.getpid() % 1000 * 10 + number * (NODES + 1)
         self.configuration = folder / "slurm.conf"
         self.configuration.write_text(
             _CONFIGURATION.format(
                 host=os.uname().nodename.partition(".")[0],
+                number=number,
                 port=port,
                 folder=folder,
                 nodes=NODES,
@@ -102,8 +114,9 @@ class Slurm:
 
     def record(self) -> dict[str, str]:
         """Return what Slurm has recorded of the last job."""
-        last = self.run("scontrol", "show", "job", "--oneliner").strip().splitlines()[-1]
-        return dict(word.split("=", 1) for word in last.split() if "=" in word)
+        lines = self.run("scontrol", "show", "job", "--oneliner").strip().splitlines()
+        jobs = [dict(word.split("=", 1) for word in one.split() if "=" in word) for one in lines]
+        return max(jobs, key=lambda job: int(job["JobId"]))
 
     def hold_all(self) -> str:
         """Let another job have all nodes; return its number."""
@@ -117,7 +130,16 @@ class Slurm:
         """Return the leases of runs that hold nodes, or are asking for some."""
         return list(self.home.glob(".cache/gcm/leases/*"))
 
-    def descriptor(self, program: str, batch: str = "", cluster: str = "") -> Path:
+    def descriptor(
+        self,
+        program: str,
+        batch: str = "",
+        cluster: str = "",
+        *,
+        walltime: str = "00:05:00",
+        python: Path = PYTHON,
+        mpiexec: Path = MPIEXEC,
+    ) -> Path:
         """Write a program, and the descriptor that runs it in a job; return that one's path."""
         (self.work / "program.py").write_text(program)
         path = self.work / "batched.xml"
@@ -127,9 +149,9 @@ class Slurm:
   <grid>
     <site name="lyon">
       <cluster name="rhone">
-        <batch system="slurm" tasks-per-node="2" walltime="00:05:00" {batch}/>
-        <mpi command-path="{Path(sys.executable).with_name("mpiexec")}"/>
-        <front-end python="{sys.executable}" folder="{self.folder}/runs"/>
+        <batch system="slurm" tasks-per-node="2" walltime="{walltime}" {batch}/>
+        <mpi command-path="{mpiexec}"/>
+        <front-end python="{python}" folder="{self.folder}/runs"/>
       </cluster>{cluster}
     </site>
   </grid>
@@ -149,6 +171,14 @@ class Slurm:
             text=True,
         )
 
+    def call(self, *command: str, text: str = "") -> tuple[int, str, str]:
+        """Run a command in the working folder; return its exit code and what it prints."""
+        done = subprocess.run(
+            command, input=text, env=self.environment, cwd=self.work,
+            capture_output=True, text=True, check=False, timeout=2 * PATIENCE,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
     def close(self) -> None:
         """End all jobs, then the daemons."""
         self.run("scancel", "--user=root")
@@ -161,6 +191,23 @@ class Slurm:
             daemon.terminate()
         for daemon in self._daemons:
             daemon.wait(PATIENCE)
+
+
+def is_given_back(slurm: Slurm) -> bool:
+    """Return whether a run has left nothing in the queue, and no lease."""
+    return not slurm.queue() and not slurm.leases()
+
+
+def processes_with(*words: str) -> list[int]:
+    """Return the processes in whose command lines all of these are."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal() and int(entry.name) != os.getpid():
+            with suppress(OSError):
+                line = (entry / "cmdline").read_bytes().decode(errors="replace")
+                if all(word in line for word in words):
+                    found.append(int(entry.name))
+    return found
 
 
 def wait_until(is_so: object, seconds: float = PATIENCE) -> None:
@@ -203,3 +250,23 @@ def slurm(tmp_path_factory: pytest.TempPathFactory, munge: None) -> Iterator[Slu
     made = Slurm(tmp_path_factory.mktemp("slurm"))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def far_slurm(
+    tmp_path_factory: pytest.TempPathFactory, munge: None
+) -> Iterator[tuple[Slurm, Sshd]]:
+    """Another Slurm, whose commands are only found behind an sshd."""
+    made = Slurm(tmp_path_factory.mktemp("far-slurm"), number=1)
+    folder = tmp_path_factory.mktemp("sshd")
+    with running_sshd(
+        folder, SLURM_CONF=made.configuration, HOME=made.home, PYTHONPATH=ROOT
+    ) as server:
+        yield made, server
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def all_nodes_are_idle(slurm: Slurm) -> None:
+    """Let each test begin with nodes that hold nothing of the one before."""
+    wait_until(lambda: slurm.run("sinfo", "-h", "-o", "%T").split() == ["idle"])

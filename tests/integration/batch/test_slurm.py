@@ -10,21 +10,37 @@ import time
 
 import pytest
 
-from tests.integration.batch.conftest import PATIENCE, Slurm, wait_until
+from tests.integration.batch.conftest import (
+    HELLO,
+    PATIENCE,
+    Slurm,
+    is_given_back,
+    processes_with,
+    wait_until,
+)
+from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 
-HELLO = """
-import os
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-print(f"{world.rank} of {world.size} on {os.environ['SLURMD_NODENAME']}", flush=True)
-"""
+DOCTOR = (*COMMAND, "doctor", "--quiet", "--in-job")
 LONG = """
 import time
 from mpi4py import MPI
 print("rank", MPI.COMM_WORLD.rank, flush=True)
 time.sleep(300)
+"""
+SAVES = """
+import signal, sys, time
+from pathlib import Path
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+def save(*_):
+    if rank == 0:
+        Path("saved.txt").write_text("by rank 0")
+signal.signal(signal.SIGUSR1, save)
+print("rank", rank, flush=True)
+while True:
+    time.sleep(1)
 """
 
 
@@ -33,15 +49,11 @@ def end_of(run: subprocess.Popen[str]) -> tuple[int, str, str]:
     return run.returncode, said, errors
 
 
-def is_given_back(slurm: Slurm) -> bool:
-    return not slurm.queue() and not slurm.leases()
-
-
 def test_a_program_runs_on_the_nodes_that_are_granted_with_a_cluster_beside_it(
     slurm: Slurm,
 ) -> None:
     path = slurm.descriptor(
-        HELLO.replace("os.environ['SLURMD_NODENAME']", "os.environ.get('SLURMD_NODENAME')"),
+        HELLO,
         'nodes="2"',
         '<cluster name="here"><mpi ranks="1"/></cluster>',
     )
@@ -66,7 +78,7 @@ def test_the_queue_is_told_in_words_and_waited_for(slurm: Slurm) -> None:
     slurm.run("scancel", other)
     code, said, errors = end_of(run)
     assert code == 0, errors
-    assert re.search(r"0:0 lyon/rhone: job \d+ is PENDING( \((Resources|Priority)\))?", errors)
+    assert re.search(r"lyon/rhone: job \d+ is PENDING( \((Resources|Priority)\))?", errors)
     assert re.fullmatch(r"0 of 2 on (n\d)\n1 of 2 on \1", "\n".join(sorted(said.splitlines())))
     assert is_given_back(slurm)
 
@@ -119,12 +131,79 @@ def test_ctrl_c_takes_the_job_out_of_the_queue(slurm: Slurm) -> None:
     wait_until(lambda: is_given_back(slurm))
 
 
-def test_the_nodes_are_given_back_after_the_launcher_was_killed(slurm: Slurm) -> None:
-    run = slurm.start(slurm.descriptor(LONG, 'lease="5s"'))
+def test_the_job_is_cancelled_after_the_launcher_was_killed(slurm: Slurm) -> None:
+    run = slurm.start(slurm.descriptor(LONG))
     assert run.stdout is not None
     assert run.stdout.readline().startswith("rank")
     assert len(slurm.queue()) == 1
     os.kill(run.pid, signal.SIGKILL)
     end_of(run)
-    wait_until(lambda: not slurm.queue(), 30)
-    wait_until(lambda: slurm.record()["JobState"] == "COMPLETED")
+    wait_until(lambda: is_given_back(slurm))
+    wait_until(lambda: slurm.record()["JobState"] == "CANCELLED")
+
+
+def test_a_job_that_is_queued_when_the_launcher_is_killed_leaves_the_queue(slurm: Slurm) -> None:
+    other = slurm.hold_all()
+    run = slurm.start(slurm.descriptor(HELLO))
+    wait_until(lambda: len(slurm.queue()) == 2)
+    os.kill(run.pid, signal.SIGKILL)
+    end_of(run)
+    wait_until(lambda: len(slurm.queue()) == 1)
+    slurm.run("scancel", other)
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_a_job_ends_by_itself_when_the_login_node_goes_down(slurm: Slurm) -> None:
+    run = slurm.start(slurm.descriptor(LONG, 'lease="5s"'))
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    (lease,) = slurm.leases()
+    for keeper in processes_with(lease.name, ".cache"):
+        os.kill(keeper, signal.SIGKILL)
+    code, _, errors = end_of(run)
+    assert code == 204
+    assert re.search(r"lyon/rhone: the front-end has ended; job \d+ is COMPLET", errors)
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_the_ranks_get_a_signal_and_results_come_home_before_the_walltime_is_over(
+    slurm: Slurm,
+) -> None:
+    batch = 'signal="USR1" signal-before="46s" reserve="40s"'
+    path = slurm.descriptor(SAVES, batch, walltime="00:01:00")
+    run = slurm.start(path, "--summary")
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    shown = subprocess.run(
+        [*COMMAND, "ps", str(run.pid)],
+        env=slurm.environment, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert re.search(r"\n  lyon/rhone: 0:00:[45]\d of walltime left\n", shown.stdout)
+    code, _, errors = end_of(run)
+    assert code == 207
+    assert re.search(r"gcm-deploy: lyon/rhone: its job has (40|39) s left, so the run was", errors)
+    assert re.search(r"\nlyon +\d+ +1 +2 +\d+\.\d +0\.01\d\n", errors)
+    assert (slurm.work / "saved.txt").read_text() == "by rank 0"
+    assert is_given_back(slurm)
+
+
+def test_doctor_quotes_what_slurm_refuses(slurm: Slurm) -> None:
+    path = slurm.descriptor(HELLO, 'nodes="9"')
+    code, said, _ = slurm.call(*DOCTOR, str(path))
+    assert code == 206
+    assert (
+        "error[batch-refused] lyon/rhone: slurm would refuse the job: allocation failure: " in said
+    )
+    assert is_given_back(slurm)
+
+
+def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
+    code, said, _ = slurm.call(*DOCTOR, str(slurm.descriptor(HELLO, 'nodes="2"')))
+    assert (code, said.splitlines()[-1]) == (0, "1 host, nothing wrong")
+    assert re.search(r"\nlyon/rhone, in job \d+ on n1, n2:\n", said)
+    assert re.search(r"\n    \S+/mpiexec -n 2 --host n1:1,n2:1 +starts two ranks\n", said)
+    assert re.search(r"\n    srun --mpi=pmi2 --ntasks=2 +\w", said)
+    assert re.search(r"\n    interfaces: \w", said)
+    wait_until(lambda: is_given_back(slurm))
+    record = slurm.record()
+    assert (record["TimeLimit"], record["NodeList"]) == ("00:01:00", "n[1-2]")

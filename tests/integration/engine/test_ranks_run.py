@@ -268,7 +268,8 @@ class Driver:
         self._thread.start()
 
     def _hear(self, request: IncomingCall) -> None:
-        self._heard.put((request.target.operation, request.invocation().args))
+        if request.target.operation != "logged":
+            self._heard.put((request.target.operation, request.invocation().args))
 
     def _send(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         self._channel.note(Invocation(FRONT_END, interface, operation, args))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.processes.front_end.rank_hosts import NoSpareHost, RankHosts
+from runtime.processes.front_end.cluster_ranks import NoSpareHost, RankHosts
 
 HOSTS = (("a", 2), ("b", 1))
 ONE, TWO = (("x", 2),), (("x", 1), ("y", 2))

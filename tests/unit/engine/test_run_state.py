@@ -30,6 +30,7 @@ from runtime.run.events import (
     Go,
     Kill,
     Show,
+    Signal,
     Start,
     Stop,
     TellUnreachable,
@@ -39,6 +40,7 @@ from runtime.run.failures import Failures
 from runtime.run.outline import Outline
 from runtime.run.run_life import RunPhase
 from runtime.run.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
+from runtime.run.walltimes import Walltime
 from runtime.topology import NamedCluster, RankNames
 from tests.scripts import Script, same, scripts
 
@@ -70,6 +72,10 @@ def read(line: str) -> tuple[float | None, Event]:
     now = None
     if words[0] == "at":
         now, words = float(words[1]), words[2:]
+    if words[0] == "PlaceGranted" and words[2:]:
+        left, reserve, signal, before = words[2:]
+        walltime = Walltime(float(left), float(reserve), signal, float(before))
+        return now, events.PlaceGranted(words[1], walltime)
     if words[0] == "RankEnded":
         plain = [word for word in words[1:] if "=" not in word]
         return now, death(*plain, **dict(word.split("=") for word in words[1:] if "=" in word))
@@ -113,6 +119,8 @@ def write(effect: Effect) -> str:
             return f"end {rank} {why}"
         case TellUnreachable(by, rank, why):
             return f"tell {by} that {rank} is lost to it: {why}"
+        case Signal(cluster, signal):
+            return f"send {cluster} {signal}"
         case Explain(is_brief=True):
             return "explain briefly"
         case Go() | Stop() | Kill() | Explain() | GiveUp():
@@ -121,7 +129,7 @@ def write(effect: Effect) -> str:
 
 def summary(machine: RunState) -> list[str]:
     """Return the state of a run, its deadline, and all messages about it."""
-    until = "" if machine.deadline is None else f" until {machine.deadline:g}"
+    until = "" if machine.due is None else f" until {machine.due:g}"
     found = [*messages(machine.failures, (), {}, machine.outline.names), *machine.errors]
     return [f"{machine.state}{until}", *"\n".join(found).splitlines()]
 

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from runtime.launchers.ranks import pipe_of
-from runtime.processes.front_end.rank_input import AT_ONCE, RankInput
+from runtime.processes.front_end.rank_pipes import AT_ONCE, RankInput
 from runtime.processes.launcher.output import Room, room_for
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.transport.reactor import Reactor

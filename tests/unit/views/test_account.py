@@ -12,6 +12,7 @@ from runtime.run.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,
+    HeldNodes,
     RouteTraffic,
     TunnelTraffic,
     Ways,
@@ -318,3 +319,20 @@ def test_what_is_told_of_no_part_of_the_machine_is_passed_over(plan: Plan) -> No
     outcome = account.outcome()
     assert (outcome.ranks, outcome.exits, outcome.traffic) == ((), {}, ())
     assert outcome.connections == Connections(tries=2)
+
+
+def test_core_hours_are_added_up_by_site(plan: Plan) -> None:
+    summary = replace(
+        ended(plan(), {}),
+        held=(
+            HeldNodes("lyon/rhone", "17", 2, 8, 1800.0),
+            HeldNodes("lyon/saone", "18", 1, 4, 3600.0),
+            HeldNodes("nice/var", "5", 1, 1, 36.0),
+        ),
+    )
+    assert as_text(summary).splitlines()[-4:] == [
+        "",
+        "nodes of  jobs    nodes  cores  seconds  core-hours",
+        "lyon      17, 18      3     12   3600.0       8.000",
+        "nice      5           1      1     36.0       0.010",
+    ]

@@ -19,6 +19,7 @@ from runtime.run.outcome import (
     ComponentReport,
     FirstCause,
     ForwardedTraffic,
+    HeldNodes,
     KeptFolder,
     Results,
     RouteTraffic,
@@ -89,6 +90,7 @@ FACTS = [
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),
     Fact(2.5, "", TunnelTraffic("s/cedar", "s/fir", 1, 2, 3, 0.25)),
     Fact(2.5, "/app/a", ComponentReport("/app/a", "n1", "host", 7)),
+    Fact(2.5, "0:0", HeldNodes("s/cedar", "17", 2, 8, 90.0)),
     Fact(2.5, "s/cedar", Results("s/cedar", 2, 9, ("out",), kept=KeptFolder("s", "w", "ssh"))),
     Fact(3.0, "0:0:1", RankResult(139, 11)),
     Fact(

@@ -14,6 +14,7 @@ from runtime.views.facts import (
     RankSeen,
     RunSeen,
     StackSeen,
+    StateChanged,
     WaitExplained,
 )
 from runtime.views.inspection import RunInspection
@@ -53,6 +54,20 @@ def test_what_ranks_do_is_a_table_in_which_empty_columns_are_left_out(plan: Plan
         plan('<emulate sites="1" clusters="1" ranks="1"/>'), fact("0:0:0", RankSeen("x"))
     )
     assert list(silent.ps()) == ["test (process 6729): running, 1 rank", "  rank 0  x"]
+
+
+def test_ps_shows_where_the_jobs_of_batch_systems_are(plan: Plan) -> None:
+    small = plan('<emulate sites="1" clusters="2" ranks="1"/>')
+    queued = StateChanged("queued", "job 17 is PENDING (Priority), start expected 14:20")
+    timed = StateChanged("running", "1:59:58 of walltime left")
+    run = asked(small, fact("0:0", queued), fact("0:1", timed), fact("9:9", timed))
+    first, second = (one.path for one in small.deployment.clusters())
+    assert list(run.ps()) == [
+        "test (process 6729): running, 0 ranks",
+        f"  {first}: job 17 is PENDING (Priority), start expected 14:20",
+        f"  {second}: 1:59:58 of walltime left",
+    ]
+    assert run.as_dict()["jobs"] == {first: queued.detail, second: timed.detail}
 
 
 def test_waits_are_told_with_what_they_lead_to(plan: Plan) -> None:

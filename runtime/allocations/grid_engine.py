@@ -1,0 +1,95 @@
+"""Grid Engine: `qsub -terse`, `qstat -g t`, `qdel`, and ssh to the nodes of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runtime.allocations.contract import BatchSystem, Unreadable
+from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.written import SSH, clock, directives, remote_shell
+
+_COLUMNS = 9
+"""Of a line of `qstat -g t` for a slot that runs; a job that waits has no queue."""
+
+
+class GridEngine(BatchSystem):
+    """Grid Engine 8.1. Slots come from the parallel environment `mpi`; another is an option."""
+
+    name = "grid-engine"
+
+    def directives(self, request: JobRequest, name: str) -> list[str]:
+        """Return `#$` lines."""
+        options = [
+            ("-N ", name),
+            ("-pe mpi ", str(request.nodes * request.tasks_per_node)),
+            ("-l h_rt=", clock(request.walltime) if request.walltime else ""),
+            ("-q ", request.queue),
+            ("-P ", request.account),
+            ("-l ", request.constraint),
+            ("-l ", request.qos),
+            ("-ar ", request.reservation),
+            ("-S ", "/bin/sh"),
+            ("-j y -o ", "/dev/null"),
+        ]
+        more = (" ".join(request.options),) if request.options else ()
+        return directives("#$", options, more)
+
+    def submit(self) -> Sequence[str]:
+        """Return `qsub`, told to print the number alone."""
+        return ("qsub", "-terse")
+
+    def check(self) -> Sequence[str]:
+        """Return `qsub`, told to ask only whether such a job could run now."""
+        return ("qsub", "-w", "v")
+
+    def number(self, printed: str) -> str:
+        """Return the number, without that of a task."""
+        last = printed.strip().rpartition("\n")[2]
+        number = last.partition(".")[0]
+        if not number.isdecimal():
+            raise Unreadable(f"qsub printed no number of a job, but {last!r}")
+        return number
+
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 - it tells of all
+        """Return `qstat`, told to print each slot."""
+        return ("qstat", "-g", "t")
+
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return jobs; why one waits is only told to administrators."""
+        found: dict[str, BatchJob] = {}
+        hosts: dict[str, dict[str, None]] = {}
+        for line in printed.splitlines():
+            number, *row = line.split()[:_COLUMNS] or [""]
+            if not number.isdecimal() or len(row) < _COLUMNS - 3:
+                continue
+            state, queue = row[3], row[6] if "@" in line else ""
+            if queue:
+                hosts.setdefault(number, {})[queue.partition("@")[2]] = None
+            nodes = " ".join(hosts.get(number, ()))
+            found[number] = BatchJob(number, _phase(state), state, nodes=nodes)
+        return found
+
+    def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that
+        """Return False: what is over is just not told."""
+        return False
+
+    def host_names(self, nodes: str) -> Sequence[str]:
+        """Return a command that prints the names of the status again."""
+        return ("printf", "%s\\n", *nodes.split())
+
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return `qdel`, which takes names too."""
+        return ("qdel", name)
+
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
+        """Return ssh to the first node."""
+        return remote_shell(SSH, hosts[0], {"JOB_ID": job.number})
+
+
+def _phase(state: str) -> JobPhase:
+    if "E" in state or "d" in state:
+        return JobPhase.OVER
+    return JobPhase.RUNNING if state in ("r", "Rr", "hr") else JobPhase.QUEUED
+
+
+GRID_ENGINE = GridEngine()

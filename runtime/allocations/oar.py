@@ -1,0 +1,104 @@
+"""OAR: `oarsub -S`, `oarstat -f`, `oardel`, and `oarsh` to the nodes of a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from runtime.allocations.contract import BatchSystem, Unreadable
+from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.written import clock, directives, remote_shell
+
+_QUEUED = frozenset(
+    ("Waiting", "Hold", "toLaunch", "Launching", "Suspended", "Resuming", "toAckReservation")
+)
+_SUBMIT = """\
+mkdir -p "$HOME/.cache/gcm" && file=$(mktemp "$HOME/.cache/gcm/job-XXXXXX") || exit 1
+cat >"$file"; chmod 700 "$file"; oarsub -S "$file" || { code=$?; rm -f "$file"; exit $code; }
+"""
+
+
+class Oar(BatchSystem):
+    """OAR 2.5. It runs a file, which the script removes at its end."""
+
+    name = "oar"
+
+    def script(self, request: JobRequest, name: str, lease: str) -> str:
+        """Return the script, which removes itself."""
+        return f'{super().script(request, name, lease)}rm -f -- "$0"\n'
+
+    def directives(self, request: JobRequest, name: str) -> list[str]:
+        """Return `#OAR` lines."""
+        time = f",walltime={clock(request.walltime)}" if request.walltime else ""
+        options = [
+            ("-n ", name),
+            ("-l ", f"/nodes={request.nodes}/core={request.tasks_per_node}{time}"),
+            ("-q ", request.queue),
+            ("--project ", request.account),
+            ("-t ", request.qos),
+            ("-p ", request.constraint),
+            ("-t inner=", request.reservation),
+            ("-O ", "/dev/null"),
+            ("-E ", "/dev/null"),
+        ]
+        more = (" ".join(request.options),) if request.options else ()
+        return directives("#OAR", options, more)
+
+    def submit(self) -> Sequence[str]:
+        """Return `oarsub` behind a file, since it reads no script on its standard input."""
+        return ("/bin/sh", "-c", _SUBMIT)
+
+    def number(self, printed: str) -> str:
+        """Return the number behind `OAR_JOB_ID=`."""
+        found = re.search(r"^OAR_JOB_ID=(\d+)$", printed, re.MULTILINE)
+        if found is None:
+            raise Unreadable(f"oarsub printed no number of a job, but {printed.strip()!r}")
+        return found[1]
+
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
+        """Return `oarstat` for these jobs, in full."""
+        return ("oarstat", "-f", *(word for job in jobs for word in ("-j", job)))
+
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return jobs, each a block of lines `name = value`."""
+        blocks = re.split(r"^Job_Id: (\d+)\s*$", printed, flags=re.MULTILINE)[1:]
+        return {
+            number: _job(number, block)
+            for number, block in zip(blocks[::2], blocks[1::2], strict=True)
+        }
+
+    def is_forgotten(self, said: str) -> bool:
+        """Tell whether it has no such job."""
+        return "No job" in said
+
+    def host_names(self, nodes: str) -> Sequence[str]:
+        """Return a command that prints the names of the status again."""
+        return ("printf", "%s\\n", *nodes.split("+"))
+
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return `oardel` for all jobs of that name."""
+        return ("oardel", "--sql", f"job_name = '{name}'")
+
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
+        """Return `oarsh`, which goes into the job that a variable names."""
+        return ("env", f"OAR_JOB_ID={job.number}", *remote_shell("oarsh", hosts[0]))
+
+
+def _job(number: str, block: str) -> BatchJob:
+    told = dict(re.findall(r"^ +(\w+) = (.*?) *$", block, re.MULTILINE))
+    state = told.get("state", "")
+    phase = JobPhase.QUEUED if state in _QUEUED else JobPhase.OVER
+    if state == "Running":
+        phase = JobPhase.RUNNING
+    start = told.get("scheduledStart", "")
+    return BatchJob(
+        number,
+        phase,
+        state,
+        reason=told.get("message", "") if phase is JobPhase.QUEUED else "",
+        start="" if start == "no prediction" else start,
+        nodes=told.get("assigned_hostnames", ""),
+    )
+
+
+OAR = Oar()

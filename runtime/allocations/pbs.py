@@ -1,0 +1,96 @@
+"""PBS: `qsub`, `qstat -f`, `qselect` with `qdel`, and ssh to the nodes of a job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from runtime.allocations.contract import BatchSystem, Unreadable
+from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.written import SSH, clock, directives, remote_shell, seconds_of
+
+
+class Pbs(BatchSystem):
+    """OpenPBS and PBS Pro, whose nodes are chunks of a `select`."""
+
+    name = "pbs"
+
+    def directives(self, request: JobRequest, name: str) -> list[str]:
+        """Return `#PBS` lines."""
+        tasks = request.tasks_per_node
+        more = f":{request.constraint}" if request.constraint else ""
+        options = [
+            ("-N ", name),
+            ("-l ", f"select={request.nodes}:ncpus={tasks}:mpiprocs={tasks}{more}"),
+            ("-l walltime=", clock(request.walltime) if request.walltime else ""),
+            ("-q ", request.reservation or request.queue),
+            ("-A ", request.account),
+            ("-l qos=", request.qos),
+            ("-j oe -o ", "/dev/null"),
+        ]
+        own = (" ".join(request.options),) if request.options else ()
+        return directives("#PBS", options, own)
+
+    def submit(self) -> Sequence[str]:
+        """Return `qsub`, which reads a script on its standard input."""
+        return ("qsub",)
+
+    def number(self, printed: str) -> str:
+        """Return the number with the name of the server."""
+        last = printed.strip().rpartition("\n")[2]
+        if not re.fullmatch(r"\d+(\.[\w.-]+)?", last):
+            raise Unreadable(f"qsub printed no number of a job, but {last!r}")
+        return last
+
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
+        """Return `qstat` for these jobs, in full."""
+        return ("qstat", "-f", *jobs)
+
+    def jobs(self, printed: str) -> dict[str, BatchJob]:
+        """Return jobs, each a block of lines `name = value`; a tabulator continues a line."""
+        blocks = re.split(r"^Job Id: (\S+)\s*$", printed, flags=re.MULTILINE)[1:]
+        return {
+            number: _job(number, block.replace("\n\t", ""))
+            for number, block in zip(blocks[::2], blocks[1::2], strict=True)
+        }
+
+    def is_forgotten(self, said: str) -> bool:
+        """Tell whether it has no such job."""
+        return "Unknown Job Id" in said or "has finished" in said
+
+    def host_names(self, nodes: str) -> Sequence[str]:
+        """Return a command that prints the names of the status again."""
+        return ("printf", "%s\\n", *dict.fromkeys(re.findall(r"(?:^|\+)([^/+]+)", nodes)))
+
+    def cancel(self, name: str) -> Sequence[str]:
+        """Return `qdel` for what `qselect` finds."""
+        delete = 'jobs=$(qselect -N "$1") && [ -n "$jobs" ] && qdel $jobs'
+        return ("/bin/sh", "-c", delete, "gcm", name)
+
+    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
+        """Return ssh to the first node."""
+        return remote_shell(SSH, hosts[0], {"PBS_JOBID": job.number})
+
+
+def _job(number: str, block: str) -> BatchJob:
+    told: Mapping[str, str] = dict(re.findall(r"^ +([\w.]+) = (.*)$", block, re.MULTILINE))
+    state = told.get("job_state", "")
+    phase = JobPhase.RUNNING if state == "R" else JobPhase.OVER
+    if state in "QHWTSU":
+        phase = JobPhase.QUEUED
+    limit = seconds_of(told.get("Resource_List.walltime", ""))
+    used = seconds_of(told.get("resources_used.walltime", "0"))
+    cores = told.get("Resource_List.ncpus", "")
+    return BatchJob(
+        number,
+        phase,
+        state,
+        reason=told.get("comment", "") if phase is JobPhase.QUEUED else "",
+        start=told.get("estimated.start_time", "") if phase is JobPhase.QUEUED else "",
+        nodes=told.get("exec_host", ""),
+        cores=int(cores) if cores.isdecimal() else 0,
+        left=None if limit is None or state != "R" else limit - (used or 0.0),
+    )
+
+
+PBS = Pbs()

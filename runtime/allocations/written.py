@@ -1,0 +1,59 @@
+"""How batch systems write times, and commands that reach a node by a remote shell: pure text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def seconds_of(time: str) -> float | None:
+    """Return a time that is written as days-hours:minutes:seconds, None for what is no time.
+
+    >>> seconds_of("1-02:00:05"), seconds_of("30:00"), seconds_of("UNLIMITED")
+    (93605.0, 1800.0, None)
+    """
+    days, _, rest = time.rpartition("-")
+    parts = rest.split(":")
+    if not all(one.isdecimal() for one in (days or "0", *parts)):
+        return None
+    total = 0
+    for part in parts:
+        total = 60 * total + int(part)
+    return float(total + 86400 * int(days or "0"))
+
+
+def clock(seconds: float) -> str:
+    """Return a time as hours, minutes and seconds.
+
+    >>> clock(7230.2)
+    '2:00:31'
+    """
+    whole = -int(-seconds // 1)
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def directives(prefix: str, options: Sequence[tuple[str, str]], more: Sequence[str]) -> list[str]:
+    """Return options that have a value as lines of a script, then further words, one in a line."""
+    lines = [f"{prefix} {option}{value}" for option, value in options if value]
+    return [*lines, *(f"{prefix} {word}" for word in more)]
+
+
+_REMOTE = r"""shell=$1 host=$2; shift 2; line=
+for word; do line="$line '$(printf %s "$word" | sed "s/'/'\\\\''/g")'"; done
+exec $shell "$host" "$line"
+"""
+
+
+def remote_shell(
+    shell: str, host: str, environment: Mapping[str, str] | None = None
+) -> Sequence[str]:
+    """Return what goes before a command, so that a remote shell runs it on a host word by word.
+
+    A remote shell joins words with blanks and lets a shell take them apart again; so each is
+    quoted.
+    """
+    settings = [f"{name}={value}" for name, value in (environment or {}).items()]
+    return ("/bin/sh", "-c", _REMOTE, "gcm", shell, host, *(["env", *settings] if settings else []))
+
+
+SSH = "ssh -o BatchMode=yes"
+"""The remote shell of systems that have none of their own."""

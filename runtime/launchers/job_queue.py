@@ -1,0 +1,113 @@
+"""The queue of a batch system at one login node: its commands are run there, through a launcher."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from runtime.allocations import BatchJob, BatchSystem, JobPhase
+from runtime.allocations.contract import Unreadable
+from runtime.launchers.base import Command, Launcher
+from runtime.launchers.errors import LaunchError, StillRunning
+from runtime.launchers.lines import Collected
+
+ANSWER_TIMEOUT = 60.0
+"""Seconds for a command of the batch system: one that hangs must not hang the run."""
+
+
+class QueueSilent(LaunchError):
+    """A batch system does not tell of a job just now."""
+
+
+class JobQueue:
+    """Asks a batch system about all jobs of a run at once, however many wait. Any thread may ask.
+
+    `login` leads to where the commands of the system are; the queue closes it at its end.
+    """
+
+    def __init__(
+        self,
+        login: Launcher,
+        system: BatchSystem,
+        *,
+        is_own: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.login = login
+        self.system = system
+        self._is_own = is_own
+        self._clock = clock
+        self._asking = threading.Lock()
+        self._numbers: set[str] = set()
+        self._asked: frozenset[str] = frozenset()
+        self._asked_at = 0.0
+        self._answer: tuple[int, str, str] = (0, "", "")
+        self._is_ready = False
+
+    def ready(self) -> None:
+        """Wait until the login node answers; raises LaunchError."""
+        self.login.ready()
+        self._is_ready = True
+
+    def job(self, number: str, age: float = 0.0) -> BatchJob:
+        """Return what the system says of a job, or has said at most `age` seconds ago.
+
+        Raises:
+            QueueSilent: it has no answer, which may pass.
+            LaunchError: there is no connection to the login node.
+        """
+        with self._asking:
+            self._numbers.add(number)
+            if number not in self._asked or self._clock() - self._asked_at >= age:
+                self._answer = self.run(self.system.status(sorted(self._numbers)))
+                self._asked, self._asked_at = frozenset(self._numbers), self._clock()
+            code, printed, said = self._answer
+        if code and not self.system.is_forgotten(said):
+            raise QueueSilent(
+                f"{self.system.name} does not tell of job {number}",
+                cause=said or f"exit code {code}",
+                cure="Look whether the batch system works there",
+            )
+        try:
+            known = self.system.jobs(printed)
+        except Unreadable as fault:
+            raise QueueSilent(str(fault)) from None
+        gone = BatchJob(number, JobPhase.OVER, "UNKNOWN", "the queue has no such job")
+        return known.get(number, gone)
+
+    def forget(self, number: str) -> None:
+        """Ask no more about a job."""
+        with self._asking:
+            self._numbers.discard(number)
+
+    def run(self, words: Sequence[str], text: str = "") -> tuple[int, str, str]:
+        """Run a command on the login node; return its exit code and what it has printed."""
+        said = Collected()
+        process = self.login.start(Command(login_words(words), first_input=text.encode()), said)
+        process.close_input()
+        try:
+            code = process.wait(ANSWER_TIMEOUT).shell_code
+        except StillRunning:
+            process.kill()
+            return 1, "", f"{words[0]} has not answered within {ANSWER_TIMEOUT:g} s"
+        return code, said.output, said.error.strip()
+
+    def give_up(self) -> None:
+        """Stop waiting for a login node that has not answered; what has jobs is left alone."""
+        if not self._is_ready:
+            self.close()
+
+    def close(self) -> None:
+        """Let go of the login node."""
+        if self._is_own:
+            self.login.close()
+
+
+def login_words(words: Sequence[str]) -> Sequence[str]:
+    """Return a command as a login shell runs it, whose profile says where batch systems are.
+
+    >>> login_words(("squeue", "--me"))
+    ('/bin/sh', '-lc', 'exec "$@"', 'gcm', 'squeue', '--me')
+    """
+    return ("/bin/sh", "-lc", 'exec "$@"', "gcm", *words)

@@ -1,0 +1,121 @@
+"""A cluster whose nodes a batch system grants, and the login nodes at which these are asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+from runtime.allocations import batch_system
+from runtime.deployment.model import DeployedCluster, SshHop
+from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.launchers.allocation import JobAllocation
+from runtime.launchers.base import Launcher
+from runtime.launchers.errors import LaunchError
+from runtime.launchers.job_queue import JobQueue
+from runtime.launchers.local import LocalLauncher
+from runtime.processes.configuration import Keys
+from runtime.processes.launcher.place import Ears, RemotePlace
+from runtime.processes.launcher.reaching import usual_launcher
+from runtime.run.events import PlaceGranted, PlaceQueued
+from runtime.run.outcome import HeldNodes
+from runtime.run.walltimes import Walltime
+from runtime.transport.channel import Relay
+
+
+class LoginNodes:
+    """The queues of a run: clusters behind one login node share its connection and its answers."""
+
+    def __init__(self, local: LocalLauncher) -> None:
+        self._local = local
+        self._lock = threading.Lock()
+        self._queues: dict[tuple[tuple[SshHop, ...], str], JobQueue] = {}
+
+    def queue_of(self, cluster: DeployedCluster) -> JobQueue:
+        """Return the queue in which a cluster waits; it may not be reached yet."""
+        assert cluster.batch is not None
+        name, hops = cluster.batch.system, cluster.hops
+        with self._lock:
+            if (hops, name) not in self._queues:
+                login: Launcher = self._local
+                if hops:
+                    # what prepares the nodes is not for the login node
+                    plain = replace(cluster.front_end, modules=(), before="", container="")
+                    at_login = replace(cluster, batch=None, front_end=plain)
+                    login = usual_launcher(at_login, self._local)
+                queue = JobQueue(login, batch_system(name), is_own=bool(hops))
+                self._queues[hops, name] = queue
+            return self._queues[hops, name]
+
+    def close(self) -> None:
+        """Let go of all login nodes."""
+        with self._lock:
+            for queue in self._queues.values():
+                queue.close()
+
+
+class QueuedPlace(RemotePlace):
+    """A cluster whose nodes a batch system grants; `open` waits in its queue before all else."""
+
+    def __init__(
+        self,
+        cluster: DeployedCluster,
+        local: LocalLauncher,
+        relay: Relay | None = None,
+        *,
+        logins: LoginNodes,
+        idle: bool = False,
+    ) -> None:
+        super().__init__(cluster, local, relay, reach=self._into_job, idle=idle)
+        self._queue = logins.queue_of(cluster)
+        self._allocation: JobAllocation | None = None
+        self._held: HeldNodes | None = None
+        self._granted_at = 0.0
+
+    def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
+        """Have the nodes granted, then start the front-end on the first; raises LaunchError."""
+        request, name = self.cluster.batch, self.identifier
+        assert request is not None
+        self._queue.ready()
+        self._allocation = JobAllocation(self._queue, request, place=self.cluster.path)
+        try:
+            self._allocation.submit()
+            job = self._allocation.await_nodes(
+                self._given_up, lambda job: ears.tell(PlaceQueued(name, str(job)))
+            )
+        except LaunchError:
+            self._allocation.end()  # the place may have been closed before the job had a number
+            raise
+        self.hosts, self._granted_at = self._allocation.hosts, time.monotonic()
+        cores = job.cores or request.nodes * request.tasks_per_node
+        self._held = HeldNodes(self.cluster.path, job.number, len(self.hosts), cores)
+        walltime, left = None, request.walltime or None if job.left is None else job.left
+        if left is not None:
+            walltime = Walltime(left, request.reserve, request.signal, request.signal_before)
+        ears.tell(PlaceGranted(name, walltime))
+        super().open(plan, keys, ears)
+
+    def state_of_job(self) -> str:
+        """Return what the batch system says of the job; this may wait."""
+        return "" if not self.hosts or self._allocation is None else self._allocation.state()
+
+    def held_nodes(self) -> HeldNodes | None:
+        """Return the nodes that were granted, and for how long until now; None before."""
+        if self._held is None:
+            return None
+        return replace(self._held, seconds=round(time.monotonic() - self._granted_at, 3))
+
+    def abort(self) -> None:
+        """Give up: `open` raises, or the front-end is ended."""
+        self._queue.give_up()
+        super().abort()
+
+    def close(self) -> None:
+        """Let go of the cluster, and give its nodes back."""
+        super().close()
+        if self._allocation is not None:
+            self._allocation.end()
+
+    def _into_job(self, cluster: DeployedCluster, local: LocalLauncher, timeout: float) -> Launcher:
+        assert self._allocation is not None
+        return usual_launcher(cluster, local, timeout, self._allocation.inside())

@@ -1,0 +1,41 @@
+"""`gcm-deploy` within an allocation of Slurm, which it finds by itself, with MPICH and Open MPI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.batch.conftest import HELLO, Slurm, is_given_back, wait_until
+from tools.on_grids import COMMAND
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
+
+FOUR = ["0 of 4 on n1", "1 of 4 on n1", "2 of 4 on n2", "3 of 4 on n2"]
+
+
+def test_a_program_within_salloc_runs_on_all_of_its_nodes(slurm: Slurm) -> None:
+    (slurm.work / "hello.py").write_text(HELLO)
+    asked = ("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2")
+    code, said, errors = slurm.call(*asked, *COMMAND, "hello.py")
+    assert (code, sorted(said.splitlines()), errors) == (0, FOUR, "")
+    wait_until(lambda: is_given_back(slurm))
+
+
+def test_a_script_of_sbatch_says_how_many_ranks_it_wants(slurm: Slurm) -> None:
+    (slurm.work / "hello.py").write_text(HELLO)
+    command = " ".join(f"'{word}'" for word in (*COMMAND, "-n", "3", "hello.py"))
+    script = f"#!/bin/sh\n#SBATCH -N2 --ntasks-per-node=2 --output=out.txt\n{command}\n"
+    code, _, errors = slurm.call("sbatch", text=script)
+    assert (code, errors) == (0, "")
+    wait_until(lambda: not slurm.queue(), 60)
+    said = sorted((slurm.work / "out.txt").read_text().splitlines())
+    assert said == ["0 of 3 on n1", "1 of 3 on n1", "2 of 3 on n2"]
+
+
+def test_ranks_of_open_mpi_run_on_the_nodes_that_are_granted(slurm: Slurm, open_mpi: Path) -> None:
+    python, mpiexec = open_mpi / "python", open_mpi / "mpiexec"
+    path = slurm.descriptor(HELLO, 'nodes="2"', python=python, mpiexec=mpiexec)
+    code, said, errors = slurm.call(*COMMAND, str(path))
+    assert (code, sorted(said.splitlines()), errors) == (0, FOUR, "")
+    wait_until(lambda: is_given_back(slurm))

@@ -1,0 +1,50 @@
+"""The page about two Slurm clusters, followed as a new user would: its files and its commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.batch.conftest import MPIEXEC, Slurm, is_given_back, wait_until
+from tests.sshd import Sshd
+from tools.on_grids import COMMAND, ROOT
+
+pytestmark = [
+    pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm, pytest.mark.needs_sshd,
+]  # fmt: skip
+
+PAGE = Path(ROOT) / "docs" / "two-slurm-clusters.md"
+SITE = """<site name="{}">{}<batch system="slurm"/>
+<front-end folder="{}/runs" python="{}"/><mpi command-path="{}"/></site>"""
+
+
+def as_pattern(shown: str) -> str:
+    """Return a pattern for output in which `...` stands for anything."""
+    return ".*".join(map(re.escape, shown.split("...")))
+
+
+def test_who_follows_the_page_runs_a_program_on_two_clusters(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    sites = [("lyon", "", slurm), ("nice", server.hop, far)]
+    told = [SITE.format(name, hop, at.folder, sys.executable, MPIEXEC) for name, hop, at in sites]
+    config = slurm.home / ".config" / "gcm"
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "sites.xml").write_text(f"<sites>{''.join(told)}</sites>")
+    page = PAGE.read_text()
+    for head, text in re.findall(
+        r"```(?:python|xml)\n(?:# |<!-- )(\S+)(?: -->)?\n(.*?)```", page, re.S
+    ):
+        (slurm.work / head).write_text(text)
+    commands = re.findall(r"```console\n\$ gcm-deploy (.*?)\n(.*?)```", page, re.S)
+    assert len(commands) == 2
+    for words, shown in commands:
+        code, said, errors = slurm.call(*COMMAND, *shlex.split(words))
+        assert code == 0, errors
+        assert re.fullmatch(as_pattern(shown), said + errors, re.S), said + errors
+    wait_until(lambda: is_given_back(slurm) and is_given_back(far))

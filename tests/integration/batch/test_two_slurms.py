@@ -1,0 +1,94 @@
+"""One program over two Slurm clusters, one of them behind ssh, and a host without a queue."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.integration.batch.conftest import MPIEXEC, PATIENCE, Slurm, is_given_back, wait_until
+from tests.sshd import Sshd
+from tools.on_grids import COMMAND
+
+pytestmark = [
+    pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm, pytest.mark.needs_sshd,
+]  # fmt: skip
+
+SUM = """
+import os
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+total = world.allreduce(world.rank)
+node, home = os.environ.get("SLURMD_NODENAME"), os.path.dirname(os.environ["HOME"])
+print(f"{world.rank} of {world.size}: {total} on {node} of {home}", flush=True)
+"""
+
+
+def descriptor(near: Slurm, far: Slurm, server: Sshd) -> Path:
+    (near.work / "sum.py").write_text(SUM)
+    mpi = f'<mpi command-path="{MPIEXEC}"/>'
+    front = f'<front-end python="{sys.executable}" folder="{{}}/runs"/>'
+    path = near.work / "two.xml"
+    path.write_text(
+        f"""<deployment>
+  <application script="sum.py"/>
+  <grid>
+    <site name="lyon">
+      <cluster name="rhone">
+        <batch system="slurm" tasks-per-node="2" walltime="5min"/>
+        {mpi}{front.format(near.folder)}
+      </cluster>
+    </site>
+    <site name="nice">
+      {server.hop}
+      <cluster name="var">
+        <batch system="slurm" tasks-per-node="2" walltime="5min"/>
+        {mpi}{front.format(far.folder)}
+      </cluster>
+      <cluster name="host">
+        <mpi command-path="{MPIEXEC}" ranks="1"/>{front.format(far.folder)}
+      </cluster>
+    </site>
+  </grid>
+</deployment>
+"""
+    )
+    return path
+
+
+def test_a_program_runs_over_two_slurms_and_a_host_in_one_world(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    code, said, errors = slurm.call(*COMMAND, str(descriptor(slurm, far, server)))
+    assert (code, errors) == (0, "")
+    assert sorted(said.splitlines()) == [
+        f"0 of 5: 10 on n1 of {slurm.folder}",
+        f"1 of 5: 10 on n1 of {slurm.folder}",
+        f"2 of 5: 10 on n1 of {far.folder}",
+        f"3 of 5: 10 on n1 of {far.folder}",
+        f"4 of 5: 10 on None of {far.folder}",
+    ]
+    wait_until(lambda: is_given_back(slurm) and is_given_back(far))
+    for one in (slurm, far):
+        wait_until(lambda one=one: one.record()["JobState"] == "CANCELLED")
+        assert one.record()["NumNodes"] == "1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nodes_of_one_cluster_are_given_back_where_the_run_ends_in_the_queue_of_another(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd], number: signal.Signals
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    run: subprocess.Popen[str] = slurm.start(descriptor(slurm, far, server))
+    wait_until(lambda: len(far.queue()) == 2 and slurm.run("squeue", "-h", "-t", "R") != "")
+    os.kill(run.pid, number)
+    run.communicate(timeout=PATIENCE)
+    wait_until(lambda: is_given_back(slurm) and len(far.queue()) == 1)
+    far.run("scancel", other)
+    wait_until(lambda: is_given_back(far))

@@ -1,0 +1,24 @@
+"""When the jobs of a run have to end, and when their ranks get a signal."""
+
+from __future__ import annotations
+
+from runtime.run.walltimes import Walltime, Walltimes
+
+
+def test_the_first_job_that_ends_counts_and_each_signal_is_sent_once() -> None:
+    assert Walltimes().due is None
+    times = Walltimes()
+    times.grant("0:0", Walltime(1000, reserve=60, signal="USR1", signal_before=120), now=10)
+    times.grant("1:0", Walltime(900, reserve=10), now=0)
+    assert times.due == 890  # both the signal for the one and the end of the other
+    assert (times.take_signals(889), times.over(889)) == ([], None)
+    assert times.take_signals(890) == [("0:0", "USR1")]
+    assert times.take_signals(891) == []
+    assert (times.over(890), times.left("1:0", 890), times.left("0:0", 890)) == ("1:0", 10, 120)
+    assert times.left("2:0", 890) is None
+
+
+def test_a_short_walltime_keeps_a_quarter_for_the_end() -> None:
+    times = Walltimes()
+    times.grant("0:0", Walltime(60), now=0)
+    assert (times.due, times.over(44.9), times.over(45)) == (45, None, "0:0")
