@@ -99,7 +99,7 @@ async function follow(key) {
       const answer = await fetch("events", { headers: { Authorization: `Bearer ${key}` }, cache: "no-store" });
       if (answer.status === 403) return say("This page needs the address that the command has printed, with its token.");
       if (answer.ok) {
-        say("Live: this page changes as the run does.");
+        say("Live: this page changes by itself.");
         pause = 500;
         if (await events_of(answer.body.pipeThrough(new TextDecoderStream()).getReader()) === "over") return say("This is how it ended; nothing changes any more.");
       }
