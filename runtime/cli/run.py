@@ -26,7 +26,7 @@ from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
-from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT, TIMED_OUT
+from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
@@ -198,11 +198,15 @@ class _SampledWhileFollowed:
 
 
 def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
-    """Tell whether a run has failed by itself: no program, signal or time limit explains it."""
+    """Tell whether a run has failed in a way that its messages may not explain.
+
+    They do where its program has told how it ends, and where the run was ended because it could
+    not go on or its time was over: then nothing has failed first.
+    """
     cause = outcome.first_cause
-    is_of_program = cause is not None and cause.death is not None and cause.death.is_said
-    is_explained = is_of_program or outcome.exit_code == TIMED_OUT
-    return ending.code is None and not is_explained
+    if cause is None:
+        return ending.code is None and outcome.exit_code == NEVER_STARTED
+    return ending.code is None and not (cause.death is not None and cause.death.is_said)
 
 
 def _seen(
