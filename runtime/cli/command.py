@@ -83,9 +83,10 @@ def _command(words: Sequence[str]) -> int:
 
         return convert_descriptor(words[1:])
     if first in ("view", "compare", "top", "web"):
-        from runtime.cli import look, view, web
+        from runtime.cli import look as looks
+        from runtime.cli import view, web
 
-        shows = {"view": view.view, "compare": view.compare, "top": look.top, "web": web.web}
+        shows = {"view": view.view, "compare": view.compare, "top": looks.top, "web": web.web}
         return shows[first](words[1:])
     if first in DETACHED:
         from runtime.cli import attach
