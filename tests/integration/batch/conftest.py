@@ -63,8 +63,8 @@ class Slurm:
         self.folder = folder
         self.home = folder / "home"
         self.home.mkdir()
-        self.work = folder / "work"
-        self.work.mkdir()
+        self.work = folder
+        """Where runs are started; each test has its own folder."""
         (folder / "state").mkdir()
         port = 16000 + os.getpid() % 1000 * 10 + number * (NODES + 1)
         self.configuration = folder / "slurm.conf"
@@ -267,6 +267,7 @@ def far_slurm(
 
 
 @pytest.fixture(autouse=True)
-def all_nodes_are_idle(slurm: Slurm) -> None:
-    """Let each test begin with nodes that hold nothing of the one before."""
+def fresh(slurm: Slurm, tmp_path: Path) -> None:
+    """Let each test begin in an empty folder, with nodes that hold nothing of the one before."""
+    slurm.work = tmp_path
     wait_until(lambda: slurm.run("sinfo", "-h", "-o", "%T").split() == ["idle"])

@@ -205,5 +205,4 @@ def test_doctor_tries_what_starts_ranks_in_a_job(slurm: Slurm) -> None:
     assert re.search(r"\n    srun --mpi=pmi2 --ntasks=2 +\w", said)
     assert re.search(r"\n    interfaces: \w", said)
     wait_until(lambda: is_given_back(slurm))
-    record = slurm.record()
-    assert (record["TimeLimit"], record["NodeList"]) == ("00:01:00", "n[1-2]")
+    assert slurm.record()["TimeLimit"] == "00:01:00"
