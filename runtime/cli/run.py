@@ -30,6 +30,7 @@ from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
+from runtime.run.failures import THE_ASSEMBLY
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines
@@ -200,13 +201,14 @@ class _SampledWhileFollowed:
 def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
     """Tell whether a run has failed in a way that its messages may not explain.
 
-    They do where its program has told how it ends, and where the run was ended because it could
-    not go on or its time was over: then nothing has failed first.
+    They do where its program or assembly has told how it ends, and where the run was ended because
+    it could not go on or its time was over: then nothing has failed first.
     """
     cause = outcome.first_cause
     if cause is None:
         return ending.code is None and outcome.exit_code == NEVER_STARTED
-    return ending.code is None and not (cause.death is not None and cause.death.is_said)
+    is_told = cause.death.is_said if cause.death is not None else cause.failure.who == THE_ASSEMBLY
+    return ending.code is None and not is_told
 
 
 def _seen(

@@ -15,6 +15,9 @@ from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 
+THE_ASSEMBLY = "the assembly"
+"""What messages call the user's components as a whole."""
+
 
 @dataclass(frozen=True, slots=True)
 class PartFailure:

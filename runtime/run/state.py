@@ -65,7 +65,7 @@ from runtime.run.events import (
     TellUnreachable,
     Tick,
 )
-from runtime.run.failures import Failures
+from runtime.run.failures import THE_ASSEMBLY, Failures
 from runtime.run.outline import Outline
 from runtime.run.progress import RunProgress
 from runtime.run.rank_life import RankEvent, RankLife
@@ -416,7 +416,7 @@ class RunState:
 
     def _assembly_ended(self, event: AssemblyEnded) -> Iterable[Effect]:
         self._assembly_runs = False
-        self.failures.other("the assembly", event.code, event.why)
+        self.failures.other(THE_ASSEMBLY, event.code, event.why)
         self._let_others_end()
         yield from self._end_if_all_ended()
 
@@ -447,7 +447,7 @@ class RunState:
         if not self.life.is_settling:
             yield from self._time_is_over()
         else:
-            left = self._left() or "the assembly"
+            left = self._left() or THE_ASSEMBLY
             self.failures.stopped = f"{left} did not end within {self.timeouts.settle:g} s"
             yield from self._stop(self.failures.stopped)
 
@@ -689,7 +689,7 @@ class RunState:
         """It failed while it was ended; whatever ended the run comes first."""
         is_first = not self.errors and self.failures.first is None
         if event.why and is_first and self._outcome is None:
-            self.failures.other("the assembly", event.code, event.why)
+            self.failures.other(THE_ASSEMBLY, event.code, event.why)
         return ()
 
     def _place_closed(self, event: PlaceClosed | PlaceLost) -> Iterable[Effect]:

@@ -48,7 +48,6 @@ class _Lifetime:
 
 _life: _Lifetime | None = None
 _whenever_up: list[Callable[[], None]] = []
-_before_end: list[Callable[[], None]] = []
 
 
 def _lifetime() -> _Lifetime | None:
@@ -68,9 +67,20 @@ def when_up(begin: Callable[[], None]) -> None:
         _whenever_up.append(begin)
 
 
-def before_end(call: Callable[[], None]) -> None:
-    """Call a function when the program finalises MPI itself, before that."""
-    _before_end.append(call)
+def before_end(call: Callable[[], None]) -> Callable[[], None]:
+    """Call a function when MPI is finalised, also by code in C; return what calls it before.
+
+    MPI deletes the attributes of COMM_SELF first, while everything works still. Python has ended
+    when mpi4py finalises MPI by itself, so this has to be done before.
+    """
+    key = MPI.Comm.Create_keyval(delete_fn=lambda *_: call())
+    MPI.COMM_SELF.Set_attr(key, True)
+
+    def now() -> None:
+        if not MPI.Is_finalized():
+            MPI.COMM_SELF.Delete_attr(key)
+
+    return now
 
 
 def _is_up() -> None:
@@ -117,8 +127,6 @@ def Finalize() -> None:
     if life is not None:
         life.check()
     finish()
-    for call in _before_end:
-        call()
     let_looks_end()
     _native["Finalize"]()
     keep_strings()

@@ -138,7 +138,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
     if options.goes_on:
         _end_without_mpi(code)
     if options.kind != "executable":
-        waits.last()
+        waits.end_now()
     return code
 
 
@@ -164,7 +164,7 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
 
         install()
         if not options.goes_on:
-            before_end(waits.last)
+            waits.end_now = before_end(waits.last)
     else:
         from runtime.mpi.surface.lifetime import put_into_mpi4py
 

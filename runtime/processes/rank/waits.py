@@ -41,6 +41,8 @@ class RankWaits:
         self._watch: CallWatch | None = None
         self._has_ended = self._is_last = False
         self._left: object = []
+        self.end_now: Callable[[], None] = lambda: None
+        """Does what is done before MPI is finalised, now."""
         wrapper.state_of_program = self.state
 
     def start(self) -> None:
