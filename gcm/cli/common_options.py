@@ -239,6 +239,13 @@ SHELL = Option("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 """The one argument of a command that prints the script for a shell."""
 
 
+def port(written: str) -> int:
+    """Return the number of a port; raises ValueError if it is none."""
+    if written.isascii() and written.isdecimal() and 0 < int(written) < 1 << 16:
+        return int(written)
+    raise ValueError(f"{written!r} is not a port, 1 to 65535")
+
+
 def setting(text: str) -> tuple[str, str]:
     """Return the name and the value of `NAME=VALUE`; raises ValueError for anything else.
 

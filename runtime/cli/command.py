@@ -82,14 +82,12 @@ def _command(words: Sequence[str]) -> int:
         from runtime.cli.convert import convert_descriptor
 
         return convert_descriptor(words[1:])
-    if first == "view":
-        from runtime.cli.view import view
+    if first in ("view", "compare", "top", "web"):
+        from runtime.cli import look as looks
+        from runtime.cli import view, web
 
-        return view(words[1:])
-    if first == "compare":
-        from runtime.cli.view import compare
-
-        return compare(words[1:])
+        shows = {"view": view.view, "compare": view.compare, "top": looks.top, "web": web.web}
+        return shows[first](words[1:])
     if first in DETACHED:
         from runtime.cli import attach
 

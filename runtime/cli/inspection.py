@@ -13,8 +13,10 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
+from typing import Protocol
 
 from runtime.cli.errors import UsageError
 from runtime.views.facts import Fact
@@ -30,9 +32,26 @@ Answer = Callable[[bool], Iterable[Fact]]
 """Returns what the run is doing, with the stacks of all threads if asked to; it may block."""
 
 
+MOST_BEHIND = 50_000
+"""A follower that is so many facts behind is sent no more."""
+
+
+class FollowedRun(Protocol):
+    """A run that others can follow; see `FactListeners`."""
+
+    def follow(self, hear: Callable[[Fact], None]) -> list[Fact]:
+        """Call `hear` with each fact from now on, and return those until now."""
+        ...
+
+    def leave(self, hear: Callable[[Fact], None]) -> int:
+        """Call `hear` no more; return how many followers are left."""
+        ...
+
+
 @contextmanager
-def open_to_inspection(answer: Answer) -> Iterator[None]:
-    """Answer the same user's questions inside the block."""
+def open_to_inspection(answer: Answer, run: FollowedRun) -> Iterator[None]:
+    """Answer the same user's questions inside the block, and let them follow the run."""
+    followers = _Followers(run)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listener.bind(f"\0{_PREFIX}{os.getuid()}/{os.getpid()}")
@@ -41,7 +60,7 @@ def open_to_inspection(answer: Answer) -> Iterator[None]:
         listener.close()
         yield
         return
-    thread = threading.Thread(target=_serve, args=(listener, answer), name="inspection")
+    thread = threading.Thread(target=_serve, args=(listener, answer, followers), name="inspection")
     thread.start()
     try:
         yield
@@ -49,18 +68,55 @@ def open_to_inspection(answer: Answer) -> Iterator[None]:
         listener.shutdown(socket.SHUT_RDWR)  # wakes the thread
         thread.join()
         listener.close()
+        followers.close()
 
 
-def _serve(listener: socket.socket, answer: Answer) -> None:
+class _Followers:
+    """Sends each follower the facts of a run from a thread of its own."""
+
+    def __init__(self, run: FollowedRun) -> None:
+        self._run = run
+        self._threads: list[tuple[threading.Thread, SimpleQueue[Fact | None]]] = []
+
+    def add(self, connection: socket.socket) -> None:
+        queue: SimpleQueue[Fact | None] = SimpleQueue()
+        thread = threading.Thread(target=self._send, args=(connection, queue), name="follower")
+        self._threads.append((thread, queue))
+        thread.start()
+
+    def _send(self, connection: socket.socket, queue: SimpleQueue[Fact | None]) -> None:
+        from runtime.views.fact_lines import heading, line_of
+
+        past = self._run.follow(queue.put)
+        try:
+            with connection, suppress(OSError):
+                connection.sendall(b"".join([heading(), *map(line_of, past)]))
+                while queue.qsize() < MOST_BEHIND and (fact := queue.get()) is not None:
+                    connection.sendall(line_of(fact))
+        finally:
+            self._run.leave(queue.put)
+
+    def close(self) -> None:
+        """Send what is left, but not for long to those that do not read."""
+        for _, queue in self._threads:
+            queue.put(None)
+        for thread, _ in self._threads:
+            thread.join(QUESTION_TIMEOUT)
+
+
+def _serve(listener: socket.socket, answer: Answer, followers: _Followers) -> None:
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             return
-        with connection, suppress(Exception):  # a malformed question gets no answer
+        with suppress(Exception), connection:  # a malformed question gets no answer
             connection.settimeout(QUESTION_TIMEOUT)
             if _user_of(connection) in (os.getuid(), 0):
                 asked = json.loads(connection.recv(_MOST_ASKED))
+                if asked.get("follow"):
+                    followers.add(connection.dup())
+                    continue
                 from runtime.views.fact_lines import heading, line_of  # not for every run
 
                 told = map(line_of, answer(bool(asked["stacks"])))
@@ -91,7 +147,31 @@ def inspected(process: int, *, stacks: bool) -> list[Fact]:
     Raises:
         UsageError: it has ended, does not answer, or belongs to another user.
     """
-    from runtime.views.fact_lines import UnreadableFacts, read_facts
+    from runtime.views.fact_lines import read_facts
+
+    with _asked(process, {"stacks": stacks}) as connection:
+        answer = _answer(connection)
+        return list(read_facts(io.BytesIO(answer), f"the answer of process {process}"))
+
+
+def followed(process: int) -> Iterator[Fact]:
+    """Yield the facts of a run until it ends; its texts are cleaned as those of `inspected`.
+
+    Raises:
+        UsageError: it has ended, does not answer, or belongs to another user.
+    """
+    from runtime.views.fact_lines import read_facts
+
+    with _asked(process, {"follow": True}) as connection:
+        connection.settimeout(None)
+        with connection.makefile("rb") as stream:
+            yield from read_facts(stream, f"the answer of process {process}")
+
+
+@contextmanager
+def _asked(process: int, question: Mapping[str, object]) -> Iterator[socket.socket]:
+    """Yield a connection to a run that was asked something."""
+    from runtime.views.fact_lines import UnreadableFacts
 
     user = os.getuid()
     with suppress(OSError):
@@ -102,9 +182,8 @@ def inspected(process: int, *, stacks: bool) -> list[Fact]:
             connection.connect(f"\0{_PREFIX}{user}/{process}")
             if _user_of(connection) not in (user, os.getuid()):
                 raise UsageError(f"process {process} is not one of your runs")
-            connection.sendall(json.dumps({"stacks": stacks}).encode())
-            answer = _answer(connection)
-            return list(read_facts(io.BytesIO(answer), f"the answer of process {process}"))
+            connection.sendall(json.dumps(question).encode())
+            yield connection
         except UnreadableFacts as fault:
             raise unanswered(process, fault.what) from fault
         except (OSError, ValueError) as fault:

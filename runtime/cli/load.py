@@ -44,7 +44,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     explain, limit = options.explain_waits, options.run_timeout
     return replace(
         deployment,
-        observed=bool(options.record or options.report),
+        observed=bool(options.record or options.report or options.web),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
     )

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from gcm.cli.common_options import Option
 from gcm.cli.output import columns_of
 from runtime.cli.errors import UsageError
-from runtime.cli.inspection import inspected, running_deployments, unanswered
+from runtime.cli.inspection import followed, inspected, running_deployments, unanswered
 from runtime.cli.line.options import FORMAT, Format, deploy_command
 from runtime.cli.streams import write
 from runtime.shown_text import shown_lines
+from runtime.views.facts import Fact, OutputWritten, RunSeen
 from runtime.views.inspection import RunInspection
+from runtime.views.picture import HIGHEST, picture, plain
+from runtime.views.progress_tree import ProgressTree
 
 NOTHING_RUNS = 1
 """The exit code where there is nothing to look at."""
@@ -41,6 +46,81 @@ LOOKS = {
     )
 }
 """The commands that look at runs."""
+
+
+TOP = deploy_command(
+    "gcm-deploy top",
+    "Watch a run in the terminal while it goes on: its clusters, and which ranks wait.",
+    Option(
+        "process", metavar="PID", type=int, nargs="?",
+        help="the process number of gcm-deploy; by default that of your only run",
+    ),
+    Option("--once", action="store_true", help="show the run once; so without a terminal"),
+    epilog="""\
+examples:
+  gcm-deploy top                  your only run on this machine, until it ends or Ctrl-C
+  gcm-deploy top 4711             the run whose gcm-deploy is process 4711
+  gcm-deploy top --once | cat     once""",
+)  # fmt: skip
+
+
+def top(words: Sequence[str]) -> int:
+    """Show a run that goes on as a tree, which is erased at the end; return the exit code.
+
+    Raises:
+        UsageError: the process is not a run, or there are several.
+    """
+    found = TOP.parser().parse_args(words)
+    runs = [found.process] if found.process else running_deployments()
+    if not runs:
+        print("gcm-deploy: you have no runs on this machine", file=sys.stderr)
+        return NOTHING_RUNS
+    if len(runs) > 1:
+        raise UsageError(
+            f"you have {len(runs)} runs: processes {', '.join(map(str, runs))}",
+            cure="Name one of them: gcm-deploy top PID",
+        )
+    facts = (one for one in followed(runs[0]) if not isinstance(one.record, OutputWritten))
+    if found.once or not sys.stdout.isatty():
+        _show_once(facts)
+        return 0
+    from rich.console import Console
+
+    from runtime.cli.screens.live import LiveScreen
+    from runtime.cli.screens.printer import Printer
+
+    console = Console(highlight=False)
+    failures: list[Exception] = []
+    begun = time.monotonic()
+
+    def seconds() -> float:
+        return time.monotonic() - begun
+
+    printer = Printer(LiveScreen(sys.stdout.buffer, console, seconds), failures.append)
+    try:
+        with suppress(KeyboardInterrupt):
+            for fact in facts:
+                begun = min(begun, time.monotonic() - fact.time)  # the run began before
+                printer.hear(fact)
+    finally:
+        printer.close()
+    return 0
+
+
+def _show_once(facts: Iterator[Fact]) -> None:
+    """Show the run as it is at the end of the second look; `RunSeen` begins each.
+
+    At the first one a rank that loads its MPI just now may not have told of its calls.
+    """
+    tree, last, looks = ProgressTree(), 0.0, 0
+    for fact in facts:
+        looks += isinstance(fact.record, RunSeen)
+        if looks > 2:
+            break
+        tree.take(fact)
+        last = fact.time
+    lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=HIGHEST)
+    write("".join(f"{plain(line)}\n" for line in lines))
 
 
 def look(command: str, words: Sequence[str]) -> int:

@@ -13,9 +13,10 @@ from runtime.cli.doctor import DOCTOR
 from runtime.cli.gcm_run import GCM_RUN
 from runtime.cli.line.options import GCM_DEPLOY
 from runtime.cli.login import LOGIN
-from runtime.cli.look import LOOKS
+from runtime.cli.look import LOOKS, TOP
 from runtime.cli.new import NEW
 from runtime.cli.view import COMPARE, VIEW
+from runtime.cli.web import WEB
 from runtime.peers.commands.advise import ADVISE
 from runtime.peers.commands.peer_options import GCM_PEER
 
@@ -27,8 +28,10 @@ COMMANDS = (
     CONVERT,
     NEW,
     *LOOKS.values(),
+    TOP,
     VIEW,
     COMPARE,
+    WEB,
     LIST,
     ATTACH,
     LOGS,

@@ -72,13 +72,21 @@ def run_plan(
     run_log = RunLog(options.log, options.log_level)
     recorders: list[Recorder] = []
     for file in filter(None, (options.record, options.spool)):
-        from runtime.cli.screens.recording import Recording
+        from runtime.cli.screens.recording import FactFile, Recording
 
-        recorders.append(Recording(file))
+        recorders.append(Recording(file, FactFile(file)))
     if options.report:
+        from runtime.cli.screens.recording import Recording
         from runtime.cli.screens.report import ReportFile
 
-        recorders.append(ReportFile(options.report))
+        recorders.append(Recording(options.report, ReportFile(options.report)))
+    if options.web:
+        from runtime.cli.screens.recording import Recording
+        from runtime.cli.screens.report import LivingPage
+
+        page = LivingPage()
+        recorders.append(Recording(page.server.url, page))
+        print(f"{COMMAND}: the run is shown at {page.server.url}", file=sys.stderr, flush=True)
     if recorders:
         from runtime.cli.description import description
 
@@ -130,7 +138,13 @@ def _run(
     log = LogLines(say, options.log_level)
     try:
         seen = partial(_seen, plan, interrupts, begun)
-        with run_log.attached(), log.attached(), ending.awaited(), open_to_inspection(seen):
+        followed = _SampledWhileFollowed(listeners, interrupts, is_sampled=bool(recorders))
+        with (
+            run_log.attached(),
+            log.attached(),
+            ending.awaited(),
+            open_to_inspection(seen, followed),
+        ):
             _log.info("process %d: %s", os.getpid(), shlex.join(without_values(sys.argv)))
             outcome = deploy(
                 plan,
@@ -160,6 +174,28 @@ def _run(
     tell(CommandEnded(code, errors))
     _tell(listeners.account.summary(), options)
     return code
+
+
+class _SampledWhileFollowed:
+    """Lets a run be looked at from time to time while somebody follows it."""
+
+    def __init__(
+        self, listeners: FactListeners, interrupts: Interrupts, *, is_sampled: bool
+    ) -> None:
+        self._listeners = listeners
+        self._interrupts = interrupts
+        self._is_sampled = is_sampled
+
+    def follow(self, hear: Callable[[Fact], None]) -> list[Fact]:
+        past = self._listeners.follow(hear)
+        self._interrupts.sample(SAMPLES)
+        return past
+
+    def leave(self, hear: Callable[[Fact], None]) -> int:
+        left = self._listeners.leave(hear)
+        if not left and not self._is_sampled:
+            self._interrupts.sample(0.0)
+        return left
 
 
 def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:

@@ -14,11 +14,10 @@ from runtime.cli.line.options import Format, deploy_command
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.streams import write
-from runtime.exit_codes import OUTPUT_FAILED
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, read_facts
 from runtime.views.facts import Fact, RunPlanned
-from runtime.views.picture import picture, plain
+from runtime.views.picture import HIGHEST, picture, plain
 from runtime.views.plain_lines import PlainLines
 from runtime.views.progress_tree import ProgressTree
 from runtime.views.summary import as_json, as_text
@@ -33,10 +32,6 @@ examples:
   gcm-deploy view --show lines run.facts        what was printed, with the ranks of each line
   gcm-deploy view --format json run.facts       the summary for programs
   gcm-deploy view --report run.html run.facts   a page about the run"""
-
-
-_HIGHEST = 10_000
-"""As many lines of a tree are shown as a machine may need."""
 
 
 class Shown(StrEnum):
@@ -79,7 +74,7 @@ def view(words: Sequence[str]) -> int:
     account, tree, last = RunAccount(), ProgressTree(), 0.0
     with ExitStack() as stack:
         screen = None
-        for fact in stack.enter_context(_recorded(found.file)):
+        for fact in stack.enter_context(recorded(found.file)):
             account.take(fact)
             tree.take(fact)
             last = fact.time
@@ -92,7 +87,7 @@ def view(words: Sequence[str]) -> int:
     if found.format == Format.JSON:
         write(as_json(account.summary()))
     elif found.show == Shown.TREE:
-        lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=_HIGHEST)
+        lines = picture(tree, last, width=columns_of(sys.stdout) or 100, height=HIGHEST)
         write("".join(f"{plain(line)}\n" for line in lines))
     elif found.show == Shown.SUMMARY:
         summary = account.summary()
@@ -103,15 +98,15 @@ def view(words: Sequence[str]) -> int:
 
 
 def _report(file: str, report: str) -> int:
+    from runtime.cli.screens.recording import written_where_possible
     from runtime.cli.screens.report import ReportFile  # not for what is shown here
 
-    with _recorded(file) as facts:
-        written = ReportFile(report)
+    written = ReportFile(report)
+    with recorded(file) as facts:
         for fact in facts:
-            written.hear(fact)
-    if fault := written.close():
-        complain(fault)
-        return OUTPUT_FAILED
+            written.show([fact])
+    with written_where_possible(report):
+        written.close()
     return 0
 
 
@@ -138,7 +133,7 @@ def compare(words: Sequence[str]) -> int:
     runs = []
     for file in (found.first, found.second):
         figures = RunFigures()
-        with _recorded(file) as facts:
+        with recorded(file) as facts:
             for fact in facts:
                 figures.take(fact)
         runs.append(figures)
@@ -148,7 +143,7 @@ def compare(words: Sequence[str]) -> int:
 
 
 @contextmanager
-def _recorded(file: str) -> Iterator[Iterator[Fact]]:
+def recorded(file: str) -> Iterator[Iterator[Fact]]:
     """Yield the facts of a record, one by one: it may be larger than the memory."""
     try:
         with open(file, "rb") as stream:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterator
 
 from gcm.documents import Severity
 from runtime.doctor.records import ExaminedHost, Finding, HostFacts, Record
+from runtime.host_addresses import VIRTUAL
 from runtime.native_mpi import is_interface_chosen, native_mpi_of_library
 
 MIB = 1 << 20
@@ -24,7 +24,7 @@ OWN_FILES = 64
 """Files that a rank has open beside connections; an eighth of the limit is kept free too."""
 
 _SHARED_MEMORY = "/dev/shm"
-_VIRTUAL = re.compile(r"(docker|virbr|br-|lxc|lxd|cni|podman|flannel|vmnet|vboxnet|veth|tun|tap)")
+_VIRTUAL = (*VIRTUAL, "tun", "tap")
 
 _PACKAGES = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "cv2": "opencv-python"}
 """What pip calls modules that have another name."""
@@ -53,9 +53,11 @@ def check_mpi(host: ExaminedHost, facts: HostFacts, record: Record) -> Iterator[
     if host.needs_mpi4py and not facts.packages.get("mpi4py"):
         yield _finding(
             host, "no-mpi4py", f"{facts.python} has no mpi4py",
-            "ranks that are Python programs speak through it",
+            "ranks that are Python programs speak through it" if host.is_here
+            else "a run brings that of this machine, which fits a Python of the same version only",
             f"{install(facts, 'mpi4py')}; or name another Python:"
             ' <front-end python="/path/to/python"/>',
+            severe=host.is_here,
         )  # fmt: skip
         return
     if host.needs_mpi4py and facts.library_fault:
@@ -145,7 +147,7 @@ def check_interfaces(host: ExaminedHost, facts: HostFacts, _: Record) -> Iterato
     """Yield network interfaces that lead nowhere and that an MPI over several hosts may use."""
     if host.spans == 1 or is_interface_chosen(" ".join(host.options)):
         return
-    virtual = {name: address for name, address in facts.interfaces if _VIRTUAL.match(name)}
+    virtual = {name: address for name, address in facts.interfaces if name.startswith(_VIRTUAL)}
     if not virtual:
         return
     shown = ", ".join(f"{name} ({address})" for name, address in virtual.items())

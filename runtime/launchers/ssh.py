@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +17,8 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.ssh_faults import diagnose
 
 USER_FOLDER = Path("~/.ssh")
+
+_ANSWER = 5.0  # seconds for the client to read its configuration
 
 
 class SshLauncher(CommandLauncher):
@@ -56,6 +61,7 @@ class SshLauncher(CommandLauncher):
         config.write_text(configuration(hops, files, NEEDED, default), encoding="utf-8")
         self._login = login or f"gcm-deploy login {hops[-1].destination}"
         options = ("-T", "-e", "none", "-F", str(config), aliases(hops)[-1])
+        self._argv = (ssh, *options)
 
         def command(words: Sequence[str]) -> Command:
             argv = (ssh, *options, f"exec {shlex.join((*within, *words))}")
@@ -82,6 +88,25 @@ class SshLauncher(CommandLauncher):
         cure = "Install OpenSSH's client, or name another program"
         return MissingSsh(fault.what, place=fault.place, cure=cure)
 
+    def _describe_wait(self) -> str:
+        """Return what has been heard, and which shared connection may be what hangs."""
+        found = shared_socket(self._argv)
+        hangs = f"the shared connection {found} does not answer; end its process" if found else ""
+        return "\n".join(filter(None, (super()._describe_wait(), hangs)))
+
     def _on_end(self) -> None:
         self._local.remove_folder(self._folder)
         super()._on_end()
+
+
+def shared_socket(argv: Sequence[str]) -> str:
+    """Return the socket of a connection that an ssh client would share; empty if there is none."""
+    try:
+        said = subprocess.run(
+            [argv[0], "-G", *argv[1:]], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=_ANSWER, check=False,
+        ).stdout  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r"^controlpath (/.*)$", said, re.MULTILINE)
+    return found[1] if found and os.path.exists(found[1]) else ""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import _socket  # not `socket`: that also imports selectors, and a rank has no use for either
 import os
 
+from runtime.host_addresses import host_addresses
 from runtime.membership.room import address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
@@ -51,12 +52,12 @@ def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], 
             continue
         doors.append(door)
         if passage is not None and address.startswith(DOOR):
-            found = passage.address(name)
-        addresses.append(found)
+            found = [passage.address(name)]
+        addresses += found
     return doors, (this_machine() if doors else "", tuple(addresses))
 
 
-def _listen(address: str) -> tuple[_socket.socket, str]:
+def _listen(address: str) -> tuple[_socket.socket, list[str]]:
     door, where = socket_for(address)
     try:
         if door.family == _socket.AF_UNIX:
@@ -69,9 +70,10 @@ def _listen(address: str) -> tuple[_socket.socket, str]:
         door.close()
         raise
     if door.family == _socket.AF_UNIX:
-        return door, address
+        return door, [address]
     host = address.rpartition(":")[0]
-    return door, f"{os.uname().nodename if host == '0.0.0.0' else host}:{door.getsockname()[1]}"
+    names = [os.uname().nodename, *host_addresses()] if host == "0.0.0.0" else [host]
+    return door, [f"{name}:{door.getsockname()[1]}" for name in names]
 
 
 def this_machine() -> str:

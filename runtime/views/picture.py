@@ -18,6 +18,7 @@ from runtime.views.progress_tree import (
     STARTING,
     STUCK,
     UP,
+    WAITING,
     ProgressPart,
     ProgressTree,
 )
@@ -28,12 +29,16 @@ GLYPHS = {
     UP: "◐",
     READY: "◐",
     RUNNING: "●",
-    STUCK: "◌",
+    WAITING: "◌",
+    STUCK: "✗",
     DONE: "✓",
     FAILED: "✗",
     LOST: "✗",
     ENDED: "✓",
 }
+HIGHEST = 10_000
+"""As many lines of a tree are shown as a machine may need, where it is shown once."""
+
 _UNKNOWN = "?"
 _USUAL_WORDS = len("starting MPI")
 

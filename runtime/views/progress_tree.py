@@ -9,7 +9,7 @@ from dataclasses import field
 from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.topology import RankNames
-from runtime.views.facts import MACHINE, Fact, RunPlanned, StateChanged
+from runtime.views.facts import MACHINE, Fact, RankSeen, RunPlanned, StateChanged
 
 PLANNED, STARTING, UP, READY, RUNNING = "planned", "starting", "up", "ready", "running"
 QUEUED = "queued"
@@ -17,6 +17,9 @@ QUEUED = "queued"
 
 STUCK = "stuck"
 """It runs, waits for others, and can never go on."""
+
+WAITING = "waiting"
+"""It runs, and was in one MPI call at the last look at the run."""
 
 DONE, FAILED, LOST, ENDED = "done", "failed", "lost", "ended"
 
@@ -50,7 +53,7 @@ class ProgressPart:
         if self.state not in OVER and self.ranks:
             if STUCK in self.ranks:
                 return STUCK
-            if RUNNING in self.ranks:
+            if RUNNING in self.ranks or WAITING in self.ranks:
                 return RUNNING
             if set(self.ranks) <= OVER:
                 return DONE if set(self.ranks) == {DONE} else FAILED
@@ -69,6 +72,8 @@ class ProgressPart:
         for state in (LOST, FAILED, STUCK, RUNNING):
             if state in states:
                 return state
+        if WAITING in states:
+            return RUNNING
         if self.ranks and states - {PLANNED} <= OVER:
             return DONE if DONE in states else self.state
         return READY if self.words == READY else self.state
@@ -106,6 +111,8 @@ class ProgressTree:
                 self._plan(planned)
             case StateChanged(state, detail):
                 self._change(fact.name, state, detail)
+            case RankSeen(calls=calls):
+                self._see(fact.name, WAITING if calls else RUNNING)
 
     def _plan(self, planned: RunPlanned) -> None:
         self.name, self.names, self.goes_on = planned.deployment, planned.names(), planned.goes_on
@@ -127,6 +134,11 @@ class ProgressTree:
             _change(cluster, state, detail)
         else:
             cluster.ranks[int(name.rpartition(":")[2])] = state
+
+    def _see(self, name: str, state: str) -> None:
+        cluster, number = self.cluster_of(name), name.rpartition(":")[2]
+        if cluster is not None and cluster.ranks[int(number)] in (RUNNING, WAITING):
+            cluster.ranks[int(number)] = state
 
     def cluster_of(self, name: str) -> ProgressPart | None:
         """Return the cluster of that name, or that of a rank."""
@@ -176,7 +188,7 @@ class ProgressTree:
             return "ending after a failure"
         if ranks[STUCK]:
             return f"{self._ranks(STUCK)} of {self._ranks()} ranks can never go on"
-        if ranks[RUNNING]:
+        if ranks[RUNNING] or ranks[WAITING]:
             return RUNNING
         if states <= {PLANNED}:
             return PLANNED

@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import asdict
 from itertools import pairwise
 
+from gcm.cli.output import counted
 from gcm.records import dataclass
 from runtime.machine.deaths import BY_REQUEST, RankDeath
 from runtime.rank_name import RankName
@@ -158,8 +159,8 @@ class RunView:
             case WaitExplained() as finding:
                 if finding not in self._findings:
                     self._findings.append(finding)
-            case MessagesCounted() as counted:
-                self._count(fact.time, name, counted)
+            case MessagesCounted() as told:
+                self._count(fact.time, name, told)
             case OutputWritten(stream, data):
                 self._write(fact.time, name, stream, data)
             case Logged(text):
@@ -206,17 +207,17 @@ class RunView:
         cluster = self._clusters.get(name)
         return self._names.name(name) if cluster is None else cluster.known.path
 
-    def _count(self, time: float, name: str, counted: MessagesCounted) -> None:
+    def _count(self, time: float, name: str, told: MessagesCounted) -> None:
         if name in self._clusters:
-            before = self._samples.get((name, counted.to, counted.between), _Sent())
+            before = self._samples.get((name, told.to, told.between), _Sent())
             seconds = time - before.time
-            rate = max(0, counted.bytes - before.bytes) / seconds if seconds > 0 else 0.0
-            sent = _Sent(counted.messages, counted.bytes, time, rate)
-            self._samples[name, counted.to, counted.between] = sent
+            rate = max(0, told.bytes - before.bytes) / seconds if seconds > 0 else 0.0
+            sent = _Sent(told.messages, told.bytes, time, rate)
+            self._samples[name, told.to, told.between] = sent
         elif name in self._ranks:
-            to = self._sent.setdefault((name, counted.to, counted.between), _Sent())
-            to.messages += counted.messages
-            to.bytes += counted.bytes
+            to = self._sent.setdefault((name, told.to, told.between), _Sent())
+            to.messages += told.messages
+            to.bytes += told.bytes
 
     def _write(self, time: float, name: str, stream: str, data: bytes) -> None:
         for line in data.decode(errors="replace").splitlines():
@@ -228,16 +229,19 @@ class RunView:
 
     # --- the document ---------------------------------------------------------------------------
 
-    def document(self) -> Plain:
-        """Return the whole document, ready for JSON; output is in `output`."""
+    def document(self, now: float | None = None) -> Plain:
+        """Return the whole document, ready for JSON; output is in `output`.
+
+        It is that of `now`, in seconds since the beginning, while the run goes on.
+        """
         summary = self._account.summary()
         described = self._described
         return {
             "kind": "run",
             "title": self._tree.name,
-            "headline": headline(summary),
+            "headline": headline(summary) if self._account.has_ended else self._machine_in_words(),
             "phase": self._tree.phase(),
-            "time": round(self._time, 1),
+            "time": round(self._time if now is None else max(now, self._time), 1),
             "startup": summary.startup,
             "is_over": self._account.has_ended,
             "code": summary.code,
@@ -277,6 +281,9 @@ class RunView:
                 break
             found.append(line)
         return found[::-1]
+
+    def _machine_in_words(self) -> str:
+        return f"{self._tree.ranks_in_words()} in {counted(len(self._clusters), 'cluster')}"
 
     def _cluster(self, name: str) -> Plain:
         planned, part = self._clusters[name], self._tree.cluster_of(name)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from runtime.shown_text import shown_lines
 from runtime.views.account import RunAccount
-from runtime.views.facts import Fact, OutputWritten, Record
+from runtime.views.facts import Fact, MessagesCounted, OutputWritten, RankSeen, Record, RunSeen
 
 T = TypeVar("T")
+
+MOST_PAST = 100_000
+"""So many facts are kept for those who follow a run from the middle on."""
+
+_OF_THE_MOMENT = (OutputWritten, RankSeen, RunSeen, MessagesCounted)
 
 
 def nothing() -> None:
@@ -39,20 +46,41 @@ class Silent:
 class FactListeners:
     """Several listeners of one run; output counts as taken once all of them have taken it.
 
-    The `account` of the run has heard all facts.
+    The `account` of the run has heard all facts. Others can follow the run from the middle on: they
+    get what has changed until then, but neither earlier output nor earlier looks.
     """
 
     def __init__(self, *listeners: FactListener) -> None:
         self.account = RunAccount()
         self._listeners = listeners
+        self._lock = threading.Lock()
+        self._past: deque[Fact] = deque(maxlen=MOST_PAST)
+        self._followers: tuple[Callable[[Fact], None], ...] = ()
 
     def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
         """Pass a fact on."""
         self.account.take(fact)
+        with self._lock:
+            if not isinstance(fact.record, _OF_THE_MOMENT):
+                self._past.append(fact)
+            for follower in self._followers:
+                follower(fact)
         if len(self._listeners) > 1 and taken is not nothing:
             taken = _after(len(self._listeners), taken)
         for one in self._listeners:
             one.hear(fact, taken)
+
+    def follow(self, hear: Callable[[Fact], None]) -> list[Fact]:
+        """Call `hear` with each fact from now on, and return those until now; any thread may."""
+        with self._lock:
+            self._followers = (*self._followers, hear)
+            return list(self._past)
+
+    def leave(self, hear: Callable[[Fact], None]) -> int:
+        """Call `hear` no more; return how many followers are left."""
+        with self._lock:
+            self._followers = tuple(one for one in self._followers if one != hear)
+            return len(self._followers)
 
 
 def _after(calls: int, then: Callable[[], None]) -> Callable[[], None]:

@@ -73,7 +73,7 @@ def main() -> None:
 
 def _take(grid: EmulatedGrid, url: str, picture: Path) -> None:
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-               "--window-size=1200,860", f"--screenshot={picture}"]  # fmt: skip
+               "--window-size=1200,1100", "--timeout=5000", f"--screenshot={picture}"]  # fmt: skip
     done = grid.run("c0", ["chromium", *options, url], timeout=120)
     if not picture.exists():
         sys.exit(done.stderr)

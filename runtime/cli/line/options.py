@@ -35,6 +35,8 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy attach|logs|stop [RUN]
        gcm-deploy view FILE
        gcm-deploy compare FIRST SECOND
+       gcm-deploy web PID|FILE
+       gcm-deploy top [PID]
        gcm-deploy completion bash|zsh|fish"""
 
 _DESCRIPTION = """\
@@ -96,7 +98,7 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 
 FIRST_WORDS = (
     "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
-    "list", "attach", "logs", "stop",
+    "list", "attach", "logs", "stop", "web", "top",
 )  # fmt: skip
 """The commands that can be the first word."""
 
@@ -289,6 +291,11 @@ WATCHING = OptionGroup(
         help="at the end write FILE, a page for a browser with all that is known of the run: what"
         " ran where and when, messages, waits, losses, output; gcm-deploy view makes one later",
     ),
+    Option(
+        "--web", action="store_true",
+        help="print the address of a page that shows the run in a browser of this machine while it"
+        " goes on; gcm-deploy web PID does so for one that has begun",
+    ),
     OptionGroup(
         Option(
             "--verbose", action="store_true",
@@ -346,6 +353,7 @@ class Options:
     log: str
     record: str
     report: str
+    web: bool
     write: str
     run_timeout: float | None = None
     explain_waits: float | None = None

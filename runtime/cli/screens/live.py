@@ -24,6 +24,7 @@ from runtime.views.progress_tree import (
     STARTING,
     STUCK,
     UP,
+    WAITING,
     ProgressTree,
 )
 
@@ -34,7 +35,8 @@ _STYLES = {
     UP: "cyan",
     READY: "cyan",
     RUNNING: "green",
-    STUCK: "bold yellow",
+    WAITING: "yellow",
+    STUCK: "bold red",
     DONE: "bold green",
     ENDED: "dim",
     FAILED: "bold red",

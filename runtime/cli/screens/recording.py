@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from runtime.cli.errors import OutputFailed
-from runtime.cli.screens.printer import Printer
+from runtime.cli.screens.printer import Printer, Screen
 from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact
 from runtime.views.stream import nothing
@@ -63,11 +63,11 @@ class FactFile:
 class Recording:
     """Records a run from a thread of its own. A file that cannot be written ends no run."""
 
-    def __init__(self, path: str) -> None:
-        """Make the file; raises `OutputFailed`."""
+    def __init__(self, path: str, screen: Screen) -> None:
+        """Let a screen record the run in a file."""
         self._path = path
         self._failures: list[Exception] = []
-        self._printer = Printer(FactFile(path), self._failures.append)
+        self._printer = Printer(screen, self._failures.append)
 
     def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
         """Record a fact soon; after a failure only take it."""

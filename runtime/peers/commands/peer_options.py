@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 
-from gcm.cli.common_options import SHELL, CommandTable, Option, OptionGroup, ShowVersion
+from gcm.cli.common_options import SHELL, CommandTable, Option, OptionGroup, ShowVersion, port
 
 _DESCRIPTION = """\
 Lend the idle time of this machine to a lab, and look at the machines of the lab.
@@ -27,12 +27,6 @@ exit codes:
 
 files: ~/.gcm/peer and ~/.gcm/supernode (--folder, GCM_PEER_FOLDER), ~/.gcm/labs,
   ~/.gcm/credential (GCM_CREDENTIAL) for the user; GCM_FOLDER instead of ~/.gcm"""
-
-
-def _port(written: str) -> int:
-    if written.isascii() and written.isdecimal() and 0 < int(written) < 1 << 16:
-        return int(written)
-    raise ValueError(f"{written!r} is not a port, 1 to 65535")
 
 
 def _days(written: str) -> int:
@@ -184,7 +178,7 @@ GCM_PEER = CommandTable(
             *_ASKED,
             Option(
                 "--port",
-                read=_port,
+                read=port,
                 default=0,
                 metavar="PORT",
                 help="the port at 127.0.0.1 (any free one)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 import time
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,10 +20,9 @@ from runtime.peers.daemon import find_running
 from runtime.peers.errors import PeerError
 from runtime.peers.model import Address, MemberRole
 from runtime.peers.watching.asking import LabWatcher
-from runtime.peers.watching.page import page, shown_rtt
-from runtime.peers.watching.server import PageServer
-from runtime.peers.watching.view import LabView
+from runtime.peers.watching.view import LabView, shown_rtt
 from runtime.shown_text import LONGEST_CELL, shown, shown_table
+from runtime.views.page.server import PageServer, PageState
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -52,28 +52,30 @@ def web(options: argparse.Namespace) -> int:
     watcher = _watcher(options)
     if watcher is None:
         return NOT_RUNNING
-    watcher.look()  # what is wrong is said here and not in the browser
+    first = watcher.look()  # what is wrong is said here and not in the browser
+    title = f"{first.lab}, seen by {first.name}"
+    document = first.document
 
-    def made() -> str:
+    def look(_: int) -> PageState:
+        nonlocal document
         try:
-            return page(watcher.look())
+            document = watcher.look().document
         except PeerError as error:
-            from html import escape
-
-            return f'<!DOCTYPE html><meta http-equiv="refresh" content="3"><p>{escape(str(error))}'
+            document = {**document, "state": str(error)}
+        return PageState(document)
 
     try:
-        server = PageServer(made, options.port)
+        server = PageServer(title, look, options.port, EVERY)
     except OSError as error:
         raise PeerError(
             f"port {options.port} is not available: {error.strerror}",
             cure="Choose another one with --port",
         ) from error
-    with server:
-        print(server.url, flush=True)
-        print("open that in a browser of this machine; Ctrl-C ends it", file=sys.stderr)
-        with suppress(KeyboardInterrupt):
-            server.serve()
+    print(server.url, flush=True)
+    print("open that in a browser of this machine; Ctrl-C ends it", file=sys.stderr)
+    with suppress(KeyboardInterrupt):
+        threading.Event().wait()
+    server.close()
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from gcm.records import dataclass
@@ -52,6 +53,24 @@ class LabView:
     peers: tuple[PeerLine, ...]
     runs: tuple[RunLine, ...]
     told: int
+
+    @property
+    def document(self) -> dict[str, object]:
+        """What the page of a lab shows, ready for JSON."""
+        runs = [asdict(one) | {"program": one.program} for one in self.runs]
+        title = f"{self.lab}, seen by {self.name}"
+        return asdict(self) | {"kind": "lab", "title": title, "runs": runs}
+
+
+def shown_rtt(rtt: float | None) -> str:
+    """Return a round trip for people.
+
+    >>> [shown_rtt(one) for one in (None, 0.0, 0.000369, 0.0123)]
+    ['', 'here', '0.37 ms', '12.30 ms']
+    """
+    if rtt is None:
+        return ""
+    return f"{1000 * rtt:.2f} ms" if rtt else "here"
 
 
 def view_of(own: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> LabView:

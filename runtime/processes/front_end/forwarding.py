@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runtime.forwarding.forwarder import Forwarder
+from runtime.host_addresses import host_addresses
 from runtime.membership.doorstep import Found, this_machine
 from runtime.membership.room import UNIX, address_in
 from runtime.processes.configuration import Configuration
@@ -95,5 +96,5 @@ class Forwarding:
         if address.startswith(UNIX):
             return (address,)
         port = address.rpartition(":")[2]
-        names = dict.fromkeys((told.known_as, os.uname().nodename))
+        names = dict.fromkeys((told.known_as, os.uname().nodename, *host_addresses()))
         return tuple(f"{name}:{port}" for name in names if name)

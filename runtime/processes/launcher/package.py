@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from gcm.records import dataclass
 from runtime.home import HOME
 from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import CommandNotFound, LaunchError, PythonMissing
@@ -20,11 +23,15 @@ FOLDER = "packages"
 _HOME = Path(HOME)
 PROBE_TIMEOUT = 60.0
 
-# Run by the Python in question: tells where it looks for modules besides its own folders, and the
-# digest of the package that it would import.
+MPI4PY = "mpi4py"
+
+# Run by the Python in question: tells where it looks for modules besides its own folders, how its
+# machine code is called where it has no mpi4py, and the digest of the package it would import.
 _PROBE = """
-import hashlib, importlib.util, os, sys
+import hashlib, importlib.machinery, importlib.util, os, sys
 print(os.environ.get("PYTHONPATH", "").encode(errors="surrogateescape").hex())
+has_mpi4py = importlib.util.find_spec("mpi4py") is not None
+print("" if has_mpi4py else importlib.machinery.EXTENSION_SUFFIXES[0])
 digest = hashlib.sha256()
 for name in {packages!r}:
     found = importlib.util.find_spec(name)
@@ -53,11 +60,37 @@ def digest() -> str:
     return total.hexdigest()
 
 
-def package_at(launcher: Launcher, python: str) -> tuple[bool, str]:
-    """Return whether a Python at a place has this version of the package, and its PYTHONPATH there.
+@dataclass(frozen=True, slots=True)
+class PythonThere:
+    """What a Python at a place has: this version of the package or not, and its PYTHONPATH.
 
-    Raises LaunchError.
+    `lacks_mpi4py` is how the names of its extension modules end, empty where it has mpi4py.
     """
+
+    has_package: bool
+    search: str
+    lacks_mpi4py: str
+
+    def missing(self) -> tuple[str, ...]:
+        """Return the packages that have to be brought along.
+
+        mpi4py is machine code, which fits only a Python of the same version on the same kind of
+        machine. Its wheel is for MPICH and Open MPI, whichever is found there.
+        """
+        own = () if self.has_package else PACKAGES
+        return (*own, MPI4PY) if self.lacks_mpi4py in _mpi4py_suffixes() else own
+
+
+def _mpi4py_suffixes() -> set[str]:
+    """Return how the extension modules of the mpi4py of this Python end, if it has them."""
+    found = importlib.util.find_spec(MPI4PY)
+    folders = [] if found is None else found.submodule_search_locations or []
+    names = [one.name for folder in folders for one in Path(folder).glob("MPI.*.so")]
+    return {f".{'.'.join(name.split('.')[-2:])}" for name in names}
+
+
+def python_at(launcher: Launcher, python: str) -> PythonThere:
+    """Return what a Python at a place has; raises LaunchError."""
     said = Collected()
     process = launcher.start(Command((python, "-c", _PROBE.format(packages=PACKAGES))), said)
     process.close_input()
@@ -77,20 +110,20 @@ def package_at(launcher: Launcher, python: str) -> tuple[bool, str]:
             cause="\n".join(process.tail),
             cure="Name another Python in the cluster's <front-end>; 3.11 or newer is needed",
         )
-    path, _, found = said.output.partition("\n")  # the first line is empty without one
+    path, lacks, found = [*said.output.split("\n"), "", "", ""][:3]
     try:
         known = os.fsdecode(bytes.fromhex(path))
     except ValueError:  # a wrapper around that Python prints something of its own
         known = ""
-    return found.strip() == digest(), known
+    return PythonThere(found.strip() == digest(), known, lacks.strip())
 
 
-def bring(launcher: Launcher, python: str, room: str) -> str:
-    """Stage the package into a room; return what to put on the Python path.
+def bring(launcher: Launcher, python: str, room: str, names: Sequence[str] = PACKAGES) -> str:
+    """Stage packages into a room; return what to put on the Python path.
 
     Raises StagingFailed.
     """
-    stage_packages(launcher, python, PACKAGES, f"{room}/{FOLDER}")
+    stage_packages(launcher, python, names, f"{room}/{FOLDER}")
     return f"{room}/{FOLDER}"
 
 

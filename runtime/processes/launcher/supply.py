@@ -181,8 +181,9 @@ def _library(
         return HOME if is_checkout() else "", os.environ.get("PYTHONPATH", "")
     from runtime.processes.launcher import package  # only who goes elsewhere waits for its imports
 
-    is_there, found = package.package_at(launcher, python)
-    return "" if is_there else package.bring(launcher, python, room), found
+    there = package.python_at(launcher, python)
+    missing = there.missing()
+    return package.bring(launcher, python, room, missing) if missing else "", there.search
 
 
 def _paths(search: str) -> dict[str, str]:

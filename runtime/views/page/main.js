@@ -77,17 +77,60 @@ function take(news) {
   draw();
 }
 
-function follow() {
-  const source = new EventSource("events");
-  source.onopen = () => { state.connection = "Live: this page changes as the run does."; draw(); };
-  source.onmessage = (event) => take(JSON.parse(event.data));
-  source.addEventListener("over", () => { source.close(); state.connection = "This is how it ended; nothing changes any more."; draw(); });
-  source.onerror = () => { state.connection = "The connection is lost; trying again. What is shown may be old."; draw(); };
+// The token comes behind the # of the address, and is taken out of it at once. Pages from elsewhere
+// cannot read what this origin keeps.
+function token() {
+  if (location.hash.length > 20) {
+    sessionStorage.setItem("token", location.hash.slice(1));
+    history.replaceState(null, "", location.pathname);
+  }
+  return sessionStorage.getItem("token");
+}
+
+function say(text) {
+  state.connection = text;
+  draw();
+}
+
+/** Read server-sent events: with a header, which EventSource cannot send. */
+async function follow(key) {
+  for (let pause = 500; ; pause = Math.min(2 * pause, 10000)) {
+    try {
+      const answer = await fetch("events", { headers: { Authorization: `Bearer ${key}` }, cache: "no-store" });
+      if (answer.status === 403) return say("This page needs the address that the command has printed, with its token.");
+      if (answer.ok) {
+        say("Live: this page changes by itself.");
+        pause = 500;
+        if (await events_of(answer.body.pipeThrough(new TextDecoderStream()).getReader()) === "over") return say("This is how it ended; nothing changes any more.");
+      }
+    } catch { /* the server has gone, or the network: try again */ }
+    say("The connection is lost; trying again. What is shown may be old.");
+    await new Promise((done) => { setTimeout(done, pause); });
+  }
+}
+
+async function events_of(reader) {
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return "lost";
+    const whole = (rest + value).split("\n\n");
+    rest = whole.pop();
+    for (const one of whole) {
+      const name = /^event: (.*)$/m.exec(one)?.[1], data = /^data: (.*)$/m.exec(one)?.[1];
+      if (name) return name;
+      if (data) take(JSON.parse(data));
+    }
+  }
 }
 
 const first = JSON.parse(document.getElementById("document").textContent);
 state.connection = first.connection ?? "";
 take(first);
-if (first.is_live) follow();
+if (first.is_live) {
+  const key = token();
+  if (key) follow(key);
+  else say("This page needs the address that the command has printed, with its token.");
+}
 let resized = 0;
 addEventListener("resize", () => { cancelAnimationFrame(resized); resized = requestAnimationFrame(draw); });

@@ -11,10 +11,11 @@ import sys
 import pytest
 
 from runtime.cli.errors import UsageError
-from runtime.cli.inspection import inspected, open_to_inspection, running_deployments
+from runtime.cli.inspection import followed, inspected, open_to_inspection, running_deployments
 from runtime.cli.look import NOTHING_RUNS
 from runtime.views.fact_lines import heading
-from runtime.views.facts import Fact, RankSeen, RunSeen, StackSeen
+from runtime.views.facts import Fact, Logged, OutputWritten, RankSeen, RunSeen, StackSeen
+from runtime.views.stream import FactListeners
 from tools.on_grids import COMMAND, ROOT, environment
 
 
@@ -25,7 +26,7 @@ def answer(stacks: bool) -> list[Fact]:
 
 def test_a_run_is_found_and_answers_while_it_runs() -> None:
     me = os.getpid()
-    with open_to_inspection(answer):
+    with open_to_inspection(answer, FactListeners()):
         assert me in running_deployments()
         assert inspected(me, stacks=True) == answer(stacks=True)
         assert inspected(me, stacks=False) == answer(stacks=False)
@@ -34,9 +35,23 @@ def test_a_run_is_found_and_answers_while_it_runs() -> None:
         inspected(me, stacks=False)
 
 
+def test_a_run_is_followed_from_the_middle_on_until_it_ends() -> None:
+    run = FactListeners()
+    before = [Fact(0.0, "", Logged("begins")), Fact(1.0, "0:0:0", OutputWritten("stdout", b"x"))]
+    for one in before:
+        run.hear(one)
+    after = Fact(2.0, "0:0:0", OutputWritten("stdout", b"y"))
+    with open_to_inspection(answer, run):
+        facts = followed(os.getpid())
+        assert next(facts) == before[0]  # earlier output is not kept
+        run.hear(after)
+        assert next(facts) == after
+    assert list(facts) == []
+
+
 def test_who_asks_nonsense_gets_nothing_and_others_are_answered() -> None:
     name = f"\0gcm-deploy/{os.getuid()}/{os.getpid()}"
-    with open_to_inspection(answer):
+    with open_to_inspection(answer, FactListeners()):
         for nonsense in (b"", b"\x80\x04]", b"[]", b"{}", b"x" * 9000):
             with socket.socket(socket.AF_UNIX) as stranger:
                 stranger.connect(name)
@@ -57,7 +72,7 @@ def test_another_user_is_not_answered() -> None:
             stranger.sendall(b'{"stacks": false}')
             print(stranger.recv(100))
     """
-    with open_to_inspection(answer):
+    with open_to_inspection(answer, FactListeners()):
         name = f"@gcm-deploy/{os.getuid()}/{os.getpid()}"
         command = [sys.executable, "-c", asks, name]
         found = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pwd
 import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,8 @@ from runtime.launchers.errors import (
     HostKeyUnknown,
     LoginNeeded,
     NoMoreSessions,
+    StartTimeout,
+    UnknownHost,
 )
 from runtime.launchers.hops import Hop
 from runtime.launchers.lines import Collected
@@ -194,6 +198,66 @@ def test_a_connection_that_ends_during_a_run_is_told_and_nothing_stays(
         assert wait_gone([process.pid, guard], 20) == []
     assert "lyon" in str(fault.value)
     user.socket.unlink()
+
+
+def test_a_socket_that_a_dead_connection_has_left_is_in_nobodys_way(
+    local: LocalLauncher, user: User, master: Master
+) -> None:
+    holder = master.process()
+    assert holder is not None
+    os.kill(holder, signal.SIGKILL)
+    assert output_of(user.run(local), "echo", "there") == "there\n"
+    assert user.socket.exists(), "a run removes nothing of the user's"
+    user.socket.unlink()
+
+
+def test_a_connection_that_hangs_is_named(local: LocalLauncher, user: User, master: Master) -> None:
+    holder = master.process()
+    assert holder is not None
+    os.kill(holder, signal.SIGSTOP)
+    try:
+        way = SshLauncher([Hop("lyon")], local, user_folder=user.folder, timeout=3)
+        with way as launcher, pytest.raises(StartTimeout) as fault:
+            launcher.ready(20)
+        assert fault.value.cause.endswith(
+            f"the shared connection {user.socket} does not answer; end its process"
+        )
+    finally:
+        os.kill(holder, signal.SIGCONT)
+
+
+def test_the_users_own_jump_host_leads_on(local: LocalLauncher, user: User) -> None:
+    user.writes()
+    known = (user.folder / "config").read_text()
+    gate, behind = known.replace("Host lyon", "Host gate"), f"{known}  ProxyJump gate\n"
+    (user.folder / "config").write_text(f"{gate}\n{behind}")
+    assert output_of(user.run(local), "echo", "there") == "there\n"
+    (user.folder / "config").write_text(f"{gate.replace('127.0.0.1', 'no.such.host')}\n{behind}")
+    with user.run(local) as launcher, pytest.raises(UnknownHost):
+        launcher.ready(20)
+
+
+def test_a_certificate_and_a_banner_work_as_by_hand(local: LocalLauncher) -> None:
+    with tempfile.TemporaryDirectory(prefix="gcm-") as name:
+        folder = Path(name)
+        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f"]
+        subprocess.run([*make, str(folder / "ca")], check=True)
+        subprocess.run([*make, str(folder / "mine")], check=True)
+        account = pwd.getpwuid(os.getuid()).pw_name
+        subprocess.run(
+            ["ssh-keygen", "-q", "-s", str(folder / "ca"), "-I", "ana", "-n", account,
+             "-V", "+1h", str(folder / "mine.pub")],
+            check=True,
+        )  # fmt: skip
+        (folder / "banner").write_text("Authorized users only.\n")
+        more = [f"TrustedUserCAKeys {folder}/ca.pub\n", f"Banner {folder}/banner\n"]
+        with running_sshd(folder, more=more) as server:
+            hop = Hop("127.0.0.1", port=server.port, known_hosts=server.folder / "known")
+            without = SshLauncher([hop], local, user_folder=None)
+            with without as launcher, pytest.raises(AuthenticationRefused):
+                launcher.ready(20)
+            mine = replace(hop, key=folder / "mine")  # beside it is mine-cert.pub
+            assert output_of(SshLauncher([mine], local, user_folder=None), "echo", "in") == "in\n"
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import Address, Principal
+from tests.browser import page  # noqa: F401 - a fixture
 
 NOW = datetime.datetime.now(datetime.UTC)
 

@@ -19,7 +19,7 @@ from runtime.cli.screens.live import LiveScreen
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.printer import Printer
 from runtime.cli.screens.rank_output import OutputChoice, RankFiles, SharedStream
-from runtime.cli.screens.recording import Recording
+from runtime.cli.screens.recording import FactFile, Recording
 from runtime.deployment import DeploymentPlan
 from runtime.launchers.base import OutputStream
 from runtime.views.facts import MACHINE, TRACEBACK, Fact, Logged, OutputWritten
@@ -228,7 +228,7 @@ def test_a_record_that_breaks_off_holds_nobody_up_and_is_told_at_the_end(tmp_pat
     path = tmp_path / "run.facts"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    recording = Recording(str(path))
+    recording = Recording(str(path), FactFile(str(path)))
     os.close(reader)
     taken = threading.Event()
     recording.hear(said("0:0:0", OUT, "hello"), taken.set)

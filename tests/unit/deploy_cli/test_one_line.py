@@ -173,7 +173,7 @@ def test_of_a_variable_that_is_given_twice_the_last_value_counts(deploy: Deploy)
         ("draw hello.fractal", "type: gcm draw hello.fractal\n"),
         ("run", "type: gcm-deploy DESCRIPTOR\n"),
         ("help", "type: gcm-deploy --help\n"),
-        ("nwe", "'nwe' is neither a file nor a command of gcm-deploy; did you mean 'new'?"),
+        ("neww", "'neww' is neither a file nor a command of gcm-deploy; did you mean 'new'?"),
         ("complete bash", "did you mean 'completion'?"),
         ("hello.fractal", "gcm run hello.fractal runs it in one process; to put it on nodes"),
         ("--dry-run --set a=b hello.fractal", ": gcm show hello.fractal --set a=b shows it"),

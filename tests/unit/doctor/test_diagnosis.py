@@ -85,7 +85,7 @@ def test_a_healthy_host_has_no_findings() -> None:
     ("facts", "code", "severity"),
     [
         ({"mpiexec": ""}, "no-mpiexec", "error"),
-        ({"packages": {"numpy": "2.1.0", "mpi4py": ""}}, "no-mpi4py", "error"),
+        ({"packages": {"numpy": "2.1.0", "mpi4py": ""}}, "no-mpi4py", "warning"),
         ({"library": "", "library_fault": "no libmpi.so.12"}, "mpi4py-broken", "error"),
         ({"missing": ("numpy",)}, "no-module", "error"),
         ({"names": {"n1": []}}, "unresolvable-name", "warning"),
@@ -113,6 +113,12 @@ def test_each_fact_that_is_wrong_is_one_finding_with_its_cure(
 def test_a_limit_on_files_may_be_none_and_patches_of_versions_do_not_count() -> None:
     assert found_of(files=-1) == []
     assert found_of(version=(3, 11, 9), packages={"numpy": "2.1.3", "mpi4py": "4.1.0"}) == []
+
+
+def test_nobody_brings_mpi4py_to_this_machine() -> None:
+    here = replace(HOST, hops=())
+    found = only(found_of(here, packages={"numpy": "2.1.0", "mpi4py": ""}))
+    assert (found.code, found.severity) == ("no-mpi4py", "error")
 
 
 def test_a_program_without_python_needs_no_mpi4py() -> None:

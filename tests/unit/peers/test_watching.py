@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import json
-import threading
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from http import HTTPStatus
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
-from runtime.peers.watching.page import page
-from runtime.peers.watching.server import PageServer
 from runtime.peers.watching.view import is_status_of, view_of
 
 
@@ -124,47 +116,8 @@ def test_what_a_peer_tells_of_itself_is_shown() -> None:
     assert is_status_of("peer:near", told)
 
 
-def test_the_page_is_well_formed_takes_nothing_from_elsewhere_and_trusts_no_name() -> None:
-    evil = host('<script src="http://evil">&', 3.0)
-    text = page(view_of(status("me", evil, host("near", 0.4)), ()))
-    assert "<script" not in text
-    assert text.count("&lt;script") >= 2
-    assert 'href="' not in text
-    assert "src=" not in text.replace("&lt;script src=", "")
-    begin, end = text.index("<svg"), text.index("</svg>") + len("</svg>")
-    circles = ElementTree.fromstring(text[begin:end]).findall("{*}circle[@fill]")
-    assert len(circles) == 2
-
-
-def test_a_lab_of_which_nothing_was_measured_has_a_page_too() -> None:
-    assert "<svg" not in page(view_of(status("me"), ()))
-
-
-@pytest.fixture
-def server() -> Iterator[PageServer]:
-    with PageServer(lambda: "the page") as made:
-        thread = threading.Thread(target=made.serve)
-        thread.start()
-        yield made
-        made.close()
-        thread.join()
-
-
-def test_only_who_has_the_token_sees_the_page(server: PageServer) -> None:
-    with urllib.request.urlopen(server.url, timeout=10) as answer:
-        assert answer.read() == b"the page"
-        assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-    with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(f"http://127.0.0.1:{server.port}/", timeout=10)
-    assert caught.value.code == HTTPStatus.NOT_FOUND
-    caught.value.close()
-
-
-def test_a_page_of_somebody_else_cannot_read_it_under_another_name(server: PageServer) -> None:
-    path = server.url.partition(str(server.port))[2]
-    for name, expected in (
-        (f"localhost:{server.port}", HTTPStatus.OK),
-        ("evil.example", HTTPStatus.NOT_FOUND),
-        ("", HTTPStatus.NOT_FOUND),
-    ):
-        assert server.answer(path, name)[0] is expected
+def test_the_document_of_a_lab_is_json_with_the_names_of_programs() -> None:
+    own = status("me", host("near", 0.4), runs=(run("ring.py:0123", 1),))
+    told = json.loads(json.dumps(view_of(own, ()).document))
+    assert (told["kind"], [one["name"] for one in told["peers"]]) == ("lab", ["me", "near"])
+    assert [one["program"] for one in told["runs"]] == ["ring.py"]

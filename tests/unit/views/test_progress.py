@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.views.facts import MACHINE, RunPlanned
+from runtime.views.facts import MACHINE, CallSeen, RankSeen, RunPlanned
 from runtime.views.picture import picture, plain
 from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.progress_tree import ProgressTree
@@ -49,6 +49,19 @@ def test_before_anything_happens_all_is_planned(plan: Plan) -> None:
         "   ├─ 1:0 cluster0  planned       ··",
         "   └─ 1:1 cluster1  planned       ··",
     ]
+
+
+def test_ranks_that_waited_at_the_last_look_are_shown_as_such_while_they_run(plan: Plan) -> None:
+    tree = tree_of(plan())
+    call = CallSeen("recv", "recv", 2.0, "a.py:3", "", ())
+    tree.take(fact("0:0:0", RankSeen("in recv", calls=(call,))))  # it does not run yet
+    for rank in ("0:0:0", "0:0:1"):
+        tree.take(change(rank, "running"))
+    tree.take(fact("0:0:0", RankSeen("in recv", calls=(call,))))
+    assert drawn(tree)[0] == "test  running  3 s  1 waiting, 1 running, 6 planned"
+    assert drawn(tree)[2] == "│  ├─ 0:0 cluster0  running       ◌●"
+    tree.take(fact("0:0:0", RankSeen("at rest")))
+    assert drawn(tree)[2] == "│  ├─ 0:0 cluster0  running       ●●"
 
 
 def test_before_the_first_fact_there_is_no_machine() -> None:

@@ -131,6 +131,7 @@ def test_traffic_is_that_of_samples_with_a_rate_until_ranks_tell_at_the_end(
     ):
         view.take(Fact(5.0, "0:0:0", record))
     view.take(Fact(5.0, "1:0:0", MessagesCounted("0:0:0", None, 1, 1, 8)))
+    assert view.document()["headline"] == "4 ranks in 2 clusters"
     view.take(Fact(6.0, MACHINE, RunEnded(0)))
     document: dict[str, Any] = view.document()
     told = [(one["from"], one["to"], one["route"], one["messages"]) for one in document["traffic"]]

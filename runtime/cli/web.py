@@ -1,0 +1,71 @@
+"""`gcm-deploy web`: shows a run that goes on, or a recorded one, to a browser of this machine."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from gcm.cli.common_options import Option, port
+from runtime.cli.errors import UsageError
+from runtime.cli.inspection import followed
+from runtime.cli.line.options import deploy_command
+from runtime.cli.screens.report import LivingPage
+from runtime.cli.view import recorded
+from runtime.views.facts import Fact
+
+WEB = deploy_command(
+    "gcm-deploy web",
+    "Show a run in a browser of this machine: one that goes on, or one that was recorded.",
+    Option(
+        "run", metavar="PID|FILE",
+        help="the process number of a gcm-deploy, as gcm-deploy ps shows it, or a recorded run",
+    ),
+    Option(
+        "--port", metavar="PORT", read=port, default=0,
+        help="the port at 127.0.0.1 (default: any free one)",
+    ),
+    epilog="""\
+examples:
+  gcm-deploy web 4711                 the run whose gcm-deploy is process 4711
+  gcm-deploy web run.facts            a recorded run
+  gcm-deploy web --port 8080 4711     where a tunnel of ssh leads to it""",
+)  # fmt: skip
+
+
+def web(words: Sequence[str]) -> int:
+    """Serve the page until Ctrl-C; return the exit code.
+
+    Raises:
+        UsageError: there is no such run, or the port is taken.
+    """
+    found = WEB.parser().parse_args(words)
+    facts = _facts_of(found.run)
+    first = next(facts, None)  # what is wrong is said here and not in the browser
+    try:
+        page = LivingPage(found.port)
+    except OSError as error:
+        raise UsageError(
+            f"port {found.port} is not available: {error.strerror}",
+            cure="Choose another one with --port",
+        ) from error
+    print(page.server.url, flush=True)
+    print("open that in a browser of this machine; Ctrl-C ends it", file=sys.stderr)
+    with suppress(KeyboardInterrupt):
+        if first is not None:
+            page.show([first])
+        for fact in facts:
+            page.show([fact])
+        page.end()
+        threading.Event().wait()
+    page.close()
+    return 0
+
+
+def _facts_of(run: str) -> Iterator[Fact]:
+    if run.isdecimal():
+        yield from followed(int(run))
+        return
+    with recorded(run) as facts:
+        yield from facts

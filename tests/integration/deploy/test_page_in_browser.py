@@ -1,0 +1,144 @@
+"""The page of a run in a real browser: what is on it while it goes on, and when it has ended."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import urllib.error
+import urllib.request
+from http import HTTPStatus
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.integration.deploy.conftest import Describe, Start
+
+pytestmark = pytest.mark.mpi
+
+CIRCLE = """\
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print("hello", world.rank, flush=True)
+if world.rank < 3:
+    world.recv(source=(world.rank + 1) % 3, tag=7)
+world.Barrier()
+"""
+
+
+def address(line: str) -> str:
+    found = re.search(r"http://127\.0\.0\.1:\d+/#\S+", line)
+    assert found is not None, line
+    return found[0]
+
+
+def test_a_deadlock_is_red_while_the_run_goes_on_and_the_end_is_shown(
+    start: Start,
+    describe: Describe,
+    page: Page,
+) -> None:
+    grid = describe(CIRCLE, sites=2, ranks=2)
+    run = start("--web", "--explain-waits", "1", "--run-timeout", "12", grid)
+    assert run.stderr is not None
+    url = address(run.stderr.readline())
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(url)
+    expect(page).to_have_url(url.partition("#")[0])  # the token is gone from the address
+    expect(page.locator("#connection")).to_contain_text("Live")
+    expect(page.locator("button.rank.stuck")).to_have_count(4, timeout=10_000)
+    expect(page.locator("#waits .edge.stuck")).to_have_count(3)
+    expect(page.locator("#waits .error").first).to_contain_text("rank 0 (site0/cluster0 0) waits")
+    expect(page.locator("#phase")).to_have_text("4 of 4 ranks can never go on")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+    page.locator("#rank-0\\:0\\:0").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#details h3")).to_have_text("rank 1 (site0/cluster0 1)")
+    expect(page.locator("#details")).to_contain_text("in recv from rank 2")
+    page.locator("#filter").fill("rank 3")
+    expect(page.locator("#lines div")).to_have_count(1)
+    expect(page.locator("#lines div")).to_have_text("3 hello 3")
+
+    second = page.context.new_page()  # it has the token only if it gets the address
+    second.goto(url.partition("#")[0])
+    expect(second.locator("#connection")).to_contain_text("needs the address")
+    run.communicate(timeout=60)
+    expect(page.locator("#connection")).to_contain_text("how it ended")
+    expect(page.locator("#phase")).to_have_text("exit code 124")
+    expect(page.locator("#filter")).to_have_value("rank 3")
+
+
+def test_who_has_no_token_or_comes_from_elsewhere_gets_no_data(
+    start: Start, describe: Describe
+) -> None:
+    run = start("--web", describe("import time; time.sleep(3)"))
+    assert run.stderr is not None
+    url, _, token = address(run.stderr.readline()).partition("#")
+    host = url.removeprefix("http://").rstrip("/")
+
+    def status(path: str, **headers: str) -> int:
+        asked = urllib.request.Request(url + path, headers=headers)
+        try:
+            with urllib.request.urlopen(asked, timeout=10) as answer:
+                assert "sha256-" in answer.headers["Content-Security-Policy"]
+                return int(answer.status)
+        except urllib.error.HTTPError as refused:
+            refused.close()
+            return refused.code
+
+    key = f"Bearer {token}"
+    assert status("") == HTTPStatus.OK  # it shows nothing by itself
+    assert status("events", Authorization=key) == HTTPStatus.OK
+    assert status("events") == HTTPStatus.FORBIDDEN
+    assert status("events", Authorization="Bearer x") == HTTPStatus.FORBIDDEN
+    assert status("events", Authorization=key, Host="evil.example") == HTTPStatus.FORBIDDEN
+    assert status("events", Authorization=key, Origin="http://evil.example") == HTTPStatus.FORBIDDEN
+    assert status("events", Authorization=key, Origin=f"http://{host}") == HTTPStatus.OK
+    assert status("other", Authorization=key) == HTTPStatus.NOT_FOUND
+    assert run.wait(60) == 0
+
+
+SENDING = """\
+import sys, time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+for step in range(5):
+    world.Send(bytearray(1000), (world.rank + 1) % world.size)
+    world.Recv(bytearray(1000))
+print("done", world.rank, flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_program(
+    start: Start,
+    describe: Describe,
+    page: Page,
+    tmp_path: Path,
+) -> None:
+    facts = tmp_path / "run.facts"
+    grid = describe(SENDING, sites=2)
+    run = start("--record", facts, grid, stdin=subprocess.PIPE)
+    assert run.stdout is not None
+    assert {run.stdout.readline() for _ in range(2)} == {"done 0\n", "done 1\n"}
+    once, _ = start("top", "--once", str(run.pid)).communicate(timeout=30)
+    assert re.search(r"cluster0 +running +[◌●]", once), once
+    follower = start("web", str(run.pid))
+    assert follower.stdout is not None
+    page.goto(follower.stdout.readline().strip())
+    expect(page.locator("button.rank.running, button.rank.waiting")).to_have_count(1)
+    run.communicate("\n", timeout=60)
+    expect(page.locator("#phase")).to_have_text("exit code 0", timeout=10_000)
+    follower.send_signal(2)
+    assert follower.wait(20) == 0
+
+    report = tmp_path / "run.html"
+    assert start("view", "--report", str(report), str(facts)).wait(30) == 0
+    page.goto(f"file://{report}")
+    sent = page.locator("#traffic table").nth(1).locator("tbody tr")
+    expect(sent).to_have_count(2)
+    for row in range(2):  # five messages of a thousand bytes, and the heads beside them
+        assert int(sent.nth(row).locator("td").nth(3).inner_text()) >= 5
+    calls = page.locator("#calls tbody tr").filter(has_text="Send")
+    assert calls.locator("td").nth(2).inner_text() == "10"
