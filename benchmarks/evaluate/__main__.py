@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.evaluate.coverage import coverage
 from benchmarks.evaluate.figure import Figure, Record
 from benchmarks.evaluate.figures import FIGURES
-from benchmarks.evaluate.page import page, plot
+from benchmarks.evaluate.page import page, plots
 from benchmarks.evaluate.store import Store
 from benchmarks.grid import missing
 
@@ -79,8 +79,8 @@ def write_page(store: Store, folder: Path, path: Path) -> None:
     """Write the page and its plots, from all records that there are."""
     records = [(figure, store.read(figure)) for figure in FIGURES]
     for figure, record in records:
-        if record.turns and (picture := plot(figure, record)):
-            (folder / f"{figure.name}.svg").write_text(picture, "utf-8")
+        for name, picture in plots(figure, record).items():
+            (folder / name).write_text(picture, "utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page(records, coverage(FIGURES)), "utf-8")
 

@@ -90,9 +90,8 @@ def _section(figure: Figure, record: Record) -> str:
         lines.append(f"- {claim.text}: {_verdict(verdict)}{why}.")
     if record.turns:
         lines += ["", _table(figure, record), "", _conditions(record)]
-        lines += (
-            [f"\n![{figure.title}](evaluation/{figure.name}.svg)"] if plot(figure, record) else []
-        )
+        pictures = plots(figure, record)
+        lines += [f"\n![{figure.title}](evaluation/{name})" for name in pictures]
     lines.append(f"\n`python -m benchmarks.evaluate {figure.name}`")
     return "\n".join(lines)
 
@@ -129,27 +128,44 @@ def _table(figure: Figure, record: Record) -> str:
 def _cell(found: Interval | None, factor: float) -> str:
     if found is None:
         return "-"
-    middle, low, high = (factor * one for one in (found.middle, found.low, found.high))
-    return f"{middle:.3g}" if low == high else f"{middle:.3g} [{low:.3g}, {high:.3g}]"
+    middle, low, high = (_number(factor * one) for one in (found.middle, found.low, found.high))
+    return middle if low == high else f"{middle} [{low}, {high}]"
 
 
-def plot(figure: Figure, record: Record) -> str:
-    """Return curves of all ways over sizes, or nothing where there is only one size."""
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+MOST_CURVES = 8
+"""In one picture; a figure with more of them has a picture for each case."""
+
+
+def plots(figure: Figure, record: Record) -> dict[str, str]:
+    """Return pictures by file name: all ways over sizes; none where there is only one size."""
     found = record.medians()
-    cases = list(dict.fromkeys(case for case, *_ in found))
-    series: dict[str, Mapping[int, float]] = {}
-    for case in cases:
-        for way in dict.fromkeys(one[2] for one in found):
-            points = {
-                at: one.middle
-                for (of, at, by), one in found.items()
-                if (of, by) == (case, way)
-                and at > 0
-                and one.middle > 0
-                and (not figure.drawn or by in figure.drawn)
-            }
-            if len(points) > 1:
-                series[f"{case} {way}" if len(cases) > 1 else way] = points
-    if not series:
-        return ""
-    return curves(figure.title, series, unit=figure.unit, factor=figure.factor)
+    series: dict[str, dict[str, Mapping[int, float]]] = {}
+    for case, way in dict.fromkeys((case, way) for case, _, way in found):
+        points = {
+            at: one.middle
+            for (of, at, by), one in found.items()
+            if (of, by) == (case, way) and at > 0 and one.middle > 0
+        }
+        if len(points) > 1 and (not figure.drawn or way in figure.drawn):
+            series.setdefault(case, {})[way] = points
+    if sum(map(len, series.values())) > MOST_CURVES:
+        return {
+            f"{figure.name}-{case.replace(' ', '-')}.svg": _curves(
+                f"{figure.title}: {case}", one, figure
+            )
+            for case, one in series.items()
+        }
+    together = {
+        f"{case} {way}" if len(series) > 1 else way: points
+        for case, one in series.items()
+        for way, points in one.items()
+    }
+    return {f"{figure.name}.svg": _curves(figure.title, together, figure)} if together else {}
+
+
+def _curves(title: str, series: Mapping[str, Mapping[int, float]], figure: Figure) -> str:
+    return curves(title, series, unit=figure.unit, factor=figure.factor)

@@ -66,7 +66,7 @@ def tuned(setting: Setting) -> Iterator[Sample]:
 
 FIGURES = (
     Figure(
-        "collectives", "Broadcast, gather and allreduce of six ranks over 1, 2 and 3 clusters",
+        "collectives", "Collectives of six ranks by the number of clusters",
         ("004 7.7", "004 7.8", "004 7.9"),
         "no values are printed. In one cluster as fast as MPI; over several clusters faster than "
         "flat MPI, which does not know where its ranks are. Broadcasts are faster over three "
