@@ -44,7 +44,7 @@ def _sites_of(file: str, diagnostics: Diagnostics) -> Mapping[str, XmlNode] | No
         return None
     if root.tag != "sites":
         what = f"the root of this file is <{root.tag}>"
-        hint = "write <sites> with a <site name='...'> for each"
+        hint = "let its root be 'sites', with a <site name='...'> for each"
         diagnostics.report("bad-sites", what, root.location, hint=hint)
         return None
     return {one.attributes.get("name", ""): one for one in root.children if one.tag == "site"}

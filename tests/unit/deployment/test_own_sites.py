@@ -78,7 +78,7 @@ def test_faults_of_the_file_are_told_with_its_own_lines(sites: Path) -> None:
     sites.write_text("<deployment/>")
     assert faults('<cluster site="lyon"/>', sites) == [
         "~/sites.xml:1: error[bad-sites]: the root of this file is <deployment>."
-        " write <sites> with a <site name='...'> for each"
+        " let its root be 'sites', with a <site name='...'> for each"
     ]
 
 
