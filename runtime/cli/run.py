@@ -90,8 +90,9 @@ def run_plan(
     if recorders:
         from runtime.cli.description import description
 
+        begun = Fact(0.0, MACHINE, description(options))
         for one in recorders:
-            one.hear(Fact(0.0, MACHINE, description(options)))
+            one.hear(begun)
     try:
         return _run(
             plan, options, recorders, run_log, warm=warm, reach=reach, through=through,

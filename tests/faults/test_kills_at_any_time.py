@@ -21,6 +21,9 @@ mkdir -p "$1" && mount --bind /mnt "$1" && cd "$1" && shift && exec "$@"
 """
 """Nobody else uses this temporary folder and shared memory; the project stays where it is."""
 
+OWN_FOLDERS = {"TMPDIR": "/tmp", "XDG_STATE_HOME": "/tmp/of/state"}
+"""Logs of runs that fail stay, in the folder of the programs."""
+
 FAR = [pytest.mark.needs_sshd, pytest.mark.needs_root]
 
 
@@ -55,7 +58,7 @@ def test_kills_at_any_time_of_the_start_leave_no_file_and_no_shared_memory(
         text=True,
         check=False,
         timeout=140,
-        env={**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **OWN_FOLDERS, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [], done.stderr

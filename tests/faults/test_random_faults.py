@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.grid import missing
 from tests.faults.random_faults import Case, faults_of
-from tests.faults.test_kills_at_any_time import ROOT, alone, can_be_alone
+from tests.faults.test_kills_at_any_time import OWN_FOLDERS, ROOT, alone, can_be_alone
 
 pytestmark = pytest.mark.mpi
 
@@ -29,7 +29,7 @@ def play(*words: str) -> None:
         text=True,
         check=False,
         timeout=300,
-        env={**os.environ, "TMPDIR": "/tmp", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, **OWN_FOLDERS, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["wrong"] == [], done.stderr
