@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]
@@ -78,7 +79,11 @@ WAYS = [kill_a_rank, interrupt, kill_the_command]
 
 
 def take_what_was_kept(bench: Any) -> None:
-    """Bring home by hand what a killed command left, as its note says, once nothing runs there."""
+    """Bring home by hand what a killed command left, as its note says, once nothing runs there.
+
+    The command may have been killed while files of one moment came home, so that only some did: of
+    each checkpoint the latest counts.
+    """
     deadline = time.monotonic() + 60
     while any((one / "program.py").exists() for one in bench.kept):  # until only results are left
         assert time.monotonic() < deadline, bench.kept
@@ -91,6 +96,18 @@ def take_what_was_kept(bench: Any) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     for path in bench.home.glob(".gcm-kept-*"):
         path.unlink()
+    (bench.home / "checkpoints").mkdir(exist_ok=True)
+    for folder in bench.home.glob("kept.*"):
+        for path in (folder / "checkpoints").glob("[0-3]-[01].npz"):
+            target = bench.home / "checkpoints" / path.name
+            if not target.exists() or step_of(path) > step_of(target):
+                path.replace(target)
+        shutil.rmtree(folder)
+
+
+def step_of(checkpoint: Path) -> int:
+    with np.load(checkpoint) as found:
+        return int(found["step"])
 
 
 @pytest.mark.timeout(600)
