@@ -66,11 +66,12 @@ def test_a_program_runs_over_two_slurms_and_a_host_in_one_world(
     far, server = far_slurm
     code, said, errors = slurm.call(*COMMAND, str(descriptor(slurm, far, server)))
     assert (code, errors) == (0, "")
+    near_node, far_node = slurm.record()["NodeList"], far.record()["NodeList"]
     assert sorted(said.splitlines()) == [
-        f"0 of 5: 10 on n1 of {slurm.folder}",
-        f"1 of 5: 10 on n1 of {slurm.folder}",
-        f"2 of 5: 10 on n1 of {far.folder}",
-        f"3 of 5: 10 on n1 of {far.folder}",
+        f"0 of 5: 10 on {near_node} of {slurm.folder}",
+        f"1 of 5: 10 on {near_node} of {slurm.folder}",
+        f"2 of 5: 10 on {far_node} of {far.folder}",
+        f"3 of 5: 10 on {far_node} of {far.folder}",
         f"4 of 5: 10 on None of {far.folder}",
     ]
     wait_until(lambda: is_given_back(slurm) and is_given_back(far))
