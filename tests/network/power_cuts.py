@@ -112,7 +112,7 @@ def said(output: str) -> list[str]:
     >>> said("b\\nall: 1.03 seconds")
     ['all: # seconds', 'b']
     """
-    return sorted(re.sub(r" *\d+\.\d+ seconds", " # seconds", output).splitlines())
+    return sorted(re.sub(r" *\d+\.\d+ s(?:econds)?\b", " # seconds", output).splitlines())
 
 
 def _run(lab: PeersOnHosts, *words: str) -> tuple[int, str, str]:
