@@ -25,7 +25,7 @@ class BatchSystem(ABC):
     own_starters: Sequence[Sequence[str]] = ()
     """Commands of the system that start two ranks on the nodes of a job, such as `srun`."""
 
-    def present(self, environment: Mapping[str, str]) -> JobRequest | None:  # noqa: ARG002
+    def present(self, environment: Mapping[str, str]) -> JobRequest | None:  # noqa: ARG002 - most leave no sign
         """Return the job in which a process with this environment runs; None if it is in none."""
         return None
 

@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from runtime.launchers.session import Marked
@@ -89,8 +90,8 @@ class TunnelHub:
         self._selector.register(orders, _READ)
         self._actions: dict[int, Callable[[], None]] = {}
         for end in ends:
-            self._actions[end.source] = lambda end=end: self._hear(end)  # type: ignore[misc]
-            self._actions[end.sink] = lambda end=end: self._flush(end)  # type: ignore[misc]
+            self._actions[end.source] = partial(self._hear, end)
+            self._actions[end.sink] = partial(self._flush, end)
             for descriptor in (end.source, end.sink):
                 os.set_blocking(descriptor, False)
                 with suppress(OSError):  # a system may not give so many
