@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.conftest import MPIEXEC, PATIENCE, Slurm, is_given_back, wait_until
+from tests.integration.batch.site import MPIEXEC, PATIENCE, wait_until
+from tests.integration.batch.slurm_daemons import Slurm
 from tests.sshd import Sshd
 from tools.on_grids import COMMAND
 
@@ -23,7 +24,7 @@ import os
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 total = world.allreduce(world.rank)
-node, home = os.environ.get("SLURMD_NODENAME"), os.path.dirname(os.environ["HOME"])
+node, home = os.uname().nodename, os.path.dirname(os.environ["HOME"])
 print(f"{world.rank} of {world.size}: {total} on {node} of {home}", flush=True)
 """
 
@@ -40,17 +41,17 @@ def descriptor(near: Slurm, far: Slurm, server: Sshd) -> Path:
     <site name="lyon">
       <cluster name="rhone">
         <batch system="slurm" tasks-per-node="2" walltime="5min"/>
-        {mpi}{front.format(near.folder)}
+        {mpi}{front.format(near.home)}
       </cluster>
     </site>
     <site name="nice">
       {server.hop}
       <cluster name="var">
         <batch system="slurm" tasks-per-node="2" walltime="5min"/>
-        {mpi}{front.format(far.folder)}
+        {mpi}{front.format(far.home)}
       </cluster>
       <cluster name="host">
-        <mpi command-path="{MPIEXEC}" ranks="1"/>{front.format(far.folder)}
+        <mpi command-path="{MPIEXEC}" ranks="1"/>{front.format(far.home)}
       </cluster>
     </site>
   </grid>
@@ -66,18 +67,17 @@ def test_a_program_runs_over_two_slurms_and_a_host_in_one_world(
     far, server = far_slurm
     code, said, errors = slurm.call(*COMMAND, str(descriptor(slurm, far, server)))
     assert (code, errors) == (0, "")
-    near_node, far_node = slurm.record()["NodeList"], far.record()["NodeList"]
+    near_node, far_node = slurm.fields()["NodeList"], far.fields()["NodeList"]
     assert sorted(said.splitlines()) == [
         f"0 of 5: 10 on {near_node} of {slurm.folder}",
         f"1 of 5: 10 on {near_node} of {slurm.folder}",
         f"2 of 5: 10 on {far_node} of {far.folder}",
         f"3 of 5: 10 on {far_node} of {far.folder}",
-        f"4 of 5: 10 on None of {far.folder}",
+        f"4 of 5: 10 on {far.login} of {far.folder}",
     ]
-    wait_until(lambda: is_given_back(slurm) and is_given_back(far))
-    for one in (slurm, far):
-        wait_until(lambda one=one: one.record()["JobState"] == "CANCELLED")
-        assert one.record()["NumNodes"] == "1"
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+    wait_until(lambda: {one.record().state for one in (slurm, far)} == {"CANCELLED"})
+    assert [len(one.record().nodes) for one in (slurm, far)] == [1, 1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -90,6 +90,6 @@ def test_nodes_of_one_cluster_are_given_back_where_the_run_ends_in_the_queue_of_
     wait_until(lambda: len(far.queue()) == 2 and slurm.run("squeue", "-h", "-t", "R") != "")
     os.kill(run.pid, number)
     run.communicate(timeout=PATIENCE)
-    wait_until(lambda: is_given_back(slurm) and len(far.queue()) == 1)
+    wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
     far.run("scancel", other)
-    wait_until(lambda: is_given_back(far))
+    wait_until(far.is_given_back)
