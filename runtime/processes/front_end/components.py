@@ -12,6 +12,7 @@ from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, ServerEnd
 from gcm.interfaces.types import ComponentType
 from runtime.hosting.host import Host
+from runtime.lifecycle.outcome import Connections
 from runtime.machine.calls import Served, operations
 from runtime.machine.clustering import (
     CLUSTER_TYPE,
@@ -38,7 +39,6 @@ from runtime.machine.contracts import (
 from runtime.machine.paths import CLUSTERING, above, clustering_path, hosted_identifiers, part_path
 from runtime.processes.configuration import Configuration
 from runtime.processes.part_controllers import PART, WATCHING_PART, Figures
-from runtime.run.outcome import Connections
 from runtime.transport.channel import Channel
 from runtime.transport.reactor import Reactor
 

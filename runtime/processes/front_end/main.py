@@ -18,6 +18,7 @@ from runtime.coupling.words import cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served, reports_of
 from runtime.machine.contracts import Facts, Orders, Reports
@@ -38,7 +39,6 @@ from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import MemberHost
 from runtime.processes.watch import ARBITER
-from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
