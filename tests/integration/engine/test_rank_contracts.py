@@ -38,7 +38,7 @@ class FrontEnd:
     """A gate, and what ranks tell through it."""
 
     def __init__(self, reactor: Reactor, room: str) -> None:
-        self.heard: SimpleQueue[tuple[str, int, list[Facts]]] = SimpleQueue()
+        self.heard: SimpleQueue[tuple[str, list[Facts]]] = SimpleQueue()
         served = Served()
         served.serve(Membership, self)
         served.serve(Health, self)
