@@ -1,8 +1,8 @@
 """What a build makes of other files: the long description without relative links, manual pages.
 
-Where the project is published goes into the environment of the build, and from there into the
-links: `GCM_HOME_PAGE=https://... python -m build`. A build without it has no address to link to, and
-keeps the text of such links only.
+Where the project is published is in the environment of the build, and goes from there into the
+links: `GCM_HOME_PAGE=https://... python -m build`. A build without it has no address to link to,
+and keeps the text of such links only.
 """
 
 import os

@@ -434,7 +434,7 @@ class Executor:
             self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
-                self.router.host_of(part).orders.expect(part, 0, self._members(part))
+                self.router.host_of(part).orders.expect(part, self._members(part))
 
     def _members(self, part: str) -> list[str]:
         """Return the members of a part that take part in the first round."""
