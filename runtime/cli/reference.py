@@ -154,8 +154,8 @@ def _verbatim(text: str) -> Iterator[str]:
 
 def _roff(text: str) -> str:
     """Return the text with what roff would interpret escaped; a line may begin with a dot."""
-    escaped = text.replace("\\", "\\e").replace("-", "\\-")
-    return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in escaped.split("\n"))
+    lines = text.replace("\\", "\\e").replace("-", "\\-").split("\n")
+    return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in lines)
 
 
 if __name__ == "__main__":
