@@ -29,7 +29,8 @@ _HEAD = """\
 
 The public names, as their docstrings describe them: `python -m tools.reference` writes this page.
 [How to](how-to.md) shows most of them at work, and each is used in a program in `examples`. Of a
-class it lists what users call, without types; what it inherits is explained at its base.
+class it lists what users call, without types; what it inherits is explained at its base. Of what
+commands are made of it has a sentence.
 """
 
 _SECTIONS = (
@@ -84,6 +85,13 @@ _INSIDE = {
     "set_running_or_notify_cancel",
 }
 """Members that the package itself calls, or that explain themselves."""
+
+_FOR_TOOLS = {
+    "gcm.adl": "AssemblyPlan ComponentPlan has_run MissingClasses Ported port_files result_of "
+    "run_operation scene_of_plan virtual_nodes_of",
+    "gcm.drawing": "Box check_ending OutputError SceneError SceneLink ScenePort write_picture",
+}
+"""What commands are made of; the page says in a sentence what each is."""
 
 _ROLE = re.compile(r"^(Raises|Returns|Yields):$", re.MULTILINE)
 
@@ -149,6 +157,8 @@ def _entry(package: str, name: str, home: str) -> str:
         here, _, last = found.target_path.rpartition(".")
         found = _loaded(here)[last]
     text = [f"### `{package}.{name}`\n"]
+    if name in _FOR_TOOLS.get(package, "").split():
+        return "\n".join([*text, f"{_first(found)}\n"])
     if isinstance(found, griffe.Function):
         text.append(_code(_signature(found)))
     elif isinstance(found, griffe.Class) and (fields := list(_fields(found))):
