@@ -29,13 +29,13 @@ from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
 from runtime.cli.load import load_deployment
 from runtime.cli.machine_picture import machine_picture
 from runtime.cli.programs import look_at_programs
-from runtime.cli.run import copying_time
+from runtime.cli.run import SNAPSHOT_TIMEOUT, copying_time
 from runtime.deployment import DeploymentPlan, make_plan
 from runtime.errors import GridError
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
 from runtime.lifecycle.state import RunTimeouts
-from runtime.processes.launcher.launch import SNAPSHOT_TIMEOUT, Machine
+from runtime.processes.launcher.machine import Machine
 from runtime.views.account import RunAccount
 from runtime.views.facts import Fact, OutputWritten, WaitExplained
 from runtime.views.page import page_of
@@ -59,14 +59,14 @@ _ALSO = ("settings", "variables", "timeout", "run_timeout", "explain_waits", "wa
 class RunFailed(GridError):
     """A run did not end well; its `result` has all that is known of it."""
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: RunResult) -> None:
         first, *others = result.errors or (f"the run ended with exit code {result.code}",)
         super().__init__(first, cause="\n".join(others))
         self.result = result
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankAtHand:
     """A rank as it is known to be.
 
     `number` is its rank in its COMM_WORLD, `name` how messages call it, `detail` how it ended or
@@ -118,7 +118,7 @@ class _Ear:
             head = f"[{self._lost} earlier bytes are not kept]\n" if self._lost else ""
         return head + b"".join(pieces).decode(errors="replace")
 
-    def ranks(self) -> tuple[Rank, ...]:
+    def ranks(self) -> tuple[RankAtHand, ...]:
         """Return the ranks as they are, with their output."""
         written: dict[str, list[bytes]] = {}
         with self.lock:
@@ -126,7 +126,7 @@ class _Ear:
             for name, _, data in self._output:
                 written.setdefault(name, []).append(data)
         return tuple(
-            Rank(
+            RankAtHand(
                 one["number"], one["name"], one["state"], one["host"], one["pid"], one["code"],
                 one["detail"], b"".join(written.get(one["id"], ())).decode(errors="replace"),
             )
@@ -137,12 +137,14 @@ class _Ear:
 class _Shown:
     """What a run and its result have in common: ranks, output, and how a notebook shows them."""
 
+    _kind = "run"
+
     def __init__(self, plan: DeploymentPlan, ear: _Ear) -> None:
         self._plan = plan
         self._ear = ear
 
     @property
-    def ranks(self) -> tuple[Rank, ...]:
+    def ranks(self) -> tuple[RankAtHand, ...]:
         """All ranks as they are now, in the order of the machine."""
         return self._ear.ranks()
 
@@ -165,7 +167,7 @@ class _Shown:
         return f"{document['title']}: {document['headline']}, {document['phase']}"
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__.lower()} of {self._headline()}>"
+        return f"<{self._kind} of {self._headline()}>"
 
     def _repr_svg_(self) -> str:
         return machine_picture(self._plan.deployment)
@@ -190,13 +192,15 @@ def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
 
 
-class Result(_Shown):
+class RunResult(_Shown):
     """How a run has ended: its exit code, errors and output, its ranks, and its seconds.
 
     The exit code of a run that was stopped is 0 if nothing had failed. `outcome` has the rest:
     traffic, connections, results that came home. A notebook shows the machine, the ranks and the
     end of the output.
     """
+
+    _kind = "result"
 
     def __init__(self, plan: DeploymentPlan, ear: _Ear, outcome: Outcome) -> None:
         super().__init__(plan, ear)
@@ -228,7 +232,7 @@ class Result(_Shown):
         return super()._repr_html_() + faults
 
 
-class Run(_Shown):
+class StartedRun(_Shown):
     """A run that goes on: `start` makes it. Leaving its block, or `stop`, ends what still runs.
 
     It can be awaited, as `result = await run`, and is a context manager for `async with` too.
@@ -239,9 +243,9 @@ class Run(_Shown):
         timeouts = RunTimeouts(start=timeout + copying_time(plan))
         self._machine = Machine(plan, self._ear, timeouts=timeouts).start()
 
-    def wait(self, timeout: float | None = None) -> Result:
+    def wait(self, timeout: float | None = None) -> RunResult:
         """Return the result once everything is gone; raises TimeoutError after so many seconds."""
-        return Result(self._plan, self._ear, self._machine.wait(timeout))
+        return RunResult(self._plan, self._ear, self._machine.wait(timeout))
 
     def waits(self) -> list[str]:
         """Return why ranks wait that can never continue, a sentence for each finding.
@@ -255,7 +259,7 @@ class Run(_Shown):
         found = (record for _, record in seen if isinstance(record, WaitExplained))
         return [one.text for one in found if one.kind in NEVER]
 
-    def stop(self) -> Result:
+    def stop(self) -> RunResult:
         """End what still runs, and return the result."""
         self._machine.stop()
         return self.wait()
@@ -266,7 +270,7 @@ class Run(_Shown):
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def __await__(self) -> Generator[Any, None, Result]:
+    def __await__(self) -> Generator[Any, None, RunResult]:
         return asyncio.to_thread(self.wait).__await__()
 
     async def __aenter__(self) -> Self:
@@ -281,7 +285,7 @@ def start(
     *arguments: object,
     machine: str | int = "",
     **options: object,
-) -> Run:
+) -> StartedRun:
     """Start a program on a machine, or what a descriptor describes, and return at once.
 
     `machine` is a number of ranks, a shape such as `"2x2x2"` (sites, clusters, ranks, emulated on
@@ -298,7 +302,7 @@ def start(
     """
     words = _words(os.fspath(program), arguments, machine, options)
     plan, options_read = _planned(words)
-    return Run(plan, options_read.timeout)
+    return StartedRun(plan, options_read.timeout)
 
 
 def run(
@@ -307,7 +311,7 @@ def run(
     machine: str | int = "",
     check: bool = True,
     **options: object,
-) -> Result:
+) -> RunResult:
     """Run a program on a machine to its end, and return the result; `start` has the arguments.
 
     Ctrl-C, or any other exception, ends what was started.

@@ -217,7 +217,7 @@ def rectangle(classes: str, width: int, height: int, radius: int, *, x: int = 0,
     return f'<rect class="{classes}" {at}width="{width}" height="{height}" rx="{radius}"/>'
 
 
-class Picture(str):
+class SvgPicture(str):
     """The text of an SVG document, which notebooks show as a picture."""
 
     __slots__ = ()
@@ -228,9 +228,9 @@ class Picture(str):
 
 def document(
     lines: Iterable[str], *, width: int, height: int, title: str, description: str
-) -> Picture:
+) -> SvgPicture:
     """Return a whole picture; screen readers tell its title and description."""
-    return Picture(
+    return SvgPicture(
         "\n".join(
             [
                 f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
