@@ -7,7 +7,7 @@ import pytest
 
 from runtime.coupling import CodeBusy, CodeNotRunning, CodeNotStarted
 from runtime.coupling.code_run import CodeState
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 
 pytestmark = pytest.mark.mpi
 
