@@ -59,7 +59,7 @@ lint: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --check . ; exit 1; }
 	@$(BIN)/mypy --no-error-summary $(CODE)
-	@for folder in $(sort $(EXAMPLES)); do \
+	@for folder in $(sort $(dir $(wildcard $(EXAMPLES:%=%/*.py)))); do \
 		MYPYPATH=$$folder $(BIN)/mypy --no-error-summary $$folder || exit 1; done
 	@$(BIN)/lint-imports --no-logo > $(VENV)/imports.txt || { cat $(VENV)/imports.txt; exit 1; }
 	@$(BIN)/python -m tools.check_imports

@@ -29,7 +29,6 @@ from runtime.wire.errors import (
     said,
 )
 from runtime.wire.lanes.breadth import Breadth
-from runtime.wire.memory import room
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
@@ -38,7 +37,7 @@ from runtime.wire.stream.receiver import MessageReceiver
 from runtime.wire.stream.sender import MessageSender
 
 if TYPE_CHECKING:
-    from runtime.wire.dialling.peer_context import PeerContext
+    from runtime.wire.dialling.connecting import PeerContext
     from runtime.wire.lanes import of_a_pair as parts
 else:
     parts = Later("runtime.wire.lanes.of_a_pair")
@@ -58,7 +57,6 @@ class Peer:
             self.sender,
             kick=self._kick,
             goodbye=context.look_again,
-            room=room,
             stage=context.stage,
         )
         self.breadth = Breadth(context, self.receiver, self.sender, self._make_lanes)
