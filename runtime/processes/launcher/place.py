@@ -15,20 +15,20 @@ from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.launchers.base import Command, Launcher, Process
+from runtime.launchers.base import Command, Launcher, Process, last_words
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError, WayFailed
 from runtime.launchers.family import is_alive
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import PlaceGranted, PlaceQueued
+from runtime.lifecycle.outcome import HeldNodes
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
 from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.member_host import FRONT_END
-from runtime.run.events import PlaceGranted, PlaceQueued
-from runtime.run.outcome import HeldNodes
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN_DATA
@@ -257,12 +257,3 @@ class _Sink:
     def finished(self) -> None:
         """Record that no more will come."""
         self._stream.finished()
-
-
-def last_words(process: Process) -> str:
-    """Return how a process ended, and the end of its stderr."""
-    try:
-        said = str(process.wait(0))
-    except LaunchError as fault:
-        return str(fault)
-    return "\n".join([said, *process.tail])

@@ -14,12 +14,12 @@ from runtime.launchers.base import Launcher
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import PlaceGranted, PlaceQueued
+from runtime.lifecycle.outcome import HeldNodes
+from runtime.lifecycle.walltimes import Walltime
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.place import Ears, RemotePlace
 from runtime.processes.launcher.reaching import usual_launcher
-from runtime.run.events import PlaceGranted, PlaceQueued
-from runtime.run.outcome import HeldNodes
-from runtime.run.walltimes import Walltime
 from runtime.transport.channel import Relay
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from runtime.exit_codes import LOST
+from runtime.lifecycle.failures import Failure, Failures
+from runtime.lifecycle.outcome import FirstCause, RankReport
 from runtime.machine.deaths import RankDeath
-from runtime.run.failures import Failure, Failures
-from runtime.run.outcome import FirstCause, RankReport
 from runtime.topology import RankNames
 
 MOST_NAMES = 4
@@ -83,7 +83,7 @@ def _because(failures: Failures, known: RankNames) -> str:
         were = "was" if len(others) == 1 else "were"
         parts.append(f"{len(others)} more failed or {were} ended ({names})")
     if failures.stopped:
-        parts.append(f"what was left of {failures.stopped} and was stopped")
+        parts.append(f"{failures.stopped}, and had to be stopped")
     return f"because of that {', and '.join(parts)}" if parts else ""
 
 
