@@ -33,7 +33,7 @@ SHOWN = {
     "> commands": ("submit", "cancel"),
     "> jobs": ("queue reason", "nodes"),
 }
-"""The cells of the table of docs/batch.md for which a line stands."""
+"""The cells of the table of tools.batch_table for which a line stands."""
 TESTDATA = Path(__file__).parent / "testdata"
 
 
