@@ -14,10 +14,6 @@ _COLUMNS = 9
 
 
 _STATUS = 'qstat -g t && { qstat -j "$1" 2>/dev/null; true; }'
-_REASON = re.compile(
-    r"^job_number: +(\d+)\n(?:(?!job_number:).*\n)*?scheduling info: +(?![ (])(.*\S)", re.MULTILINE
-)
-"""Where the scheduler collects no reasons, it says so in brackets."""
 
 
 class GridEngine(BatchSystem):
@@ -72,7 +68,7 @@ class GridEngine(BatchSystem):
 
     def jobs(self, printed: str) -> dict[str, BatchJob]:
         """Return jobs, each with why it waits if the scheduler of the site collects that."""
-        reasons = dict(_REASON.findall(printed))
+        reasons = _reasons(printed)
         found: dict[str, BatchJob] = {}
         hosts: dict[str, dict[str, None]] = {}
         for line in printed.splitlines():
@@ -81,7 +77,9 @@ class GridEngine(BatchSystem):
                 continue
             state, queue = row[3], row[6] if "@" in line else ""
             if queue:
-                hosts.setdefault(number, {})[queue.partition("@")[2]] = None
+                host, others = queue.partition("@")[2], hosts.get(number, {})
+                is_master = row[7:8] == ["MASTER"]
+                hosts[number] = {host: None, **others} if is_master else {**others, host: None}
             nodes = " ".join(hosts.get(number, ()))
             phase = _phase(state)
             reason = reasons.get(number, "") if phase is JobPhase.QUEUED else ""
@@ -103,6 +101,20 @@ class GridEngine(BatchSystem):
     def inside(self, grant: Grant) -> Sequence[str]:
         """Return ssh to the first node."""
         return remote_shell(SSH, grant.hosts[0], {"JOB_ID": grant.job.number})
+
+
+def _reasons(printed: str) -> dict[str, str]:
+    """Return why jobs wait: the last line, which sums up those about each queue before it.
+
+    Where the scheduler collects no reasons, it says so in brackets.
+    """
+    found: dict[str, str] = {}
+    for job in re.split(r"^job_number: +", printed, flags=re.MULTILINE)[1:]:
+        number, _, rest = job.partition("\n")
+        told = rest.partition("\nscheduling info:")[2].partition("\n===")[0].strip()
+        if told and not told.startswith("("):
+            found[number.strip()] = told.splitlines()[-1].strip()
+    return found
 
 
 def _phase(state: str) -> JobPhase:

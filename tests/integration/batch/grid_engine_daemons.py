@@ -134,7 +134,7 @@ class GridEngine(Site):
     def nodes_of(self, name: str) -> tuple[str, ...]:
         """Return the nodes of a job that runs, as the master tells them."""
         rows = self.run("qstat", "-u", "*", "-g", "t", "-xml").split("</job_list>")
-        mine = [row for row in rows if f"<JB_name>{name}<" in row]
+        mine = sorted((row for row in rows if f"<JB_name>{name}<" in row), key=_is_slave)
         return tuple(dict.fromkeys(re.findall(r"<queue_name>all.q@(.*)</", "".join(mine))))
 
     def record(self) -> Recorded:
@@ -161,3 +161,7 @@ class GridEngine(Site):
         """Wait until no node has anything to do."""
         free = f" 0/0/{TASKS} "
         wait_until(lambda: self.run("qstat", "-f", "-u", "*").count(free) == len(self.nodes))
+
+
+def _is_slave(row: str) -> bool:
+    return "MASTER" not in row
