@@ -10,12 +10,11 @@ from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed
 from runtime.wire import MessageSink, PeerConnections
-from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.connecting import LANE, PROBES, DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.forward_requests import coupled_stop
 from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.opening import front_end_parties
-from runtime.wire.words import LANE, PROBES
 
 if TYPE_CHECKING:
     import socket

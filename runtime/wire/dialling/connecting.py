@@ -6,9 +6,10 @@ import errno
 import os
 import socket
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol
 
-from runtime.transport.admission import READ, WRITE, Exchange
+from runtime.transport.admission import READ, WRITE, EventLoop, Exchange
 from runtime.transport.credentials import NONCE, Credentials, Dialler
 from runtime.transport.encryption import secured
 from runtime.transport.errors import TransportError
@@ -17,13 +18,19 @@ from runtime.transport.passage import announce
 from runtime.wire.dialling.directory import UNIX, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
 from runtime.wire.errors import NoRoute, PeerLost, said
-from runtime.wire.words import LANE
+from runtime.wire.stream.messages import MessageSink
 
 DIAL_TIMEOUT = 4.0
 """Seconds for the host at an address to answer: it is asked three times within them."""
 
 PROOF_TIMEOUT = 10.0
 """Seconds for the acceptor of a connection to prove itself while there are other addresses."""
+
+LANE = " lane"
+"""What is added to the name of a rank that opens one more connection, for parts of payloads."""
+
+PROBES = " probes"
+"""What is added to the name of a rank that only wants to know whether it reaches another one."""
 
 
 class Attempt(Protocol):
@@ -100,6 +107,31 @@ class Connector(Protocol):
 
     def has_room(self) -> bool:
         """Tell whether this end may have one more lane."""
+        ...
+
+
+class PeerContext(EventLoop, Protocol):
+    """What the parts of a peer need of the `PeerConnections` around them."""
+
+    me: int
+    sink: MessageSink
+    connector: Connector
+    stage: memoryview
+    silence: float
+    resume_timeout: float
+    suspect: Callable[[int, PeerLost | None], None] | None
+    are_all_ends_told: bool
+
+    def describe(self, peer: int) -> str:
+        """Return how errors name a peer."""
+        ...
+
+    def link_to(self, peer: int) -> str:
+        """Return how errors name what is between this rank and a peer."""
+        ...
+
+    def is_near(self, peer: int) -> bool:
+        """Tell whether a peer is on this machine."""
         ...
 
 

@@ -22,7 +22,7 @@ from runtime.wire.stream.frames import AGAIN
 from runtime.wire.stream.pending import PendingConnection, ResumePoint
 
 if TYPE_CHECKING:
-    from runtime.wire.dialling.peer_context import PeerContext
+    from runtime.wire.dialling.connecting import PeerContext
 
 GO_TIMEOUT = 10.0
 """Seconds for a peer to choose between two connections."""

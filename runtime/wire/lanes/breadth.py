@@ -16,7 +16,7 @@ from runtime.wire.stream.sender import MessageSender
 
 if TYPE_CHECKING:
     from runtime.routing import widening
-    from runtime.wire.dialling.peer_context import PeerContext
+    from runtime.wire.dialling.connecting import PeerContext
     from runtime.wire.lanes import of_a_pair as parts
 else:
     widening = Later("runtime.routing.widening")

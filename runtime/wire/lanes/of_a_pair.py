@@ -20,7 +20,7 @@ from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE_OVER, WIDEN
 
 if TYPE_CHECKING:
-    from runtime.wire.dialling.peer_context import PeerContext
+    from runtime.wire.dialling.connecting import PeerContext
 
 _log = logger(__name__)
 

@@ -14,7 +14,7 @@ from runtime.wire.stream.frames import HEAD_SIZE, LANE, pack, unpack_from
 from runtime.wire.stream.pending import read_head
 
 if TYPE_CHECKING:
-    from runtime.wire.dialling.peer_context import PeerContext
+    from runtime.wire.dialling.connecting import PeerContext
 
 OPENING_TIMEOUT = 10.0
 """Seconds for the other end to say which lane it is."""

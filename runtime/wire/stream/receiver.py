@@ -6,6 +6,7 @@ right where they stay, small ones with their heads, several at once.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 
 from runtime.matching import Debt, weight
@@ -46,15 +47,32 @@ _OVERHEAD = weight(0)
 _NEVER = 1 << 62
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
 
+_LARGE = 1 << 20
+
+
+def memory_for(size: int) -> memoryview:
+    """Return writable memory for a payload that nobody gave a buffer for, whatever is in it.
+
+    Large memory takes none of the system until it is written, and goes when the view does.
+
+    Raises:
+        BadFrame: the system has no room for it.
+    """
+    if size < _LARGE:
+        return memoryview(bytearray(size))
+    try:
+        return memoryview(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    except OSError as error:
+        raise BadFrame(f"there is no memory here for a message of {size} bytes: {error}") from error
+
 
 class MessageReceiver:
     """What comes from one peer.
 
     `sender` is the other direction of the pair; `kick` is called when it has something to say
     because a message was matched here or there, `goodbye` when the peer said goodbye, so that it
-    `has_left`, or that it would rest. `may_go` says that it answered ours. `room` returns memory
-    for a payload that nobody gave a buffer for. `stage` can be shared by all that are not filled at
-    the same time.
+    `has_left`, or that it would rest. `may_go` says that it answered ours. `stage` can be shared by
+    all that are not filled at the same time.
 
     What is half received waits for the rest of it, whatever connection that comes over. `lanes` is
     told what the peer says about other connections that carry parts of payloads.
@@ -68,7 +86,6 @@ class MessageReceiver:
         "_kick",
         "_left",
         "_rest",
-        "_room",
         "_sender",
         "_sink",
         "_source",
@@ -98,7 +115,6 @@ class MessageReceiver:
         kick: Callable[[], None],
         goodbye: Callable[[], None],
         lanes: Callable[[int, int, int], None] | None = None,
-        room: Callable[[int], memoryview] = lambda size: memoryview(bytearray(size)),
         stage: memoryview | None = None,
         window: int = WINDOW,
     ) -> None:
@@ -108,7 +124,6 @@ class MessageReceiver:
         self._kick = kick
         self._goodbye = goodbye
         self.lanes = lanes
-        self._room = room
         self._debt = Debt(window)
         self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
         self._ahead = self._stage[:_AHEAD]
@@ -271,7 +286,7 @@ class MessageReceiver:
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
         claim(incoming.claims, offset, offset + size)
         if incoming.payload is None:
-            incoming.payload = self._room(incoming.size)
+            incoming.payload = memory_for(incoming.size)
         if flags & ASKS:
             self.asked.add(number)
         incoming.reach = max(incoming.reach, offset + size)
