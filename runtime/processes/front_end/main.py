@@ -137,7 +137,8 @@ class FrontEndProcess:
         """Serve until the end."""
         self._channel.open(received)
         loggers = [
-            logging.getLogger(f"runtime.{name}") for name in ("processes", "launchers", "lifecycle")
+            logging.getLogger(f"runtime.{name}")
+            for name in ("processes", "launchers", "transitions")
         ]
         for logger in loggers:
             logger.addHandler(self._log_handler)
