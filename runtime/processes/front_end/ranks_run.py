@@ -477,8 +477,7 @@ class RanksRun:
         seen = death.observed
         if seen.signal == signal.SIGKILL and not (seen.why or death.after):
             arrival = self._table[death.who].arrival
-            is_here = arrival is not None and arrival.host == os.uname().nodename
-            why = self._memory_kills.words() if is_here else ""
+            why = self._memory_kills.words(arrival.host) if arrival is not None else ""
             death = replace(death, observed=replace(seen, why=why))
         if self.is_released:
             self._launcher.rank_ended(death.who, death.plain)
