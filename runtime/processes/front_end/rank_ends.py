@@ -32,8 +32,12 @@ from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks, RankEntry, RankHosts
 from runtime.processes.front_end.job_ends import IN_TIME, JobEnds, crash_of, sight_of
-from runtime.processes.front_end.job_life import JobEvent, JobLife, JobStage
 from runtime.processes.front_end.memory_kills import MemoryKills
+from runtime.processes.front_end.native_job_life import (
+    NativeJobEvent,
+    NativeJobLife,
+    NativeJobStage,
+)
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
@@ -67,7 +71,7 @@ class RankEnds:
         table: ClusterRanks,
         *,
         job: RanksJob,
-        life: JobLife,
+        life: NativeJobLife,
     ) -> None:
         assert told.job is not None
         self._told = told
@@ -174,8 +178,12 @@ class RankEnds:
 
     def end_parents(self) -> None:
         """End `mpiexec` once all ranks have, where these go on without lost ones."""
-        if self._goes_on and self._have_all_ended and self._life.stage is not JobStage.DISMISSED:
-            self._life.advance(JobEvent.ALL_ENDED)
+        if (
+            self._goes_on
+            and self._have_all_ended
+            and self._life.stage is not NativeJobStage.DISMISSED
+        ):
+            self._life.advance(NativeJobEvent.ALL_ENDED)
             self._stop_job()
 
     def _end_with_the_last(self) -> None:
@@ -184,7 +192,7 @@ class RankEnds:
         Where one was lost another one may be started in its place until the run ends.
         """
         if self._have_all_ended and not self._ends.are_some_lost and self._life.is_wanted:
-            self._life.advance(JobEvent.ALL_ENDED)
+            self._life.advance(NativeJobEvent.ALL_ENDED)
             self._reactor.later(self._pause, self._stop_job)
 
     @property
@@ -267,7 +275,7 @@ class RankEnds:
     def _end_broken_job(self) -> None:
         # if no rank is left, only `mpiexec` is: it has output that nobody reads yet
         is_connected = any(one.is_connected for one in self._table)
-        if self._life.stage is JobStage.STARTED and is_connected:
+        if self._life.stage is NativeJobStage.STARTED and is_connected:
             self._ends.helper_is_outlived()
             self._job.stop()
 
@@ -324,8 +332,8 @@ class RankEnds:
 
         Returns the exit code of the job, and the fault of `mpiexec` itself, if it had one.
         """
-        is_dismissed = self._life.stage is JobStage.DISMISSED
-        self._life.advance(JobEvent.ENDED, f"its MPI has ended ({ended})")
+        is_dismissed = self._life.stage is NativeJobStage.DISMISSED
+        self._life.advance(NativeJobEvent.ENDED, f"its MPI has ended ({ended})")
         for entry in self._table:
             if entry.was_restarted and not entry.is_ready and not self._is_known(entry):
                 self.cannot_start(entry, "its cluster has ended")

@@ -25,8 +25,12 @@ from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
 from runtime.processes.front_end.cluster_ranks import ClusterRanks
 from runtime.processes.front_end.gate import Gate
-from runtime.processes.front_end.job_life import JobEvent, JobLife, JobStage
 from runtime.processes.front_end.job_output import Said, no_pipes
+from runtime.processes.front_end.native_job_life import (
+    NativeJobEvent,
+    NativeJobLife,
+    NativeJobStage,
+)
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
@@ -83,7 +87,7 @@ class RanksRun:
         self._routes = routes
         self._table = ClusterRanks(told.cluster, told.job.ranks)
         self._job = RanksJob(told.job, told.folder, self, reactor, room=room, guard=guard)
-        self._life = JobLife()
+        self._life = NativeJobLife()
         self.ends = RankEnds(
             told, reactor, self._launcher, self._table, job=self._job, life=self._life
         )
@@ -109,7 +113,7 @@ class RanksRun:
     @property
     def has_begun(self) -> bool:
         """Whether its ranks were asked for."""
-        return self._life.stage is not JobStage.OPEN
+        return self._life.stage is not NativeJobStage.OPEN
 
     @property
     def is_over(self) -> bool:
@@ -168,7 +172,7 @@ class RanksRun:
 
     def start(self, before: Sequence[RanksRun] = ()) -> None:
         """Start the ranks, unless they are killed; what is left of the runs `before` goes first."""
-        self._life.advance(JobEvent.STARTED, f"in incarnation {self.incarnation}")
+        self._life.advance(NativeJobEvent.STARTED, f"in incarnation {self.incarnation}")
         starting = threading.Thread(
             target=self._start_job, args=(before,), name="starting ranks", daemon=True
         )
@@ -227,7 +231,7 @@ class RanksRun:
 
     def ask_to_end(self) -> None:
         """Ask every rank to end."""
-        self._life.advance(JobEvent.STOPPED, "they are asked to end")
+        self._life.advance(NativeJobEvent.STOPPED, "they are asked to end")
         self.ends.stopping()
         if self._gate is not None:
             self._components.control.stop()
@@ -236,7 +240,7 @@ class RanksRun:
     def kill(self) -> None:
         """End the ranks at once; that their job is over is told in any case."""
         is_running = self._job.has_started and not self.is_over
-        self._life.advance(JobEvent.STOPPED, "they are killed")
+        self._life.advance(NativeJobEvent.STOPPED, "they are killed")
         self.ends.stopping()
         self._killed.set()  # before looking for a job: who starts one looks at this afterwards
         if is_running:
@@ -311,7 +315,7 @@ class RanksRun:
 
     def output_follows(self) -> None:
         """Pass on that only output is left of the job."""
-        self._life.advance(JobEvent.OUTPUT_LEFT)
+        self._life.advance(NativeJobEvent.OUTPUT_LEFT)
         self._launcher.output_follows()
 
     def job_ended(self, ended: Exit, why: str) -> None:

@@ -12,7 +12,7 @@ from gcm.records import dataclass
 from runtime.transitions import change
 
 
-class JobStage(StrEnum):
+class NativeJobStage(StrEnum):
     """Where a job is, in order; the last one is an end."""
 
     OPEN = "open"
@@ -29,7 +29,7 @@ class JobStage(StrEnum):
     """Nothing of it is left, and the launcher knows that."""
 
 
-class JobEvent(StrEnum):
+class NativeJobEvent(StrEnum):
     """What happens to a job."""
 
     STARTED = "its ranks are asked for"
@@ -39,8 +39,8 @@ class JobEvent(StrEnum):
     ENDED = "all has been passed on"
 
 
-_S, _E = JobStage, JobEvent
-TRANSITIONS: dict[tuple[JobStage, JobEvent], JobStage] = {
+_S, _E = NativeJobStage, NativeJobEvent
+TRANSITIONS: dict[tuple[NativeJobStage, NativeJobEvent], NativeJobStage] = {
     (_S.OPEN, _E.STARTED): _S.STARTED,
     (_S.STARTED, _E.OUTPUT_LEFT): _S.DRAINING,
     **{(one, _E.STOPPED): _S.STOPPING for one in (_S.OPEN, _S.STARTED, _S.DRAINING)},
@@ -51,21 +51,21 @@ TRANSITIONS: dict[tuple[JobStage, JobEvent], JobStage] = {
 
 
 @dataclass(slots=True)
-class JobLife:
+class NativeJobLife:
     """One job."""
 
-    stage: JobStage = JobStage.OPEN
+    stage: NativeJobStage = NativeJobStage.OPEN
 
     @property
     def is_wanted(self) -> bool:
         """Whether it goes on, as far as anybody wants."""
-        return self.stage in (JobStage.OPEN, JobStage.STARTED, JobStage.DRAINING)
+        return self.stage in (NativeJobStage.OPEN, NativeJobStage.STARTED, NativeJobStage.DRAINING)
 
     @property
     def is_over(self) -> bool:
         """Whether nothing of it is left."""
-        return self.stage is JobStage.OVER
+        return self.stage is NativeJobStage.OVER
 
-    def advance(self, event: JobEvent, why: str = "") -> None:
+    def advance(self, event: NativeJobEvent, why: str = "") -> None:
         """Let something happen to it."""
         self.stage = change(TRANSITIONS, self.stage, event, "the native MPI", why)
