@@ -161,7 +161,7 @@ def _entry(package: str, name: str, home: str, *, whole: bool) -> str:
     if not whole and name in _FOR_TOOLS.get(package, "").split():
         return "\n".join([*text, f"{_first(found)}\n"])
     if isinstance(found, griffe.Function):
-        text.append(_code(_signature(found)))
+        text.append(_code(_signature(found, typed=whole)))
     elif isinstance(found, griffe.Class) and (fields := list(_fields(found))):
         text.append(_code("\n".join([_class_line(found), *fields])))
     text.append(_whole(found) if whole else _short(found))

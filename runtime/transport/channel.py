@@ -527,7 +527,7 @@ class Channel:
     def _forward(self, frame: Frame, source: Channel, *, answer: bool = False) -> None:
         """Send a frame that came from `source`, which is not read while this one is too full."""
         self._send(frame, owned=True, answer=answer)
-        self._backlog.look()
+        self._backlog.check()
         if self._is_too_full(answer) and source is not self:
             self._sources[source] = answer and self._sources.get(source, True)
             source._held_by.add(self)

@@ -136,7 +136,10 @@ class FrontEndProcess:
     def run(self, received: bytes = b"") -> None:
         """Serve until the end."""
         self._channel.open(received)
-        loggers = [logging.getLogger(f"runtime.{name}") for name in ("processes", "launchers")]
+        loggers = [
+            logging.getLogger(f"runtime.{name}")
+            for name in ("processes", "launchers", "transitions")
+        ]
         for logger in loggers:
             logger.addHandler(self._log_handler)
             logger.setLevel(logging.INFO)
@@ -162,6 +165,7 @@ class FrontEndProcess:
         self._pass_output_on()
         for logger in loggers:
             logger.removeHandler(self._log_handler)
+            logger.setLevel(logging.NOTSET)
         self._host.close()
         self._channel.close()
 
@@ -274,12 +278,12 @@ class FrontEndProcess:
     def start_again(self, rank: str, incarnation: int) -> None:
         """Start one rank again in place of one that is lost, while the others go on."""
         if self._ranks is not None:
-            self._ranks.start_again(rank, incarnation)
+            self._ranks.ends.start_again(rank, incarnation)
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost."""
         if self._ranks is not None:
-            self._ranks.end_rank(rank)
+            self._ranks.ends.end_rank(rank)
 
     def signal_ranks(self, number: int) -> None:
         """Send all ranks a signal."""

@@ -17,7 +17,7 @@ from runtime.transport.lean import socket_for
 from runtime.transport.passage import announce
 from runtime.wire.dialling.directory import UNIX, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
-from runtime.wire.errors import NoRoute, PeerLost, said
+from runtime.wire.errors import NoRoute, PeerLost, reason_of
 from runtime.wire.stream.messages import MessageSink
 
 DIAL_TIMEOUT = 4.0
@@ -370,4 +370,4 @@ class Dialling(Attempt):
 
     def _note(self, fault: Exception) -> None:
         self.close()
-        self._faults.append(f"{self._address}: {said(fault)}")
+        self._faults.append(f"{self._address}: {reason_of(fault)}")
