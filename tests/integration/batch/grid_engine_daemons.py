@@ -141,7 +141,9 @@ class GridEngine(Site):
         """Return what Grid Engine has recorded of the account's last job that has ended."""
         rows = map(str.split, self.run("qacct", "-o", ACCOUNT, "-j").splitlines())
         told = {row[0]: row[1] for row in rows if len(row) > 1}
-        return Recorded(told.get("jobnumber", ""), told.get("failed", ""), (told.get("hostname"),))
+        return Recorded(
+            told.get("jobnumber", ""), told.get("failed", ""), (told.get("hostname", ""),)
+        )
 
     def hold_all(self) -> str:
         """Let another job have all nodes, also of the account, for root may have none."""
