@@ -12,7 +12,15 @@ from pathlib import Path
 
 from benchmarks.grid import EmulatedGrid
 from benchmarks.grid.sweeping import sweep
-from tests.integration.batch.site import CORES, PATIENCE, Recorded, Site, wait_until
+from tests.integration.batch.site import (
+    ACCOUNT,
+    CORES,
+    NUMBER,
+    PATIENCE,
+    Recorded,
+    Site,
+    wait_until,
+)
 
 _CONFIGURATION = """\
 ClusterName=lab
@@ -131,7 +139,7 @@ class Slurm(Site):
     def record(self) -> Recorded:
         """Return what Slurm has recorded of the last job, which has to be the account's."""
         last = self.fields()
-        assert last["UserId"].startswith("ada(")
+        assert last["UserId"].endswith(f"({NUMBER})"), last
         nodes = self.run("scontrol", "show", "hostnames", last["NodeList"]).split()
         return Recorded(last["JobId"], last["JobState"], tuple(nodes))
 
