@@ -76,7 +76,7 @@ class RanksRun:
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
-        self.incarnation = incarnation
+        self.incarnation, self.cluster = incarnation, told.cluster
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
