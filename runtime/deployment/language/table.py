@@ -582,6 +582,13 @@ _BATCH = ElementType(
             default="60s",
         ),
         Attribute(
+            "idle",
+            DURATION,
+            "How long granted nodes wait until other clusters behind queues have theirs, too; then "
+            "they are given back and asked for again. By default 30 min, or a quarter of a short "
+            "walltime.",
+        ),
+        Attribute(
             "signal",
             CHOICE,
             "The signal that the ranks get before the walltime is over, so that they save their "
