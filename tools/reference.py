@@ -27,9 +27,9 @@ FILE = ROOT / "docs" / "reference.md"
 _HEAD = """\
 # Reference
 
-Every public name, as its docstring describes it. This page is generated: `python -m
-tools.reference` writes it again. The [how-to](how-to.md) shows most of them at work, and each is
-used in at least one program in `examples`.
+The public names, as their docstrings describe them: `python -m tools.reference` writes this page.
+[How to](how-to.md) shows most of them at work, and each is used in a program in `examples`. Of a
+class it lists what users call; what it inherits is explained at its base.
 """
 
 _SECTIONS = (
@@ -61,6 +61,29 @@ _WRITTEN = {
     "runtimecoupling).",
 }
 """Names that stand for modules."""
+
+_INSIDE = {
+    "Component": "attach bindable bindables client_changed content_class is_elsewhere other_face "
+    "rewire serves_at_once target_of wire_servers",
+    "Composite": "drop_child put_child rename_child",
+    "AttributeController": "follow",
+    "FactoryController": "is_to_make new_part",
+    "LifeCycleController": "arrive bring_up close drain has_ended holding_port leave "
+    "not_started_again open refuse_if_hopeless settle wait_until_open",
+    "RequestQueueController": "allow enqueue fail is_own_thread look_after port refuse resume "
+    "serve_now withdraw",
+    "InterfaceType": "inner is_client is_collection is_gathercast is_internal is_mandatory "
+    "is_multicast is_server with_name",
+    "Role": "is_client is_internal is_server",
+    "InterceptorController": "acting_on",
+    "MembraneController": "leads_inside",
+    "MissingClasses": "noted_by stand_in",
+    "Box": "outer_ports title",
+    "ScenePort": "caption is_control is_internal on_left",
+    "Future": "add_done_callback comes_of done exception result set_exception set_result "
+    "set_running_or_notify_cancel",
+}
+"""Members that the package itself calls, or that explain themselves."""
 
 _ROLE = re.compile(r"^(Raises|Returns|Yields):$", re.MULTILINE)
 
@@ -128,11 +151,11 @@ def _entry(package: str, name: str, home: str) -> str:
     text = [f"### `{package}.{name}`\n"]
     if isinstance(found, griffe.Function):
         text.append(_code(_signature(found)))
-    elif isinstance(found, griffe.Class):
-        text.append(_code("\n".join([_class_line(found), *_fields(found)])))
+    elif isinstance(found, griffe.Class) and (fields := list(_fields(found))):
+        text.append(_code("\n".join([_class_line(found), *fields])))
     text.append(_said(found))
     if isinstance(found, griffe.Class):
-        text += _members(found)
+        text += _members(found, value)
     return "\n".join(text)
 
 
@@ -158,11 +181,14 @@ def _fields(found: griffe.Class) -> Iterator[str]:
             yield f"    {name}{kind}" + (f" = {member.value}" if member.value else "")
 
 
-def _members(found: griffe.Class) -> Iterator[str]:
-    """Yield a line for each public method and property: its signature, and what it is for."""
+def _members(found: griffe.Class, value: type) -> Iterator[str]:
+    """Yield a line for each method and property of its own: its signature, and what it is for."""
     lines = []
+    inside = _INSIDE.get(found.name, "").split()
     for name, member in found.members.items():
-        if name.startswith("_") or not member.docstring:
+        if name.startswith("_") or not member.docstring or name in inside:
+            continue
+        if any(name in vars(base) for base in value.__mro__[1:]):
             continue
         if isinstance(member, griffe.Function):
             lines.append(f"- `{_signature(member, method=True)}`: {_first(member)}")
@@ -191,7 +217,7 @@ def _signature(found: griffe.Function, *, method: bool = False) -> str:
         given = parameter.default is not None and not stars
         default = f"{' = ' if typed else '='}{parameter.default}" if given else ""
         words.append(f"{stars}{parameter.name}{typed}{default}")
-    result = f" -> {found.returns}" if found.returns else ""
+    result = f" -> {found.returns}" if found.returns and str(found.returns) != "None" else ""
     line = f"{found.name}({', '.join(words)}){result}"
     if method or len(line) <= 96:
         return line

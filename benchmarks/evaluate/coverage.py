@@ -1,10 +1,6 @@
-"""Every figure and table of the sources: the figure here that shows it, or why none does."""
+"""The figures and tables of the sources that no figure here shows, and why."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
-
-from benchmarks.evaluate.figure import Figure
 
 SCHEME = "a drawing of a scheme, nothing is measured; "
 
@@ -38,14 +34,4 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
     ("003 7 to 9", "views of a communicator: healthy, with an exited process, rebuilt by SHRINK; "
      "`gcm-deploy` shows the states of ranks ([surviving](surviving.md)), not measured"),
 )  # fmt: skip
-"""What no figure here shows."""
-
-
-def coverage(figures: Iterable[Figure]) -> list[tuple[str, str]]:
-    """Return each figure of the sources and where it is, in the order of the sources."""
-    shown = [
-        (one, f"[{figure.name}](#{figure.name}): `python -m benchmarks.evaluate {figure.name}`")
-        for figure in figures
-        for one in figure.shows
-    ]
-    return sorted([*shown, *ELSEWHERE], key=lambda row: (row[0][:3] != "004", row[0]))
+"""In the order of the sources."""

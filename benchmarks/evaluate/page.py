@@ -1,8 +1,9 @@
-"""The page of the evaluation, made of records: for each figure its source, claims and plot."""
+"""The page of the evaluation, made of records: the verdicts, and each figure with its plot."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from benchmarks.evaluate.figure import Claim, Figure, Interval, Record, Verdict
 from benchmarks.mpi_rows import size_of
@@ -11,51 +12,56 @@ from benchmarks.plots import curves
 HEAD = """\
 # Evaluation
 
-What the five source documents measured, measured here: each figure is one command, all together
-are `make evaluate`. This page is generated from the records beside it
-(`docs/evaluation/NAME.json`) by `python -m benchmarks.evaluate --page docs/evaluation.md`.
+The figures that the five source documents measured, measured again here. `make evaluate` measures
+all of them, `python -m benchmarks.evaluate NAME` a single one; what was measured is in
+`docs/evaluation/NAME.json`, and `python -m benchmarks.evaluate --page docs/evaluation.md` writes
+this page from it.
 
-**How to read it.** A claim is an inequality that was written before anything was measured. Ways
-are measured in turns, and ratios are taken within each repetition, so that what else the machine
-does meets them alike; absolute times say less. *n* is the number of repetitions, in brackets is
-the interval of the median by order statistics (94 % with five repetitions, 75 % with three). A
-claim **holds** if its whole interval does; one whose interval reaches over its bound does not.
+A claim is an inequality that was written before anything was measured. Ways are measured in
+turns, and their ratio is taken within each repetition, so that what else the machine does meets
+them alike; absolute times say less. *n* is the number of repetitions; in brackets is the interval
+of the median by order statistics (94 % with five repetitions, 75 % with three). A claim **holds**
+if the whole interval lies below its bound.
 
-**From emulated to real.** Clusters are network namespaces of one machine, between which packets
-are delayed and limited in rate (`benchmarks/grid`): 5 ms and 1 Gbit/s between sites if nothing
-else is said, 0.17 ms inside one. All ranks share the cores of that machine. So the number of
-messages between sites, their latency and their bandwidth are as on a real grid; computing does
-not speed up with ranks, and the sources' hundreds of processors are out of reach. Speedups are
-therefore given as overheads: how much longer the same work takes in one way than in another one.
+Clusters are network namespaces of one machine, between which packets are delayed and limited in
+rate: 5 ms and 1 Gbit/s between sites unless a figure says otherwise, 0.17 ms inside one. All
+ranks share the cores of that machine: messages are as on a real grid, but computing does not
+speed up with ranks. So speedups are given as overheads: how much longer the same work takes in
+one way than in another.
 """
 
 
-def page(records: Sequence[tuple[Figure, Record]], coverage: Sequence[tuple[str, str]]) -> str:
+def page(records: Sequence[tuple[Figure, Record]], elsewhere: Sequence[tuple[str, str]]) -> str:
     """Return the whole page."""
-    verdicts = [
-        (figure, claim, *record.judged(claim))
-        for figure, record in records
-        for claim in figure.claims
-    ]
-    parts = [HEAD, _summary([verdict for *_, verdict, _ in verdicts])]
-    parts.append(
-        "\n## Claims\n\n| figure | claim | verdict | ratio, median [interval] | bound | n |"
-    )
-    parts.append("|---|---|---|---|---|---|")
+    verdicts = [record.judged(claim)[0] for figure, record in records for claim in figure.claims]
+    parts = [HEAD, _summary(verdicts), "", "| claim | verdict | ratio | n |", "|---|---|---|---|"]
+    parts += [line for figure, record in records for line in _verdicts(figure, record)]
+    before = ""
+    for figure, record in records:
+        parts.append(_section(figure, record, figure.found if figure.found != before else ""))
+        before = figure.found
     parts += [
-        f"| [{figure.name}](#{figure.name}) | {claim.text} | {_verdict(verdict)} "
-        f"| {_ratio(found)} | {_bound(claim)} | {found.count if found else 0} |"
-        for figure, claim, verdict, found in verdicts
+        "\n## Figures of the sources that are not measured\n",
+        "| figure | why, or where it is |",
     ]
-    parts += [_section(figure, record) for figure, record in records]
-    parts += ["\n## Every figure of the sources\n", "| figure | here |", "|---|---|"]
-    parts += [f"| {name} | {where} |" for name, where in coverage]
+    parts += ["|---|---|", *(f"| {name} | {where} |" for name, where in elsewhere)]
     return "\n".join(parts) + "\n"
 
 
 def _summary(verdicts: Sequence[Verdict]) -> str:
     counts = ", ".join(f"{verdicts.count(one)} {_plural(one)}" for one in Verdict)
     return f"Of {len(verdicts)} claims {counts}."
+
+
+def _verdicts(figure: Figure, record: Record) -> Iterator[str]:
+    """Yield the rows of a figure's claims; the first one links to its section."""
+    name = f"[{figure.name}](#{figure.name}): "
+    for claim in figure.claims:
+        verdict, found = record.judged(claim)
+        why = _why(verdict, claim, record)
+        count = found.count if found else 0
+        yield f"| {name}{claim.text} | {_verdict(verdict)}{why} | {_ratio(found)} | {count} |"
+        name = ""
 
 
 def _plural(verdict: Verdict) -> str:
@@ -67,10 +73,6 @@ def _plural(verdict: Verdict) -> str:
     }[verdict]
 
 
-def _bound(claim: Claim) -> str:
-    return "-" if claim.untestable else f"≤ {claim.bound:g}"
-
-
 def _verdict(verdict: Verdict) -> str:
     return f"**{verdict}**" if verdict is not Verdict.HOLDS else str(verdict)
 
@@ -79,38 +81,29 @@ def _ratio(found: Interval | None) -> str:
     return f"{found.middle:.3g} [{found.low:.3g}, {found.high:.3g}]" if found else "-"
 
 
-def _section(figure: Figure, record: Record) -> str:
-    lines = [f"\n## {figure.name}\n", f"**{figure.title}** ({', '.join(figure.shows)})."]
-    if figure.remark:
-        lines.append(figure.remark)
-    lines += [f"\n*The source:* {figure.found}\n"]
-    for claim in figure.claims:
-        verdict, found = record.judged(claim)
-        why = _why(verdict, claim, found, record)
-        lines.append(f"- {claim.text}: {_verdict(verdict)}{why}.")
-    if record.turns:
-        lines += ["", _table(figure, record), "", _conditions(record)]
-        pictures = plots(figure, record)
-        lines += [f"\n![{figure.title}](evaluation/{name})" for name in pictures]
-    lines.append(f"\n`python -m benchmarks.evaluate {figure.name}`")
+def _section(figure: Figure, record: Record, source: str) -> str:
+    """Return what a figure shows, what its source found, and its plot: a table if it has none."""
+    day = (
+        f" {record.day}, load {min(record.loads):g} to {max(record.loads):g}."
+        if record.turns
+        else ""
+    )
+    about = " ".join(filter(None, (f"{figure.title} ({', '.join(figure.shows)}).", figure.remark)))
+    lines = [f"\n## {figure.name}\n", about + day]
+    lines += [f"*The source:* {source}"] if source else []
+    pictures = plots(figure, record)
+    lines += (
+        ["", *(f"![{Path(name).stem}](evaluation/{name})" for name in pictures)] if pictures else []
+    )
+    lines += ["", _table(figure, record)] if record.turns and not pictures else []
     return "\n".join(lines)
 
 
-def _why(verdict: Verdict, claim: Claim, found: Interval | None, record: Record) -> str:
-    if claim.untestable:
-        return f": {claim.untestable}"
-    if found is None:
-        return f": {record.faults[-1]}" if record.faults else ": nothing is measured"
-    if verdict is Verdict.OPEN:
-        return f": n = {found.count} is too few, {_ratio(found)}"
-    straddles = verdict is Verdict.FAILS and found.middle <= claim.bound
-    reason = ", since its interval reaches over the bound" if straddles else ""
-    return f": {_ratio(found)}, bound {claim.bound:g}, n = {found.count}{reason}"
-
-
-def _conditions(record: Record) -> str:
-    loads = f"load {min(record.loads):g} to {max(record.loads):g}" if record.loads else ""
-    return f"{len(record.turns)} repetitions, {record.machine}, {record.day}, {loads}."
+def _why(verdict: Verdict, claim: Claim, record: Record) -> str:
+    """Return the reason why a claim could not be tested."""
+    if verdict is not Verdict.UNTESTED:
+        return ""
+    return f": {claim.untestable or record.faults[-1]}"
 
 
 def _table(figure: Figure, record: Record) -> str:

@@ -18,6 +18,7 @@ from runtime.errors import GridError
 from runtime.exit_codes import FAULTS, NEVER_STARTED
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.peer import PeerLauncher
+from runtime.lifecycle.outcome import Outcome
 from runtime.peers.booking import (
     AskerSettings,
     BookedHost,
@@ -40,7 +41,6 @@ from runtime.peers.submission.sites import sites_of
 from runtime.peers.submission.steps import SubmissionStep
 from runtime.peers.submission.ways import ways_between
 from runtime.peers.submission.web_contents import WebContents, web_addresses
-from runtime.run.outcome import Outcome
 from runtime.views.stream import FactListener
 
 MOST_LAUNCHES = 3

@@ -44,28 +44,47 @@ COMMANDS = (
 
 
 def render_options() -> str:
-    """Return a table for each command, in Markdown."""
-    return "\n".join(line for command in COMMANDS for line in _rendered(command, command.name))
+    """Return the options of each command, in Markdown; one that several share is explained once."""
+    explained: dict[str, str] = {}
+    return "\n".join(
+        line for command in COMMANDS for line in _rendered(command, command.name, explained)
+    )
 
 
-def _rendered(command: CommandTable, name: str) -> Iterator[str]:
+def _rendered(command: CommandTable, name: str, explained: dict[str, str]) -> Iterator[str]:
+    """Yield the options of a command; `explained` has the lines so far, with their commands."""
     rows = [row for row in command.rows() if row.help and row.help is not argparse.SUPPRESS]
     rows = [row for row in rows if row.names != ("--version",)]
+    lines = {f"- {_written(row)}: {_meaning(row)}": row for row in rows}
+    own = [line for line in lines if line not in explained]
+    shared: dict[str, list[str]] = {}
+    for line, row in lines.items():
+        if line in explained:
+            word = _value(row) if _is_positional(row) else row.names[0]
+            shared.setdefault(explained[line], []).append(f"`{word}`")
     if rows:
-        yield from (f"### `{name}`", "", "| option | meaning |", "|---|---|")
-        yield from (f"| {_written(row)} | {_meaning(row)} |" for row in rows)
+        yield from (f"### `{name}`", "", *own)
+        yield from (f"- as for `{one}`: {', '.join(words)}" for one, words in shared.items())
         yield ""
+    explained.update(dict.fromkeys(own, name))
     for one in command.commands:
-        yield from _rendered(one, f"{name} {one.name}")
+        yield from _rendered(one, f"{name} {one.name}", explained)
 
 
 def _written(row: Option) -> str:
-    choices = row.settings.get("choices")
-    value = row.settings.get("metavar") or "\\|".join(map(str, choices or ()))
-    if not row.names[0].startswith("-"):
+    value = _value(row)
+    if _is_positional(row):
         return f"`{value}`"
     names = ", ".join(f"`{name}`" for name in row.names)
     return f"{names} `{value}`" if value else names
+
+
+def _value(row: Option) -> str:
+    return row.settings.get("metavar") or "|".join(map(str, row.settings.get("choices") or ()))
+
+
+def _is_positional(row: Option) -> bool:
+    return not row.names[0].startswith("-")
 
 
 def _meaning(row: Option) -> str:

@@ -27,10 +27,10 @@ from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
+from runtime.lifecycle.failures import THE_ASSEMBLY
 from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.run.failures import THE_ASSEMBLY
 from runtime.shown_text import shown_lines
 from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
 from runtime.views.plain_lines import MinuteLines, PlainLines

@@ -7,8 +7,7 @@ host a carrier turns what the rank writes into records no longer than the system
 The process that `mpiexec` started becomes the parent of the rank: it sees how the rank ends, tells
 the front-end, and ends in the same way, once all is said.
 
-Needs nothing but the standard library: `python ranks.py program argument...` runs a native program
-in this way.
+Needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -135,23 +134,16 @@ def read_from_pipe(folder: str, rank: int) -> None:
         os.close(source)
 
 
-def tag_output(
-    rank: int,
-    *,
-    folder: str = "",
-    keep_connection: bool = False,
-    incarnation: int = 1,
-    stays: bool = False,
-) -> None:
+def tag_output(rank: int, *, folder: str = "", incarnation: int = 1, stays: bool = False) -> None:
     """From now on what this process writes leaves as records of this rank.
 
     Returns in a child of the process that called it, which tells how that ends to the front-end
     whose `folder` this is, or behind the records. To be called first of all: before threads, before
     MPI, before anything large is imported.
 
-    With `keep_connection` the process that `mpiexec` knows also holds its connection open until it
-    ends itself. MPICH needs that: when it sees the connection of a rank that died close before it
-    learns how, it kills what is left of it, and every crash would look like a SIGKILL.
+    The process that `mpiexec` knows also holds its connection open until it ends itself. MPICH
+    needs that: when it sees the connection of a rank that died close before it learns how, it kills
+    what is left of it, and every crash would look like a SIGKILL.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -164,9 +156,8 @@ def tag_output(
     if child != 0:
         for descriptor in (*outputs, *errors, life[0], parent[0]):
             os.close(descriptor)
-        kept = None if keep_connection else {life[1], parent[1]}
         _stay_behind(
-            kept,
+            None,
             lambda: await_end(
                 child, folder, rank, carrier, life[1], incarnation=incarnation, stays=stays
             ),
@@ -290,16 +281,3 @@ def records(head: bytes, data: bytes) -> list[bytes]:
 def unescaped(text: bytes) -> bytes:
     """Return what was written from the text of a record."""
     return text.replace(NEWLINE, b"\n").replace(ITSELF, ESCAPE)
-
-
-def main(argv: list[str]) -> None:
-    """Become a native program whose output is tagged."""
-    tag_output(rank_of_environment())
-    try:
-        os.execvp(argv[0], argv)
-    except OSError as fault:
-        sys.exit(f"{argv[0]}: {fault.strerror}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

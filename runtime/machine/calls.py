@@ -40,8 +40,8 @@ def stub(contract: type[C], send: Send) -> C:
     """Return an object with the operations of a contract, which sends their calls.
 
     >>> from runtime.machine.contracts import Views
-    >>> stub(Views, lambda *call: print(call)).view(1, b"table")
-    ('views', 'view', (1, b'table'))
+    >>> stub(Views, lambda *call: print(call)).view(b"table")
+    ('views', 'view', (b'table',))
     """
     return cast(C, _stub_class(cast(Hashable, contract))(send))
 
@@ -62,12 +62,12 @@ class Served:
 
     >>> from runtime.machine.contracts import Views
     >>> class Printer:
-    ...     def view(self, epoch, table): print("epoch", epoch)
+    ...     def view(self, table): print("table", table)
     ...     def lost(self, reports): ...
     >>> served = Served()
     >>> served.serve(Views, Printer())
-    >>> served.call("views", "view", (1, b""))
-    epoch 1
+    >>> served.call("views", "view", (b"",))
+    table b''
     """
 
     __slots__ = ("_methods",)

@@ -98,8 +98,8 @@ class Clustering:
     """Collects the reports of its members, passes them on as one, and hands the view down.
 
     Members are ranks for a cluster, clusters for a site, sites for the grid. `gathered` is called
-    when all that are expected have told, with what they told; it returns what is passed on. `seen`
-    is called with each view that comes.
+    with the reports of all that are expected; it returns what is passed on. `seen` is called with
+    each view that comes.
     """
 
     membership_up: Membership | None = None
@@ -109,7 +109,7 @@ class Clustering:
         self,
         identifier: str,
         gathered: Callable[[list[Facts]], list[Facts]],
-        seen: Callable[[int, bytes], None] = lambda *_: None,
+        seen: Callable[[bytes], None] = lambda *_: None,
     ) -> None:
         self._identifier = identifier
         self._gathered = gathered
@@ -121,21 +121,21 @@ class Clustering:
         """The members that are waited for."""
         return self._round.missing
 
-    def expect(self, epoch: int, members: list[str]) -> None:
-        """Wait for these members in an epoch."""
-        self._round.expect(epoch, members)
+    def expect(self, members: list[str]) -> None:
+        """Wait for these members."""
+        self._round.expect(members)
         self._go_on()
 
-    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+    def ready(self, member: str, reports: list[Facts]) -> None:
         """Take what a member reports, of itself or of all below it."""
-        self._round.tell(member, epoch, reports)
+        self._round.report(member, reports)
         self._go_on()
 
-    def view(self, epoch: int, table: bytes) -> None:
+    def view(self, table: bytes) -> None:
         """Pass a view on as it came, not opened."""
-        self._seen(epoch, table)
+        self._seen(table)
         if self.views_down is not None:
-            self.views_down.view(epoch, table)
+            self.views_down.view(table)
 
     def lost(self, reports: list[Facts]) -> None:
         """Pass on which ranks have ended."""
@@ -143,60 +143,56 @@ class Clustering:
             self.views_down.lost(reports)
 
     def _go_on(self) -> None:
-        told = self._round.take()
-        if told is None:
+        reported = self._round.take()
+        if reported is None:
             return
-        reports = self._gathered([one for reports in told for one in reports])
+        reports = self._gathered([one for reports in reported for one in reports])
         if self.membership_up is not None:
-            self.membership_up.ready(self._identifier, self._round.epoch, reports)
+            self.membership_up.ready(self._identifier, reports)
         else:
-            self.view(self._round.epoch, encoded(reports))
+            self.view(encoded(reports))
 
 
-Told = TypeVar("Told")
+R = TypeVar("R")
 
 
-class Round(Generic[Told]):
+class Round(Generic[R]):
     """Knows whom it waits for, not only who has come.
 
-    Members may tell before it is known who is expected. What belongs to an older epoch is refused.
+    Members may report before it is known who is expected.
 
     >>> round = Round[str]()
-    >>> round.tell("0:0:1", 1, "b")
-    >>> round.expect(1, ["0:0:0", "0:0:1"])
+    >>> round.report("0:0:1", "b")
+    >>> round.expect(["0:0:0", "0:0:1"])
     >>> round.missing
     ['0:0:0']
-    >>> round.tell("0:0:0", 1, "a"); round.take()
+    >>> round.report("0:0:0", "a"); round.take()
     ['a', 'b']
     >>> round.take() is None
     True
     """
 
     def __init__(self) -> None:
-        self.epoch = 0
         self._expected: tuple[str, ...] | None = None
-        self._told: dict[tuple[int, str], Told] = {}
+        self._reports: dict[str, R] = {}
 
-    def expect(self, epoch: int, members: Iterable[str]) -> None:
-        """Begin a round; what was told for older ones is forgotten."""
-        self.epoch = epoch
+    def expect(self, members: Iterable[str]) -> None:
+        """Begin a round."""
         self._expected = tuple(members)
-        self._told = {key: told for key, told in self._told.items() if key[0] >= epoch}
 
-    def tell(self, member: str, epoch: int, told: Told) -> None:
-        """Take what a member tells; nothing happens if it is about an older epoch."""
-        if epoch >= self.epoch:
-            self._told[epoch, member] = told
+    def report(self, member: str, report: R) -> None:
+        """Take what a member reports."""
+        self._reports[member] = report
 
     @property
     def missing(self) -> list[str]:
-        """The members that are expected and have not told."""
-        return [one for one in self._expected or () if (self.epoch, one) not in self._told]
+        """The members that are expected and have not reported."""
+        return [one for one in self._expected or () if one not in self._reports]
 
-    def take(self) -> list[Told] | None:
-        """Return what everybody told, in the order of `expect`, once; None before that."""
+    def take(self) -> list[R] | None:
+        """Return what everybody reported, in the order of `expect`, once; None before that."""
         if self._expected is None or self.missing:
             return None
-        told = [self._told.pop((self.epoch, member)) for member in self._expected]
+        reports = [self._reports.pop(member) for member in self._expected]
         self._expected = None
-        return told
+        return reports

@@ -37,8 +37,8 @@ Facts = dict[str, Any]
 class Membership(Protocol):
     """Upwards: who has come."""
 
-    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
-        """Tell that a member is ready in an epoch, and what those below it report.
+    def ready(self, member: str, reports: list[Facts]) -> None:
+        """Tell that a member is ready, and what those below it report.
 
         Of a rank that is a `RankArrival` of `runtime.membership.whereabouts`.
         """
@@ -48,7 +48,7 @@ class Membership(Protocol):
 class Views(Protocol):
     """Downwards, the other half of membership: who belongs to the machine."""
 
-    def view(self, epoch: int, table: bytes) -> None:
+    def view(self, table: bytes) -> None:
         """Tell who is where, encoded once by the component on top; see `runtime.machine.table`."""
         ...
 
@@ -386,8 +386,8 @@ class Orders(Protocol):
 
     # -- who is waited for, and what has changed
 
-    def expect(self, part: str, epoch: int, members: list[str]) -> None:
-        """Let a cluster, a site or the grid wait for these members in an epoch."""
+    def expect(self, part: str, members: list[str]) -> None:
+        """Let a cluster, a site or the grid wait for these members."""
         ...
 
     def moved(self, reports: list[Facts]) -> None:

@@ -4,7 +4,7 @@ Several may tell of the same end: the rank itself, the parent of its process, it
 front-end. Each tells an `Observation`. The front-end weighs them (`JobEnds`) and makes one
 `RankDeath`, which the launcher, the summary, the errors and the other ranks get as it is, the
 ranks without its traceback. Evidence that comes later makes another one that `supersedes` it.
-Which death came first is decided at the end of the run, by `runtime.run.failures`.
+Which death came first is decided at the end of the run, by `runtime.lifecycle.failures`.
 """
 
 from __future__ import annotations

@@ -36,9 +36,9 @@ class RankWrapper:
 
     >>> served, sent = Served(), []
     >>> wrapper = RankWrapper("0:0:1#1", served, lambda *call: sent.append(call))
-    >>> wrapper.membership.ready(wrapper.name, 0, [])
+    >>> wrapper.membership.ready(wrapper.name, [])
     >>> sent
-    [('membership', 'ready', ('0:0:1', 0, []))]
+    [('membership', 'ready', ('0:0:1', []))]
     >>> served.call("control", "go")
     >>> wrapper.may_go
     True
@@ -71,7 +71,6 @@ class RankWrapper:
         self.code = ""
         """The code with whose ranks it exchanges messages; "" for a native program."""
         self.may_go = False
-        self.epoch = 0
         self.table = b""
         """Who is where; see `runtime.machine.table`."""
         self.settings: dict[str, Any] = {}
@@ -121,13 +120,12 @@ class RankWrapper:
 
     # --- views, control -------------------------------------------------------------------------
 
-    def view(self, epoch: int, table: bytes) -> None:
-        """Keep who is where, unless something newer is known."""
+    def view(self, table: bytes) -> None:
+        """Keep who is where."""
         with self._lock:
-            if epoch >= self.epoch:
-                self.epoch, self.table = epoch, table
-                if self._hear_of_views is not None:
-                    self._hear_of_views(table)
+            self.table = table
+            if self._hear_of_views is not None:
+                self._hear_of_views(table)
 
     def hear_of_views(self, hear: Callable[[bytes], None]) -> None:
         """Let `hear` know each table that comes from now on, and the one that is known."""

@@ -117,8 +117,6 @@ class Whereabouts:
         self._told: dict[str, Report] = {}
         self._moved: dict[str, Report] = {}
         self._replacing: list[Report] = []
-        self.epoch = 0
-        """Grows with each change."""
 
     def told(self, everybody: Iterable[Report]) -> None:
         """Take in what everybody told in the handshake, in their order."""
@@ -126,7 +124,6 @@ class Whereabouts:
 
     def moved(self, reports: Iterable[Report]) -> None:
         """Record where ranks are that were started later or again; the handshake may come after."""
-        self.epoch += 1
         for one in reports:
             if "index" in one:
                 self._replacing.append(one)

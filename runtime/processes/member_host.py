@@ -141,7 +141,7 @@ def check_sender(target: Target, args: tuple[Any, ...]) -> None:
     That the caller lives where its name says was seen to by the launcher, which passes the call on.
 
     >>> sender = "/grid/site0/cluster1/clustering.membership-up"
-    >>> check_sender(Target("/grid/site0/clustering", "membership", "ready", sender), ("0:1", 0))
+    >>> check_sender(Target("/grid/site0/clustering", "membership", "ready", sender), ("0:1", []))
     """
     sender = sender_of(target)
     if target.interface == _VIEWS:

@@ -9,7 +9,7 @@ from gcm.components.controller import Controller
 from gcm.membranes.descriptions import PRIMITIVE
 from gcm.membranes.monitor import MonitorController
 from runtime.errors import GridError
-from runtime.run.outcome import Connections
+from runtime.lifecycle.outcome import Connections
 
 if TYPE_CHECKING:
     from runtime.processes.heartbeats import HeartbeatLoop

@@ -18,13 +18,13 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.steps import FileMove
 from runtime.launchers.errors import FetchFailed, LaunchError, StagingFailed
 from runtime.launchers.fetching import Stalled
+from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.results.incoming import IncomingFiles
 from runtime.results.instructions import Instructions
 from runtime.results.landing import ResultPlacement, are_equal, remove
 from runtime.results.result_folders import FolderGone, ResultFolder
 from runtime.results.retries import Retries
 from runtime.results.selection import ArrivingFile, Selection, select
-from runtime.run.outcome import KeptFolder, Results
 from runtime.shown_text import LONGEST_CELL, shown, shown_lines
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from runtime.run.outcome import KeptFolder
+from runtime.lifecycle.outcome import KeptFolder
 
 _BEGINNING = ".gcm-kept-"
 _HEAD = """\

@@ -14,8 +14,8 @@ from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.commands import over_ssh
 from runtime.launchers import contents, fetching, wire
 from runtime.launchers.errors import FetchFailed, LaunchError, StillRunning
+from runtime.lifecycle.outcome import KeptFolder
 from runtime.results.instructions import own_name
-from runtime.run.outcome import KeptFolder
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Launcher, Process

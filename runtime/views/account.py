@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TypeVar
 
-from runtime.machine.deaths import in_words
-from runtime.rank_name import RankName
-from runtime.run.exchanged import Exchanged, Row, cluster_of
-from runtime.run.outcome import (
+from runtime.lifecycle.exchanged import Exchanged, Row, cluster_of
+from runtime.lifecycle.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,
@@ -19,6 +17,8 @@ from runtime.run.outcome import (
     RouteTraffic,
     TunnelTraffic,
 )
+from runtime.machine.deaths import in_words
+from runtime.rank_name import RankName
 from runtime.topology import RankNames
 from runtime.views.facts import (
     CommandEnded,

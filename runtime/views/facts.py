@@ -15,8 +15,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
-from runtime.machine.deaths import RankDeath
-from runtime.run.outcome import (
+from runtime.lifecycle.outcome import (
     ComponentReport,
     FirstCause,
     ForwardedTraffic,
@@ -25,6 +24,7 @@ from runtime.run.outcome import (
     RouteTraffic,
     TunnelTraffic,
 )
+from runtime.machine.deaths import RankDeath
 from runtime.topology import RankNames
 from runtime.topology.rank_names import NamedCluster
 
@@ -281,7 +281,7 @@ class CallsCounted:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionsCounted:
-    """How a rank found others; `runtime.run.outcome.Connections` explains the figures."""
+    """How a rank found others; `runtime.lifecycle.outcome.Connections` explains the figures."""
 
     figures: Mapping[str, int]
 

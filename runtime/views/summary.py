@@ -8,7 +8,7 @@ from dataclasses import asdict, field
 
 from gcm.cli.output import Paint, counted
 from gcm.records import dataclass
-from runtime.run.outcome import (
+from runtime.lifecycle.outcome import (
     ComponentReport,
     Connections,
     FirstCause,

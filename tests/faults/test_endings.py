@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runtime.launchers import guard
+from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.front_end.main import GRACE
 from runtime.processes.rank import main as rank_main
-from runtime.run.run_life import RunPhase
 
 if TYPE_CHECKING:
     from tests.faults.conftest import Bench

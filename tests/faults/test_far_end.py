@@ -165,8 +165,8 @@ def other_version(bench: Bench, *, first: bool) -> Path:
         shutil.copytree(ROOT / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))
     module = other / "runtime" / "processes" / "configuration.py"
     text = module.read_text()
-    assert "PROTOCOL = 1\n" in text
-    module.write_text(text.replace("PROTOCOL = 1\n", "PROTOCOL = 2\n"))
+    assert "PROTOCOL = 2\n" in text
+    module.write_text(text.replace("PROTOCOL = 2\n", "PROTOCOL = 3\n"))
     python = bench.folder / "bin" / "python"
     python.parent.mkdir()
     path = f"{other}:$PYTHONPATH" if first else f"$PYTHONPATH:{other}"

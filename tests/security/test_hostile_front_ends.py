@@ -15,9 +15,9 @@ from gcm.errors import GcmError
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.errors import GridError
+from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.launch import Machine
 from runtime.processes.part_controllers import RouteMonitor
-from runtime.run.run_life import RunPhase
 from tools.on_grids import ROOT
 
 pytestmark = pytest.mark.mpi

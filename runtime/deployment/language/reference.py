@@ -9,46 +9,36 @@ from runtime.deployment.language.table import LANGUAGE
 
 def render_reference(grammar: Grammar) -> str:
     """Return the description of every element and attribute, in Markdown."""
-    return "\n".join(_element(element, grammar) for element in grammar.elements.values())
+    return "\n".join(_element(element) for element in grammar.elements.values())
 
 
-def _element(element: ElementType, grammar: Grammar) -> str:
-    parents = [
-        f"`<{found.name}>`" for found in grammar.elements.values() if found.child(element.name)
-    ]
-    lines = [f"### `<{element.name}>`", "", element.meaning, ""]
-    if parents:
-        lines += [f"Stands in {', '.join(parents)}.", ""]
+def _element(element: ElementType) -> str:
+    lines = [f"### `<{element.name}>`", "", element.meaning]
     if element.children:
-        lines += [f"Holds {', '.join(_child(child) for child in element.children)}.", ""]
-    if element.attributes:
-        lines += ["| attribute | value | default | meaning |", "|---|---|---|---|"]
-        lines += [_attribute(attribute) for attribute in element.attributes]
-        lines.append("")
-    return "\n".join(lines)
+        lines.append(f"Holds {', '.join(_child(child) for child in element.children)}.")
+    lines += ["", *map(_attribute, element.attributes)] if element.attributes else []
+    return "\n".join([*lines, ""])
 
 
 def _child(child: ChildRule) -> str:
-    if child.most == 1:
-        times = "one" if child.least else "at most one"
-    else:
-        times = f"{child.least} or more" if child.least else "any number of"
-    return f"{times} `<{child.name}>`"
+    """Return a child with the sign of how often it may stand there."""
+    once, often = ("", "+") if child.least else ("?", "*")
+    return f"`<{child.name}>`{once if child.most == 1 else often}"
 
 
 def _attribute(attribute: Attribute) -> str:
-    default = f"`{attribute.default}`" if attribute.default else ""
+    default = f", `{attribute.default}`" if attribute.default else ""
     if attribute.required:
-        default = "**required**"
-    return f"| `{attribute.name}` | {_value(attribute)} | {default} | {attribute.meaning} |"
+        default = ", required"
+    return f"- `{attribute.name}` ({_value(attribute)}{default}): {attribute.meaning}"
 
 
 def _value(attribute: Attribute) -> str:
     if attribute.choices:
-        return ", ".join(f"`{choice}`" for choice in attribute.choices)
+        return "/".join(f"`{choice}`" for choice in attribute.choices)
     if attribute.kind is NUMBER:
-        upper = f" to {attribute.most}" if attribute.most is not None else ""
-        return f"number from {attribute.least}{upper}"
+        upper = f" to {attribute.most}" if attribute.most is not None else " or more"
+        return f"{attribute.least}{upper}"
     return attribute.kind.word
 
 

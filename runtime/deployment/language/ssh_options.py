@@ -45,39 +45,6 @@ _SAID_BY_ATTRIBUTE = {
 }
 _SAID_BY_HOPS = frozenset(("proxycommand", "proxyjump"))
 
-# Only for the reason in messages: anything that is not allowed is refused.
-_REASONS = {
-    "would run a program or load code": (
-        "enablesshkeysign", "knownhostscommand", "localcommand", "permitlocalcommand",
-        "pkcs11provider", "proxyusefdpass", "securitykeyprovider", "smartcarddevice",
-        "xauthlocation",
-    ),
-    "would bring in further configuration": ("ignoreunknown", "include", "match", "tag"),
-    "would open other ways through the connection": (
-        "clearallforwardings", "dynamicforward", "exitonforwardfailure", "forwardagent",
-        "forwardx11", "forwardx11timeout", "forwardx11trusted", "gatewayports", "localforward",
-        "permitremoteopen", "remoteforward", "streamlocalbindmask", "streamlocalbindunlink",
-        "tunnel", "tunneldevice",
-    ),
-    "would change where the connection leads": (
-        "canonicaldomains", "canonicalizefallbacklocal", "canonicalizehostname",
-        "canonicalizemaxdots", "canonicalizepermittedcnames", "host", "hostname",
-    ),
-    "would change who one is to the host": (
-        "addkeystoagent", "gssapiclientidentity", "gssapidelegatecredentials",
-        "gssapirenewalforcesrekey", "identityagent",
-    ),
-    "would change which host is believed": (
-        "gssapiserveridentity", "gssapitrustdns", "nohostauthenticationforlocalhost",
-        "updatehostkeys", "verifyhostkeydns",
-    ),
-    "would break a connection that carries a deployment": (
-        "batchmode", "channeltimeout", "controlmaster", "controlpath", "controlpersist",
-        "enableescapecommandline", "escapechar", "forkafterauthentication", "remotecommand",
-        "requesttty", "sessiontype", "stdinnull",
-    ),
-}  # fmt: skip
-
 _NEW_HOST_KEYS = {"yes": "refuse", "ask": "refuse", "accept-new": "accept"}
 
 
@@ -145,8 +112,6 @@ def _check_said(name: str, value: str, attributes: Collection[str]) -> None:
 
 
 def _refusal(name: str) -> str:
-    for reason, names in _REASONS.items():
-        if name.lower() in names:
-            return f"{name} {reason}"
     hint = did_you_mean(name, ALLOWED)
-    return f"{name} is none of the names that a descriptor may give{'; ' if hint else ''}{hint}"
+    why = "is not for a descriptor, whose options run no program and change neither end"
+    return f"{name} {why}{'; ' if hint else ''}{hint}"

@@ -98,12 +98,12 @@ class Shortfall:
 
     def __str__(self) -> str:
         """Return what was found, what is missing, and why, one reason in each line."""
-        demand = self.demand
+        demand, missing = self.demand, self.demand.places - self.found
         lines = [
             f"{demand.places} places for {_count(demand.ranks, 'process', 'es')} with "
             f"{_count(demand.replicas, 'replica')} each were not found in {self.waited:.1f} s: "
             f"{_count(self.hosts, 'host')} offered {self.found}, "
-            f"{demand.places - self.found} are missing"
+            f"{missing} {'is' if missing == 1 else 'are'} missing"
         ]
         if not self.known:
             lines.append("no other peer is known")

@@ -152,7 +152,7 @@ class MemberConnection:
 
     def __init__(self, frames: Frames, address: Address) -> None:
         self._frames = frames
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a call that fails closes the connection
         self._numbers = itertools.count(1)
         self.address = address
 
@@ -240,13 +240,11 @@ class MemberConnection:
         return self._frames.socket
 
     def close(self) -> None:
-        """Hang up."""
-        self._frames.socket.close()
-
-    def hang_up(self) -> None:
-        """End it from any thread: a call that goes on in another one raises PeerUnreachable."""
+        """End it, from any thread: a call that goes on in another one raises PeerUnreachable."""
         with suppress(OSError):
-            self._frames.socket.shutdown(socket.SHUT_RDWR)
+            self._frames.socket.shutdown(socket.SHUT_RDWR)  # a call does not notice a mere close
+        with self._lock:
+            self._frames.socket.close()
 
     def __enter__(self) -> Self:
         """Return the connection."""

@@ -150,7 +150,7 @@ class StagedPrograms:
 
         def hang_up() -> None:
             for one in list(used):
-                one.hang_up()
+                one.close()
 
         key = self._booking.keys[peer]
         return Receiver(peer, str(lab.address_of(peer)), key, opened, hang_up, site)

@@ -12,6 +12,7 @@ from gcm.factory import primitive
 from gcm.interfaces.interface import ClientInterface, ServerEnd
 from gcm.interfaces.types import ComponentType
 from runtime.hosting.host import Host
+from runtime.lifecycle.outcome import Connections
 from runtime.machine.calls import Served, operations
 from runtime.machine.clustering import (
     CLUSTER_TYPE,
@@ -38,7 +39,6 @@ from runtime.machine.contracts import (
 from runtime.machine.paths import CLUSTERING, above, clustering_path, hosted_identifiers, part_path
 from runtime.processes.configuration import Configuration
 from runtime.processes.part_controllers import PART, WATCHING_PART, Figures
-from runtime.run.outcome import Connections
 from runtime.transport.channel import Channel
 from runtime.transport.reactor import Reactor
 
@@ -59,7 +59,7 @@ class MonitoredClustering(Clustering):
 class Ranks(Health, References, Protocol):
     """What is done about what ranks tell: the present run of the ranks of a cluster."""
 
-    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+    def ready(self, member: str, reports: list[Facts]) -> None:
         """Take what a rank tells about itself."""
         ...
 
@@ -75,7 +75,7 @@ class FrontEndState(Protocol):
         """Return what is known of the ranks of the cluster."""
         ...
 
-    def seen(self, epoch: int, table: bytes) -> None:
+    def seen(self, table: bytes) -> None:
         """Take a view."""
         ...
 
@@ -134,17 +134,17 @@ class ClusterClustering(MonitoredClustering):
         """Return how a rank, or with nothing all of them, found others."""
         return asdict(self._front_end.connections(rank))
 
-    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
+    def ready(self, member: str, reports: list[Facts]) -> None:
         """Let the run of the ranks look at what one tells; see `is_ready`."""
-        self._front_end.present_ranks().ready(member, epoch, reports)
+        self._front_end.present_ranks().ready(member, reports)
 
     def is_ready(self, rank: str) -> None:
         """Let a rank take part in the round; what is told of it is known by their run."""
-        super().ready(rank, 0, [])
+        super().ready(rank, [])
 
-    def view(self, epoch: int, table: bytes) -> None:
+    def view(self, table: bytes) -> None:
         """Keep a view: ranks get it when they may run."""
-        self._seen(epoch, table)
+        self._seen(table)
 
 
 class Components:
@@ -181,7 +181,7 @@ class Components:
             stub: Any = self._here[told.cluster].server(CONTRACTS[contract]).stub
             self.from_ranks.serve(contract, stub)
 
-    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+    def expect(self, part: str, members: list[str]) -> None:
         """Let a component wait for its members; a site or the grid is bound to them by then."""
         if part != self._told.cluster:
             down = self._here[part].client(DOWN)
@@ -190,7 +190,7 @@ class Components:
                 if not down.is_bound_to(end):  # members join while the component runs
                     down.bind(end)
             down.wire()
-        self._contents[part].expect(epoch, members)
+        self._contents[part].expect(members)
 
     def is_ready(self, rank: str) -> None:
         """Let a rank take part in the round of its cluster."""

@@ -18,6 +18,7 @@ from runtime.coupling.words import cluster_of, identifier_of, rank_path
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
+from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served, reports_of
 from runtime.machine.contracts import Facts, Orders, Reports
@@ -38,7 +39,6 @@ from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import MemberHost
 from runtime.processes.watch import ARBITER
-from runtime.run.outcome import Connections, ForwardedTraffic
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.lean import dial
@@ -361,9 +361,9 @@ class FrontEndProcess:
 
     # --- the contract of views, and the components ----------------------------------------------
 
-    def expect(self, part: str, epoch: int, members: list[str]) -> None:
+    def expect(self, part: str, members: list[str]) -> None:
         """Let a component of this process wait for its members."""
-        self._components.expect(part, epoch, members)
+        self._components.expect(part, members)
 
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""
@@ -371,11 +371,11 @@ class FrontEndProcess:
         self._tell_forwarding()
         replacing = [one for one in reports if "index" in one]
         if replacing and self._ranks is not None and self._ranks.is_released:
-            epoch, table = self._whereabouts.epoch, encoded(self._whereabouts.everybody)
-            self._components.views.view(epoch, table)
+            table = encoded(self._whereabouts.everybody)
+            self._components.views.view(table)
             for one in replacing:
                 if cluster_of(rank_path(one["rank"])) == self._configuration.cluster:
-                    self._ranks.admit(one["rank"], epoch, table, self._lost)
+                    self._ranks.admit(one["rank"], table, self._lost)
 
     def lost(self, reports: list[Facts]) -> None:
         """Let the ranks know which others have ended."""
@@ -435,7 +435,7 @@ class FrontEndProcess:
             reports.append(front_end_report(self._configuration.cluster, found))
         return reports
 
-    def seen(self, epoch: int, table: bytes) -> None:  # noqa: ARG002 - restarts count on their own
+    def seen(self, table: bytes) -> None:
         """Learn who is where; ranks get the table when they may run."""
         self._whereabouts.told(decoded(table))
         self._knows_all = True
@@ -454,7 +454,7 @@ class FrontEndProcess:
     def _release(self) -> None:
         """Let the ranks run once the launcher says so and it is known who is where."""
         if self._may_go and self._knows_all and self._ranks is not None:
-            self._ranks.go(self._whereabouts.epoch, encoded(self._whereabouts.everybody))
+            self._ranks.go(encoded(self._whereabouts.everybody))
 
     def _end_if_all_ended(self) -> None:
         """End once it was asked for and nothing runs that would have to end before."""

@@ -214,12 +214,12 @@ class RanksRun:
         starting.start()
         self._starting = starting
 
-    def go(self, epoch: int, table: bytes) -> None:
-        """Let the program run, with the table of who is where in an epoch."""
+    def go(self, table: bytes) -> None:
+        """Let the program run, with the table of who is where."""
         self._job.may_lose_hosts = True
         if self._gate is not None:
             self._gate.release()
-            self._components.views.view(epoch, table)
+            self._components.views.view(table)
             self._components.control.configure(self._settings())
             self._components.control.go()
         if self._input is not None:
@@ -292,12 +292,12 @@ class RanksRun:
             self._gate.dismiss(entry.name)
         entry.is_connected = False
 
-    def admit(self, rank: str, epoch: int, table: bytes, lost: list[Facts]) -> None:
+    def admit(self, rank: str, table: bytes, lost: list[Facts]) -> None:
         """Let the program of a rank run that was started again, with all that is known."""
         assert self._gate is not None  # it has come through this
         views, control = self._gate.views(rank), self._gate.control(rank)
         if views is not None and control is not None:
-            views.view(epoch, table)
+            views.view(table)
             views.lost(lost)
             control.configure(self._settings())
             control.go()
@@ -590,7 +590,7 @@ class RanksRun:
 
     # --- what ranks say: the contracts of `runtime.machine` ---------------------------------------
 
-    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:  # noqa: ARG002 - a rank begins in none
+    def ready(self, member: str, reports: list[Facts]) -> None:
         """Take note of a rank, and tell once all are there."""
         try:
             told = RankArrival.parse(reports[0] if len(reports) == 1 else None)

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runtime.run.exchanged import Exchanged, Figures, Row, cluster_of
-from runtime.run.outcome import Connections
+from runtime.lifecycle.exchanged import Exchanged, Figures, Row, cluster_of
+from runtime.lifecycle.outcome import Connections
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gcm.records import dataclass
 from runtime.coupling.deployed_codes import Codes
 from runtime.launchers.lines import Buffer
-from runtime.machine.calls import NotServed, Served
-from runtime.machine.contracts import Appeals, Facts, Reports
-from runtime.machine.deaths import RankDeath, UnreadableReport
-from runtime.membership.whereabouts import RankArrival
-from runtime.processes.launcher.openings import Post
-from runtime.processes.launcher.output import OutputSpreader, Room
-from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.launcher.rank_processes import RankProcesses
-from runtime.processes.launcher.wait_reports import WaitReports
-from runtime.run.events import (
+from runtime.lifecycle.events import (
     Aborted,
     JobEnded,
     OutputFollows,
@@ -28,7 +19,16 @@ from runtime.run.events import (
     StepFailed,
     StepUp,
 )
-from runtime.run.exchanged import Figures, Row
+from runtime.lifecycle.exchanged import Figures, Row
+from runtime.machine.calls import NotServed, Served
+from runtime.machine.contracts import Appeals, Facts, Reports
+from runtime.machine.deaths import RankDeath, UnreadableReport
+from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.openings import Post
+from runtime.processes.launcher.output import OutputSpreader, Room
+from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.rank_processes import RankProcesses
+from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.transport.keys import parsed
 from runtime.views.facts import (
     TRACEBACK,

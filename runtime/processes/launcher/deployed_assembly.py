@@ -21,10 +21,10 @@ from runtime.hosting.node import NodeFacts
 from runtime.hosting.node_factory import NodeFactory
 from runtime.hosting.other_node import NodeProcess
 from runtime.hosting.remote_references import find_remote
+from runtime.lifecycle.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
+from runtime.lifecycle.outcome import ComponentReport
 from runtime.machine.paths import node_path
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.run.events import AssemblyEnded, Event, NodeLost, StepFailed, StepUp
-from runtime.run.outcome import ComponentReport
 from runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:

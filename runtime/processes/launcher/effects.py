@@ -25,6 +25,31 @@ from runtime.launchers.base import Command
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.segments import remove_segments
+from runtime.lifecycle.events import (
+    Announce,
+    Condemn,
+    CondemnRank,
+    Discard,
+    Effect,
+    Explain,
+    Explained,
+    GiveUp,
+    Go,
+    Kill,
+    LeftBehind,
+    Show,
+    Signal,
+    Start,
+    StepFailed,
+    StepUp,
+    Stop,
+    Stuck,
+    TellUnreachable,
+)
+from runtime.lifecycle.outcome import ForwardedTraffic, RouteTraffic
+from runtime.lifecycle.outline import replica_ranks
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import RunState
 from runtime.machine.calls import Served
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
@@ -57,31 +82,6 @@ from runtime.processes.launcher.wait_reports import (
 )
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
-from runtime.run.events import (
-    Announce,
-    Condemn,
-    CondemnRank,
-    Discard,
-    Effect,
-    Explain,
-    Explained,
-    GiveUp,
-    Go,
-    Kill,
-    LeftBehind,
-    Show,
-    Signal,
-    Start,
-    StepFailed,
-    StepUp,
-    Stop,
-    Stuck,
-    TellUnreachable,
-)
-from runtime.run.outcome import ForwardedTraffic, RouteTraffic
-from runtime.run.outline import replica_ranks
-from runtime.run.run_life import RunPhase
-from runtime.run.state import RunState
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.transport.reactor import Reactor
 from runtime.views.facts import MACHINE, Record, RunStarted, StateChanged
@@ -440,7 +440,7 @@ class Executor:
             self._verdicts.begin()
             waiting, self._handshakes = self._handshakes, []
             for part in waiting:
-                self.router.host_of(part).orders.expect(part, 0, self._members(part))
+                self.router.host_of(part).orders.expect(part, self._members(part))
 
     def _members(self, part: str) -> list[str]:
         """Return the members of a part that take part in the first round."""

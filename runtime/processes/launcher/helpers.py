@@ -10,7 +10,7 @@ from runtime.errors import GridError
 from runtime.launchers.base import Command, Launcher, OutputStream, Process
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
-from runtime.run.events import Event, StepFailed, StepUp
+from runtime.lifecycle.events import Event, StepFailed, StepUp
 
 Post = Callable[[Event], None]
 Say = Callable[[str, str, str], None]

@@ -14,11 +14,11 @@ from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import StepFailed, StepUp
+from runtime.lifecycle.outcome import KeptFolder, Results
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.run.events import StepFailed, StepUp
-from runtime.run.outcome import KeptFolder, Results
 
 if TYPE_CHECKING:
     from runtime.results.collecting import Fetcher

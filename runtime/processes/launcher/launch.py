@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 
 from runtime.deployment.planning.plan import DeploymentPlan
+from runtime.lifecycle.outcome import Outcome
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.run.outcome import Outcome
-from runtime.run.run_life import RunPhase
-from runtime.run.state import RunTimeouts
 from runtime.views.facts import MACHINE, Record, RunSeen
 from runtime.views.stream import FactListener
 

@@ -18,15 +18,15 @@ from runtime.errors import GridError
 from runtime.exit_codes import NEVER_STARTED
 from runtime.hosting.workers import Workers
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
+from runtime.lifecycle.failure_report import first_cause, messages
+from runtime.lifecycle.outcome import Outcome
+from runtime.lifecycle.outline import outline_of
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import IllegalEvent, RunState, RunTimeouts
 from runtime.processes.launcher.effects import Executor
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.run.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
-from runtime.run.failure_report import first_cause, messages
-from runtime.run.outcome import Outcome
-from runtime.run.outline import outline_of
-from runtime.run.run_life import RunPhase
-from runtime.run.state import IllegalEvent, RunState, RunTimeouts
 from runtime.transport.reactor import Reactor
 from runtime.views.facts import (
     MACHINE,

@@ -14,6 +14,7 @@ from runtime.deployment.model import Encryption
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.errors import GridError
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.autopsy import end_of_parent, fault_of
 from runtime.processes.launcher.crew import Crew
@@ -21,7 +22,6 @@ from runtime.processes.launcher.nursery import Nursery
 from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.warm_start import WarmStart
-from runtime.run.events import Event, ParentKilled, PlaceClosed, PlaceLost, StepFailed
 
 if TYPE_CHECKING:
     from runtime.transport.certificate import CertificateAuthority

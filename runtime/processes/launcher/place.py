@@ -21,14 +21,14 @@ from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError, WayFailed
 from runtime.launchers.family import is_alive
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import PlaceGranted, PlaceQueued
+from runtime.lifecycle.outcome import HeldNodes
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.configuration import Keys, as_first_input
 from runtime.processes.launcher.reaching import SSH_TIMEOUT, Reach
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.member_host import FRONT_END
-from runtime.run.events import PlaceGranted, PlaceQueued
-from runtime.run.outcome import HeldNodes
 from runtime.transport.channel import Channel, Handler, IncomingCall, Relay
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import PLAIN_DATA

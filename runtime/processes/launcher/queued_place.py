@@ -12,13 +12,13 @@ from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Launcher
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import PlaceGranted, PlaceQueued
+from runtime.lifecycle.outcome import HeldNodes
+from runtime.lifecycle.walltimes import Walltime
 from runtime.processes.configuration import Keys
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.place import Ears, RemotePlace
 from runtime.processes.launcher.reaching import usual_launcher
-from runtime.run.events import PlaceGranted, PlaceQueued
-from runtime.run.outcome import HeldNodes
-from runtime.run.walltimes import Walltime
 from runtime.transport.channel import Relay
 
 

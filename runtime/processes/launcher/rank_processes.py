@@ -14,15 +14,9 @@ from functools import partial
 
 from runtime.coupling.deployed_codes import Codes
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.machine.deaths import RankDeath
-from runtime.membership.whereabouts import RankArrival
-from runtime.processes.launcher.openings import Post
-from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.launcher.wait_reports import ProcessOfRank
-from runtime.rank_name import RankName
-from runtime.run.events import Suspected
-from runtime.run.outline import outline_of
-from runtime.run.replacements import (
+from runtime.lifecycle.events import Suspected
+from runtime.lifecycle.outline import outline_of
+from runtime.lifecycle.replacements import (
     FIRST,
     EndRank,
     ReplacementEffect,
@@ -30,7 +24,13 @@ from runtime.run.replacements import (
     StartAgain,
     TellMoved,
 )
-from runtime.run.suspicions import Suspicion, Suspicions
+from runtime.lifecycle.suspicions import Suspicion, Suspicions
+from runtime.machine.deaths import RankDeath
+from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.openings import Post
+from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.wait_reports import ProcessOfRank
+from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 from runtime.transport.reactor import Reactor
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.run.run_life import RunPhase
 from runtime.views.facts import MACHINE, RankSeen, Record, RunSeen
 from runtime.views.stream import FactStream
 

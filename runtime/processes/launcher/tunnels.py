@@ -16,11 +16,11 @@ from runtime.launchers.bootstrap import new_marker
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.launchers.local import LocalLauncher
+from runtime.lifecycle.events import Event, StepFailed, StepUp
+from runtime.lifecycle.outcome import TunnelTraffic
 from runtime.membership.room import UNIX, address_in
 from runtime.native_mpi import python_module
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.run.events import Event, StepFailed, StepUp
-from runtime.run.outcome import TunnelTraffic
 from runtime.tunnels import end, hub
 from runtime.tunnels.frames import FROM_OTHERS, socket_to
 

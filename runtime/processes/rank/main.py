@@ -41,7 +41,6 @@ def main(words: list[str], *, is_child: bool = False) -> int:
         tag_output(
             rank,
             folder=options.room,
-            keep_connection=True,
             incarnation=options.incarnation,
             stays=options.stays,
         )
@@ -64,7 +63,7 @@ def main(words: list[str], *, is_child: bool = False) -> int:
         return 1
     facts["doors"] = ("", ()) if options.kind == "executable" else link.expect_ranks()
     link.wrapper.code = "" if options.kind == "executable" else options.application
-    link.wrapper.membership.ready(name, 0, [facts])
+    link.wrapper.membership.ready(name, [facts])
     link.wait_for_go()
     link.wrapper.settings["comm-world"] = options.comm_world
     link.wrapper.settings["failures"] = options.failures

@@ -122,7 +122,7 @@ class ReferenceController:
         return self._most or _allowed()
 
     def figures(self, traffic: Mapping[int, Traffic]) -> dict[str, int]:
-        """Return how this rank found others; see `runtime.run.outcome.Connections`."""
+        """Return how this rank found others; see `runtime.lifecycle.outcome.Connections`."""
         sent = sum(one.sent_messages for one in traffic.values())
         return {
             "tries": self.connector.tries,
@@ -139,8 +139,8 @@ class ReferenceController:
     ) -> list[tuple[str, tuple[str, ...] | None, int, int, int]]:
         """Return what went to which cluster, and by which route if this end has chosen it.
 
-        `by_rank` there is a row for each rank that got something. See `runtime.run.exchanged.Row`.
-        What waits for a connection that never came went nowhere.
+        `by_rank` there is a row for each rank that got something. See
+        `runtime.lifecycle.exchanged.Row`. What waits for a connection that never came went nowhere.
         """
         sums: dict[tuple[str, tuple[str, ...] | None], tuple[int, int, int]] = {}
         for peer, one in traffic.items():

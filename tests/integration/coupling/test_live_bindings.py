@@ -17,10 +17,10 @@ from gcm.membranes.content import ContentController
 from gcm.membranes.interceptor import InterceptorController
 from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
+from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.bindings import ReportedBinding, bindings_of
 from runtime.processes.launcher.launch import Machine
 from runtime.processes.part_controllers import HealthController
-from runtime.run.run_life import RunPhase
 
 pytestmark = pytest.mark.mpi
 

@@ -14,9 +14,9 @@ from gcm.errors import GcmError
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.errors import GridError
+from runtime.lifecycle.outcome import Connections, Ways
 from runtime.processes.launcher.launch import Machine
 from runtime.processes.part_controllers import RouteMonitor
-from runtime.run.outcome import Connections, Ways
 
 pytestmark = pytest.mark.mpi
 

@@ -38,7 +38,7 @@ class FrontEnd:
     """A gate, and what ranks tell through it."""
 
     def __init__(self, reactor: Reactor, room: str) -> None:
-        self.heard: SimpleQueue[tuple[str, int, list[Facts]]] = SimpleQueue()
+        self.heard: SimpleQueue[tuple[str, list[Facts]]] = SimpleQueue()
         served = Served()
         served.serve(Membership, self)
         served.serve(Health, self)
@@ -68,8 +68,8 @@ class FrontEnd:
     def further(self, request: IncomingCall) -> None:
         self.passed_on.append((request.target.component, request.target.client))
 
-    def ready(self, member: str, epoch: int, reports: list[Facts]) -> None:
-        self.heard.put((member, epoch, reports))
+    def ready(self, member: str, reports: list[Facts]) -> None:
+        self.heard.put((member, reports))
 
     def rank_here(self, rank: str, channel: Channel) -> None:
         """Know it anyway."""
@@ -134,9 +134,9 @@ def test_a_rank_cannot_run_code_in_its_front_end(
     front_end: FrontEnd, link: RankLink, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     planted: Any = [Runs(f"touch {tmp_path}/was-here")]
-    link.wrapper.membership.ready(link.name, 0, planted)
-    link.wrapper.membership.ready(link.name, 0, [{"size": 2}])
-    assert front_end.heard.get(timeout=PATIENCE) == ("0:0:1", 0, [{"size": 2}])
+    link.wrapper.membership.ready(link.name, planted)
+    link.wrapper.membership.ready(link.name, [{"size": 2}])
+    assert front_end.heard.get(timeout=PATIENCE) == ("0:0:1", [{"size": 2}])
     assert not (tmp_path / "was-here").exists()
     assert "plain data is expected here" in caplog.text
 
@@ -144,9 +144,9 @@ def test_a_rank_cannot_run_code_in_its_front_end(
 def test_a_rank_speaks_in_its_own_name_only(
     front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
 ) -> None:
-    link.wrapper.membership.ready("0:0:0", 0, [])
-    link.wrapper.membership.ready(link.name, 7, [])
-    assert front_end.heard.get(timeout=PATIENCE) == ("0:0:1", 7, [])
+    link.wrapper.membership.ready("0:0:0", [])
+    link.wrapper.membership.ready(link.name, [])
+    assert front_end.heard.get(timeout=PATIENCE) == ("0:0:1", [])
     assert "in the name of another member" in caplog.text
 
 
@@ -154,7 +154,7 @@ def test_an_operation_that_no_contract_has_is_refused_and_the_rank_goes_on(
     front_end: FrontEnd, link: RankLink, caplog: pytest.LogCaptureFixture
 ) -> None:
     link._call_above("membership", "__init__", (link.name,))
-    link.wrapper.membership.ready(link.name, 0, [])
+    link.wrapper.membership.ready(link.name, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
     assert "nothing here serves membership.__init__" in caplog.text
 
@@ -162,15 +162,15 @@ def test_an_operation_that_no_contract_has_is_refused_and_the_rank_goes_on(
 def test_a_rank_waits_until_it_is_told_what_it_needs(front_end: FrontEnd, link: RankLink) -> None:
     waiting = threading.Thread(target=link.wait_for_go)
     waiting.start()
-    link.wrapper.membership.ready(link.name, 0, [])
+    link.wrapper.membership.ready(link.name, [])
     front_end.heard.get(timeout=PATIENCE)
-    front_end.calls("views", "view", 3, b"table")
+    front_end.calls("views", "view", b"table")
     front_end.calls("control", "configure", {"routes": []})
     front_end.calls("control", "go")
     waiting.join(PATIENCE)
     assert not waiting.is_alive()
     told = link.wrapper
-    assert (told.epoch, told.table, told.settings) == (3, b"table", {"routes": []})
+    assert (told.table, told.settings) == (b"table", {"routes": []})
 
 
 def test_a_rank_is_steered_by_its_front_end_and_not_by_other_ranks(
@@ -196,7 +196,7 @@ def test_a_rank_sends_to_others_in_its_own_name_only(
 ) -> None:
     link._note(Target("/ranks/1:0:0", "routes", "come", "0:0:0"), ("0:0:0",))
     link.to(Routes, "/ranks/1:0:0").come(link.name)
-    link.wrapper.membership.ready(link.name, 0, [])
+    link.wrapper.membership.ready(link.name, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:1"
     assert front_end.passed_on == [("/ranks/1:0:0", "0:0:1")]
     assert "calls /ranks/1:0:0.routes.come in the name of '0:0:0'" in caplog.text
@@ -220,6 +220,6 @@ def test_a_rank_is_let_in_once_and_in_its_present_incarnation(
             assert refused.recv(1) == b""
         assert f"{rank}#{incarnation} was refused: it is not a rank that is expected" in caplog.text
     fresh = RankLink(link._room, "0:0:2")
-    fresh.wrapper.membership.ready(fresh.name, 0, [])
+    fresh.wrapper.membership.ready(fresh.name, [])
     assert front_end.heard.get(timeout=PATIENCE)[0] == "0:0:2"
     fresh._channel.close()

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runtime.lifecycle.outcome import Connections, Ways
 from runtime.machine.calls import Served, stub
 from runtime.machine.contracts import References, Routes
 from runtime.membership.doorstep import NOWHERE
@@ -20,7 +21,6 @@ from runtime.processes.front_end.gate import Gate
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.routing import Experience, experiences_of, plain
 from runtime.routing.tension import RETRY_AFTER
-from runtime.run.outcome import Connections, Ways
 from runtime.transport.channel import Channel
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys, audience_of

@@ -24,9 +24,7 @@ while True:
 """
 
 
-@pytest.mark.parametrize(
-    "begin", ["run_below('/nowhere', 0)", "tag_output(0, keep_connection=True)", "tag_output(0)"]
-)
+@pytest.mark.parametrize("begin", ["run_below('/nowhere', 0)", "tag_output(0)"])
 def test_a_rank_ends_with_its_parent(begin: str) -> None:
     reads, writes = os.pipe()
     program = RANK.format(begin=begin, stream=writes)

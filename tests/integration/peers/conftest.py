@@ -6,6 +6,7 @@ import datetime
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -48,9 +49,11 @@ class Answering:
 
     def __init__(self) -> None:
         self.late = 0.0
+        self.begun = threading.Event()
 
     def ping(self, caller: str) -> None:
         """Answer, as late as a busy host."""
+        self.begun.set()
         time.sleep(self.late)
 
     def alive(self, caller: str, row: list[object]) -> dict[str, object]:

@@ -7,6 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from typing import Any
 
@@ -194,6 +195,18 @@ def test_a_member_that_drips_is_hung_up_on(listening: Listening, alice: MemberDi
                 stream.sendall(bytes([byte]))
                 time.sleep(0.02)
         assert 0.4 < time.monotonic() - began < 5
+
+
+def test_a_call_ends_when_another_thread_closes_its_connection(
+    host7: Address, alice: MemberDialler, answering: Answering
+) -> None:
+    answering.late = 2.0
+    with alice.dial(host7, HOST7) as connection, ThreadPoolExecutor(1) as threads:
+        call = threads.submit(connection.stub(LabMembership).ping, alice.me)
+        assert answering.begun.wait(10)
+        connection.close()
+        with pytest.raises(PeerUnreachable):
+            call.result(1.5)
 
 
 def test_a_name_of_which_nobody_tells_the_address_is_not_waited_for(

@@ -227,7 +227,7 @@ def test_too_few_places_are_told_with_what_was_found_and_nothing_stays_reserved(
 ) -> None:
     code, output, errors = user.run("-n", "7", "-w", "1", "program.py")
     assert (code, output) == (NEVER_STARTED, "")
-    assert "3 hosts offered 6, 1 are missing" in errors
+    assert "3 hosts offered 6, 1 is missing" in errors
     user.nothing_is_reserved()
 
 

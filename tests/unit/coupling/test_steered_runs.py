@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.machine.deaths import Observation, RankDeath, Witness
-from runtime.rank_name import RankName
-from runtime.run.events import (
+from runtime.lifecycle.events import (
     Begin,
     Effect,
     Event,
@@ -20,9 +18,11 @@ from runtime.run.events import (
     StepUp,
     Stop,
 )
-from runtime.run.outline import Outline
-from runtime.run.run_life import RunPhase
-from runtime.run.state import RunState
+from runtime.lifecycle.outline import Outline
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import RunState
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
 
 OUTLINE = Outline(
     steps={

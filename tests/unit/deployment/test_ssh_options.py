@@ -7,6 +7,8 @@ import pytest
 
 from runtime.deployment.language.ssh_options import ALLOWED, ssh_settings
 
+NOT_FOR_DESCRIPTORS = "is not for a descriptor, whose options run no program and change neither end"
+
 
 def test_options_become_settings_in_their_order() -> None:
     options = ["-o", "ServerAliveInterval=2", "-6", "-oCiphers=aes128-ctr,aes256-ctr", "-C"]
@@ -56,25 +58,19 @@ def test_options_become_settings_in_their_order() -> None:
             'StrictHostKeyChecking is set by the attribute new-host-keys="refuse"',
         ),
         (["-oProxyCommand=x"], "ProxyCommand is set by one <ssh> for each hop"),
-        (["-oKnownHostsCommand=x"], "KnownHostsCommand would run a program or load code"),
-        (["-oPKCS11Provider=/x.so"], "PKCS11Provider would run a program or load code"),
-        (["-osecuritykeyprovider=/x.so"], "securitykeyprovider would run a program or load code"),
-        (["-oInclude=/x"], "Include would bring in further configuration"),
-        (["-oForwardAgent=yes"], "ForwardAgent would open other ways through the connection"),
-        (["-oIdentityAgent=x"], "IdentityAgent would change who one is to the host"),
-        (["-oVerifyHostKeyDNS=yes"], "VerifyHostKeyDNS would change which host is believed"),
-        (
-            ["-oCanonicalizeHostname=yes"],
-            "CanonicalizeHostname would change where the connection leads",
-        ),
+        (["-oPKCS11Provider=x"], f"PKCS11Provider {NOT_FOR_DESCRIPTORS}"),
+        (["-oInclude=x"], f"Include {NOT_FOR_DESCRIPTORS}"),
+        (["-oForwardAgent=x"], f"ForwardAgent {NOT_FOR_DESCRIPTORS}"),
+        (["-oIdentityAgent=x"], f"IdentityAgent {NOT_FOR_DESCRIPTORS}"),
+        (["-oVerifyHostKeyDNS=x"], f"VerifyHostKeyDNS {NOT_FOR_DESCRIPTORS}"),
+        (["-oCanonicalizeHostname=x"], f"CanonicalizeHostname {NOT_FOR_DESCRIPTORS}"),
+        (["-oRequestTTY=x"], f"RequestTTY {NOT_FOR_DESCRIPTORS}"),
+        (["-oInvented=x"], f"Invented {NOT_FOR_DESCRIPTORS}"),
         (
             ["-oConnectTimout=3"],
-            "ConnectTimout is none of the names that a descriptor may give; "
-            "did you mean 'ConnectTimeout'?",
+            f"ConnectTimout {NOT_FOR_DESCRIPTORS}; did you mean 'ConnectTimeout'?",
         ),
-        (["-oInvented=3"], "Invented is none of the names that a descriptor may give"),
         (["-oSendEnv=A\x01"], "'SendEnv=A\\x01' behind -o is not NAME=VALUE on one line"),
-        (["-o", "RequestTTY=yes"], "RequestTTY would break a connection that carries a deployment"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_the_reason(options: list[str], why: str) -> None:
@@ -100,7 +96,7 @@ def test_what_no_attribute_says_can_be_an_option() -> None:
             "StrictHostKeyChecking=no",
             "StrictHostKeyChecking can be yes or accept-new: a changed key is never trusted",
         ),
-        ("HostName=other", "HostName would change where the connection leads"),
+        ("HostName=other", f"HostName {NOT_FOR_DESCRIPTORS}"),
         ("ProxyCommand=x", "ProxyCommand is set by one <ssh> for each hop"),
     ],
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.run.exchanged import Exchanged, Row
-from runtime.run.outcome import Connections, RouteTraffic, Ways
+from runtime.lifecycle.exchanged import Exchanged, Row
+from runtime.lifecycle.outcome import Connections, RouteTraffic, Ways
 
 PATHS = {"0:0": "a", "0:1": "b", "0:2": "c", "0:10": "d"}
 

@@ -8,10 +8,10 @@ from itertools import permutations
 import pytest
 
 from runtime.exit_codes import LOST, OUTPUT_FAILED
+from runtime.lifecycle.events import Event, JobEnded, PlaceLost
+from runtime.lifecycle.failures import Failures
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
 from runtime.rank_name import RankName
-from runtime.run.events import Event, JobEnded, PlaceLost
-from runtime.run.failures import Failures
 
 # Each line is one fact: a rank with its exit code, then what else is known of its end, or a cluster
 # whose `mpiexec` failed by itself, or whose front-end was lost. The facts come in every order.

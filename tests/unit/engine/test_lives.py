@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from runtime.lifecycle import cluster_life, rank_life, run_life
+from runtime.lifecycle.cluster_life import ClusterLife, JobEvent, JobStage, PlaceEvent, PlaceStage
+from runtime.lifecycle.events import JobEnded
+from runtime.lifecycle.rank_life import ENDS, RankEvent, RankLife, RankStage
+from runtime.lifecycle.run_life import RunEvent, RunLife, RunStage
+from runtime.lifecycle.state import RunState
 from runtime.machine.deaths import Observation, RankDeath, Witness
 from runtime.rank_name import RankName
-from runtime.run import cluster_life, rank_life, run_life
-from runtime.run.cluster_life import ClusterLife, JobEvent, JobStage, PlaceEvent, PlaceStage
-from runtime.run.events import JobEnded
-from runtime.run.rank_life import ENDS, RankEvent, RankLife, RankStage
-from runtime.run.run_life import RunEvent, RunLife, RunStage
-from runtime.run.state import RunState
 from tests.unit.engine.test_run_state import TIMEOUTS, UP, death, outline, play, read
 
 TABLES: dict[str, tuple[Mapping[tuple[Any, Any], Any], StrEnum]] = {

@@ -17,11 +17,11 @@ from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from gcm.membranes.lifecycle import State
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
+from runtime.lifecycle.outcome import Connections
 from runtime.machine.paths import clustering_path, host_of, part_path
 from runtime.processes.launcher.bindings import bindings_of
 from runtime.processes.launcher.tree import machine_document, machine_tree
 from runtime.processes.part_controllers import RouteMonitor
-from runtime.run.outcome import Connections
 
 EMULATED = (
     b'<deployment><application module="m"/><emulate sites="2" clusters="2" ranks="2"/></deployment>'

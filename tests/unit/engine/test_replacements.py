@@ -7,9 +7,7 @@ import itertools
 import pytest
 
 from runtime.collectives.recovery_modes import ProcessState
-from runtime.membership.doorstep import NOT_FOUND
-from runtime.membership.whereabouts import RankArrival
-from runtime.run.replacements import (
+from runtime.lifecycle.replacements import (
     TRANSITIONS,
     EndRank,
     ProcessEvent,
@@ -17,6 +15,8 @@ from runtime.run.replacements import (
     StartAgain,
     TellMoved,
 )
+from runtime.membership.doorstep import NOT_FOUND
+from runtime.membership.whereabouts import RankArrival
 
 RANK = "0:1:0"
 ARRIVAL = RankArrival("far", 7, doors=("machine", ("far:5",)), incarnation=2)

@@ -13,10 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from runtime.machine.deaths import Observation, RankDeath, Witness
-from runtime.rank_name import RankName
-from runtime.run import events
-from runtime.run.events import (
+from runtime.lifecycle import events
+from runtime.lifecycle.events import (
     Announce,
     Begin,
     Condemn,
@@ -35,12 +33,14 @@ from runtime.run.events import (
     Stop,
     TellUnreachable,
 )
-from runtime.run.failure_report import messages
-from runtime.run.failures import Failures
-from runtime.run.outline import Outline
-from runtime.run.run_life import RunPhase
-from runtime.run.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
-from runtime.run.walltimes import Walltime
+from runtime.lifecycle.failure_report import messages
+from runtime.lifecycle.failures import Failures
+from runtime.lifecycle.outline import Outline
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import TRANSITIONS, IllegalEvent, RunState, RunTimeouts
+from runtime.lifecycle.walltimes import Walltime
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
 from runtime.topology import NamedCluster, RankNames
 from tests.scripts import Script, same, scripts
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.run.suspicions import Suspicions
+from runtime.lifecycle.suspicions import Suspicions
 
 A, B, C = "0:0:0#1", "0:1:0#1", "0:1:1#1"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.run.walltimes import Walltime, Walltimes
+from runtime.lifecycle.walltimes import Walltime, Walltimes
 
 
 def test_the_first_job_that_ends_counts_and_each_signal_is_sent_once() -> None:

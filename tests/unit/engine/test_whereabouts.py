@@ -72,7 +72,6 @@ def test_those_that_take_the_places_of_lost_ones_come_behind_all_others() -> Non
         ("0:0:0", 3, ("machine", ("far:7",))),
         ("0:1:0", 3, NOT_FOUND),
     ]
-    assert known.epoch == 2
 
 
 def test_what_a_rank_tells_of_itself_arrives_as_it_was_sent() -> None:

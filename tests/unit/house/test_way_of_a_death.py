@@ -15,7 +15,7 @@ STATIONS = re.findall(r"`(runtime\.[\w.]+)`", WAY)
 
 def test_the_way_begins_in_the_rank_and_ends_at_the_verdict() -> None:
     assert STATIONS[0] == "runtime.processes.rank.main.main"
-    assert STATIONS[-1] == "runtime.run.failure_report.first_cause"
+    assert STATIONS[-1] == "runtime.lifecycle.failure_report.first_cause"
 
 
 @pytest.mark.parametrize("station", STATIONS)

@@ -29,14 +29,6 @@ def test_what_nobody_serves_is_refused() -> None:
         Served().call("control", "explode")
 
 
-def test_a_wrapper_keeps_the_newest_view() -> None:
-    served = Served()
-    wrapper = RankWrapper("0:0:0", served, lambda *_: None)
-    served.call("views", "view", (2, b"new"))
-    served.call("views", "view", (1, b"old"))
-    assert (wrapper.epoch, wrapper.table) == (2, b"new")
-
-
 def test_what_is_said_about_routes_before_anybody_listens_is_passed_on_later() -> None:
     served, heard = Served(), []
     wrapper = RankWrapper("0:0:0", served, lambda *_: None)
@@ -48,30 +40,20 @@ def test_what_is_said_about_routes_before_anybody_listens_is_passed_on_later() -
 
 def test_a_round_ends_once_everybody_who_is_expected_has_told() -> None:
     one = Round[str]()
-    one.tell("b", 1, "from b")
+    one.report("b", "from b")
     assert one.take() is None
-    one.expect(1, ["a", "b"])
+    one.expect(["a", "b"])
     assert (one.take(), one.missing) == (None, ["a"])
-    one.tell("x", 1, "from a stranger")
+    one.report("x", "from a stranger")
     assert one.take() is None
-    one.tell("a", 1, "from a")
+    one.report("a", "from a")
     assert one.take() == ["from a", "from b"]
     assert one.take() is None
 
 
-def test_a_round_refuses_what_belongs_to_an_older_epoch() -> None:
-    one = Round[str]()
-    one.tell("a", 1, "of the first life")
-    one.expect(2, ["a"])
-    one.tell("a", 1, "late")
-    assert one.take() is None
-    one.tell("a", 2, "of the second life")
-    assert one.take() == ["of the second life"]
-
-
 def test_a_round_that_expects_nobody_is_over_at_once() -> None:
     one = Round[str]()
-    one.expect(1, [])
+    one.expect([])
     assert one.take() == []
 
 

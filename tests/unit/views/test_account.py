@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gcm.cli.output import Paint
 from runtime.deployment import DeploymentPlan
-from runtime.run.outcome import (
+from runtime.lifecycle.outcome import (
     ComponentReport,
     Connections,
     ForwardedTraffic,

@@ -12,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.deployment import DeploymentPlan
-from runtime.machine.deaths import Observation, RankDeath, Witness
-from runtime.rank_name import RankName
-from runtime.run.failures import PartFailure
-from runtime.run.outcome import (
+from runtime.lifecycle.failures import PartFailure
+from runtime.lifecycle.outcome import (
     ComponentReport,
     FirstCause,
     ForwardedTraffic,
@@ -25,6 +23,8 @@ from runtime.run.outcome import (
     RouteTraffic,
     TunnelTraffic,
 )
+from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.rank_name import RankName
 from runtime.topology.rank_names import NamedCluster
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import UnreadableFacts, heading, line_of, read_facts

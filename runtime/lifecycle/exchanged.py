@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from runtime.lifecycle.outcome import Connections, RouteTraffic, Ways
 from runtime.rank_name import RankName
-from runtime.run.outcome import Connections, RouteTraffic, Ways
 
 Row = tuple[str, tuple[str, ...] | None, int, int, int]
 """The receiver or the cluster of receivers, the front-ends between if the sender knows them, the

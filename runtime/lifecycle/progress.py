@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from gcm.records import dataclass
-from runtime.run.outline import Outline
-from runtime.run.rank_life import RankLife, RankStage
+from runtime.lifecycle.outline import Outline
+from runtime.lifecycle.rank_life import RankLife, RankStage
 
 MOST_NAMES = 8
 """How many of the missing are named in a message."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from gcm.records import dataclass
-from runtime.run.rank_life import RankLife, change
+from runtime.lifecycle.rank_life import RankLife, change
 
 
 class PlaceStage(StrEnum):

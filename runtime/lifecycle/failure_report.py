@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from runtime.exit_codes import LOST
+from runtime.lifecycle.failures import Failure, Failures
+from runtime.lifecycle.outcome import FirstCause, RankReport
 from runtime.machine.deaths import RankDeath
-from runtime.run.failures import Failure, Failures
-from runtime.run.outcome import FirstCause, RankReport
 from runtime.topology import RankNames
 
 MOST_NAMES = 4

@@ -7,8 +7,8 @@ from dataclasses import field
 from typing import Any, Self
 
 from gcm.records import dataclass
+from runtime.lifecycle.failures import Failure
 from runtime.machine.deaths import RankDeath
-from runtime.run.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from gcm.records import dataclass
-from runtime.run.cluster_life import ClusterLife, PlaceStage
-from runtime.run.outline import Outline
-from runtime.run.rank_life import RankLife
+from runtime.lifecycle.cluster_life import ClusterLife, PlaceStage
+from runtime.lifecycle.outline import Outline
+from runtime.lifecycle.rank_life import RankLife
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,7 @@ from runtime.exit_codes import (
     TIMED_OUT,
     WALLTIME_OVER,
 )
-from runtime.machine.deaths import RankDeath
-from runtime.rank_name import RankName
-from runtime.run.cluster_life import (
+from runtime.lifecycle.cluster_life import (
     ClusterLife,
     JobEvent,
     PlaceEvent,
@@ -24,7 +22,7 @@ from runtime.run.cluster_life import (
     ResultsEvent,
     ResultsStage,
 )
-from runtime.run.events import (
+from runtime.lifecycle.events import (
     Aborted,
     Announce,
     AssemblyEnded,
@@ -65,13 +63,15 @@ from runtime.run.events import (
     TellUnreachable,
     Tick,
 )
-from runtime.run.failures import THE_ASSEMBLY, Failures
-from runtime.run.outline import Outline
-from runtime.run.progress import RunProgress
-from runtime.run.rank_life import RankEvent, RankLife
-from runtime.run.replica_results import NeededResults
-from runtime.run.run_life import RunEvent, RunLife, RunPhase, RunStage
-from runtime.run.walltimes import Walltimes
+from runtime.lifecycle.failures import THE_ASSEMBLY, Failures
+from runtime.lifecycle.outline import Outline
+from runtime.lifecycle.progress import RunProgress
+from runtime.lifecycle.rank_life import RankEvent, RankLife
+from runtime.lifecycle.replica_results import NeededResults
+from runtime.lifecycle.run_life import RunEvent, RunLife, RunPhase, RunStage
+from runtime.lifecycle.walltimes import Walltimes
+from runtime.machine.deaths import RankDeath
+from runtime.rank_name import RankName
 
 _LIVES = {
     RunPhase.PLANNED: "stopped",

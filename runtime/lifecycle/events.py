@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gcm.records import dataclass
+from runtime.lifecycle.walltimes import Walltime
 from runtime.machine.deaths import RankDeath
-from runtime.run.walltimes import Walltime
 
 # --- events -----------------------------------------------------------------------------------
 
