@@ -30,13 +30,13 @@ from rich.console import Console
 from rich.table import Table
 
 from runtime.allocations.co_allocation import (
+    AskingWay,
     BeginAll,
     CoAllocation,
     Effect,
     GiveBack,
-    Request,
+    QueueRequest,
     Submit,
-    Way,
 )
 
 Draw = Callable[[random.Random, str], float]
@@ -48,14 +48,14 @@ LEAST, EXPONENT = 60.0, 1.1
 EMPTY = 20.0
 FIRST = "c0"
 
-WAYS: dict[str, tuple[Way, float]] = {
-    "until all": (Way.HOLD, math.inf),
-    "hold, 5 min": (Way.HOLD, 300.0),
-    "surplus, 5 min": (Way.SURPLUS, 300.0),
-    "chosen, 5 min": (Way.CHOSEN, 300.0),
-    "hold, 30 min": (Way.HOLD, 1800.0),
-    "surplus, 30 min": (Way.SURPLUS, 1800.0),
-    "chosen, 30 min": (Way.CHOSEN, 1800.0),
+WAYS: dict[str, tuple[AskingWay, float]] = {
+    "until all": (AskingWay.HOLD, math.inf),
+    "hold, 5 min": (AskingWay.HOLD, 300.0),
+    "surplus, 5 min": (AskingWay.SURPLUS, 300.0),
+    "chosen, 5 min": (AskingWay.CHOSEN, 300.0),
+    "hold, 30 min": (AskingWay.HOLD, 1800.0),
+    "surplus, 30 min": (AskingWay.SURPLUS, 1800.0),
+    "chosen, 30 min": (AskingWay.CHOSEN, 1800.0),
 }
 """What the columns are called, how clusters ask again, and for how long nodes may be idle."""
 
@@ -86,10 +86,10 @@ class Simulated:
 
     now: float = 0.0
     jobs: int = 0
-    held: dict[Request, float] = field(default_factory=dict)
-    chosen: tuple[Request, ...] = ()
-    queued: list[tuple[float, Request]] = field(default_factory=list)
-    holding: dict[Request, float] = field(default_factory=dict)
+    held: dict[QueueRequest, float] = field(default_factory=dict)
+    chosen: tuple[QueueRequest, ...] = ()
+    queued: list[tuple[float, QueueRequest]] = field(default_factory=list)
+    holding: dict[QueueRequest, float] = field(default_factory=dict)
 
     def do(self, effects: Sequence[Effect], wait: Callable[[str], float]) -> None:
         """Do what the planner says."""
@@ -110,7 +110,7 @@ class Simulated:
                         self.held[request] = self.now - self.holding.pop(request)
 
 
-def simulate(draw: Draw, clusters: int, way: Way, idle: float, seed: int) -> Simulated:
+def simulate(draw: Draw, clusters: int, way: AskingWay, idle: float, seed: int) -> Simulated:
     """Let the planner start a run over so many clusters; the same seed gives the same."""
     chance = random.Random(seed)
     names = [f"c{number}" for number in range(clusters)]

@@ -26,7 +26,7 @@ LONGEST_PAUSE = 3600.0
 """Seconds between giving nodes back and asking for them again, at most."""
 
 
-class Way(StrEnum):
+class AskingWay(StrEnum):
     """When a cluster asks again for nodes that it has held and may have to give back."""
 
     CHOSEN = "chosen"
@@ -38,7 +38,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class QueueRequest:
     """The request with a `number`, from 1, that was made for a cluster."""
 
     cluster: str
@@ -49,21 +49,21 @@ class Request:
 class Submit:
     """A job has to be submitted for a request."""
 
-    request: Request
+    request: QueueRequest
 
 
 @dataclass(frozen=True, slots=True)
 class GiveBack:
     """The job of a request has to be cancelled, whether it has its nodes or is queued."""
 
-    request: Request
+    request: QueueRequest
 
 
 @dataclass(frozen=True, slots=True)
 class BeginAll:
     """All clusters have their nodes, by these requests."""
 
-    requests: tuple[Request, ...]
+    requests: tuple[QueueRequest, ...]
 
 
 Effect = Submit | GiveBack | BeginAll
@@ -75,8 +75,8 @@ class _Queue:
 
     idle: float
     count: int = 0
-    asked: dict[Request, float] = field(default_factory=dict)
-    held: Request | None = None
+    asked: dict[QueueRequest, float] = field(default_factory=dict)
+    held: QueueRequest | None = None
     since: float = 0.0
     wait: float = 0.0
     returns: int = 0
@@ -100,7 +100,10 @@ class CoAllocation:
     """
 
     def __init__(
-        self, clusters: Mapping[str, float], jitter: Callable[[], float], way: Way = Way.CHOSEN
+        self,
+        clusters: Mapping[str, float],
+        jitter: Callable[[], float],
+        way: AskingWay = AskingWay.CHOSEN,
     ) -> None:
         self._queues = {name: _Queue(idle) for name, idle in clusters.items()}
         self._jitter = jitter
@@ -111,7 +114,7 @@ class CoAllocation:
         """Ask for the nodes of a cluster for the first time."""
         return [self._submit(cluster, now)]
 
-    def granted(self, request: Request, now: float) -> list[Effect]:
+    def granted(self, request: QueueRequest, now: float) -> list[Effect]:
         """Take the nodes of a request; a cluster that has some already keeps the newer ones."""
         queue = self._queues[request.cluster]
         if request not in queue.asked:  # it was cancelled at the same time
@@ -131,7 +134,7 @@ class CoAllocation:
                     one.asks_at = now
         return effects + self._asked_again(now)
 
-    def withdrawn(self, request: Request) -> bool:
+    def withdrawn(self, request: QueueRequest) -> bool:
         """Forget a request that came to nothing; return whether its cluster can do without it."""
         queue = self._queues[request.cluster]
         queue.asked.pop(request, None)
@@ -143,7 +146,7 @@ class CoAllocation:
         for queue in self._queues.values():
             if queue.held is not None and now >= queue.since + queue.idle and not self.has_begun:
                 effects += self._let_go(queue)
-                if queue.is_resting and self._way is Way.HOLD:
+                if queue.is_resting and self._way is AskingWay.HOLD:
                     queue.asks_at = now + self._pause(queue)
         return effects + self._asked_again(now)
 
@@ -172,7 +175,7 @@ class CoAllocation:
     def _submit(self, name: str, now: float) -> Submit:
         queue = self._queues[name]
         queue.count += 1
-        request = Request(name, queue.count)
+        request = QueueRequest(name, queue.count)
         queue.asked[request], queue.asks_at = now, None
         return Submit(request)
 
@@ -185,9 +188,9 @@ class CoAllocation:
 
     def _early(self, queue: _Queue, now: float) -> float | None:
         """Return when a cluster that holds nodes puts a further job into its queue, if it does."""
-        if queue.idle == math.inf or self._way is Way.HOLD:
+        if queue.idle == math.inf or self._way is AskingWay.HOLD:
             return None
-        if self._way is Way.SURPLUS:
+        if self._way is AskingWay.SURPLUS:
             return now
         return None if queue.is_quick else now + self._pause(queue)
 

@@ -17,7 +17,7 @@ from runtime.allocations.co_allocation import (
     CoAllocation,
     Effect,
     GiveBack,
-    Request,
+    QueueRequest,
     Submit,
 )
 from runtime.deployment.model import DeployedCluster
@@ -25,8 +25,8 @@ from runtime.errors import GridError
 from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.job_queue import JobQueue
+from runtime.lifecycle.outcome import HeldNodes
 from runtime.processes.launcher.crew import Crew
-from runtime.run.outcome import HeldNodes
 
 Tell = Callable[[str], None]
 """Takes what is said of a cluster that waits for its nodes."""
@@ -79,7 +79,7 @@ class CoAllocator:
         self._changed = threading.Condition()
         self._crew = Crew()
         self._waiting: dict[str, _Waiting] = {}
-        self._grants: dict[Request, Grant] = {}
+        self._grants: dict[QueueRequest, Grant] = {}
         self._chosen: dict[str, Grant] = {}
         self._returned: list[HeldNodes] = []
         self._given_up: set[str] = set()
@@ -143,7 +143,7 @@ class CoAllocator:
                     for grant in self._chosen.values():
                         grant.used_since = time.monotonic()
 
-    def _submit(self, request: Request) -> None:
+    def _submit(self, request: QueueRequest) -> None:
         waiting = self._waiting[request.cluster]
         assert waiting.cluster.batch is not None
         allocation = JobAllocation(waiting.queue, waiting.cluster.batch, place=waiting.cluster.path)
@@ -154,7 +154,7 @@ class CoAllocator:
             partial(self._failed, request, grant),
         )
 
-    def _await(self, request: Request, grant: Grant) -> None:
+    def _await(self, request: QueueRequest, grant: Grant) -> None:
         """Submit one job, and wait for its nodes."""
         grant.allocation.submit()
         job = grant.allocation.await_nodes(grant.over, lambda job: self._say(request, str(job)))
@@ -167,7 +167,7 @@ class CoAllocator:
                 return
         self._end(request, grant)
 
-    def _failed(self, request: Request, grant: Grant, fault: GridError) -> None:
+    def _failed(self, request: QueueRequest, grant: Grant, fault: GridError) -> None:
         with self._changed:
             if not grant.over.is_set() and not self._planner.withdrawn(request):
                 self._waiting[request.cluster].failure = fault
@@ -178,14 +178,14 @@ class CoAllocator:
         for request in [one for one in self._grants if one.cluster == name]:
             self._give_back(request)
 
-    def _give_back(self, request: Request) -> None:
+    def _give_back(self, request: QueueRequest) -> None:
         grant = self._grants[request]
         if not grant.over.is_set():
             grant.over.set()
             if grant.job is not None:  # else the thread that waits in the queue ends it
                 self._crew.do("giving nodes back", partial(self._end, request, grant))
 
-    def _end(self, request: Request, grant: Grant) -> None:
+    def _end(self, request: QueueRequest, grant: Grant) -> None:
         with self._changed:
             if self._grants.pop(request, None) is None:
                 return
@@ -193,7 +193,7 @@ class CoAllocator:
                 self._returned.append(self._held(request, grant))
         grant.allocation.end()
 
-    def _held(self, request: Request, grant: Grant) -> HeldNodes:
+    def _held(self, request: QueueRequest, grant: Grant) -> HeldNodes:
         cluster, now = self._clusters[request.cluster], time.monotonic()
         assert cluster.batch is not None
         assert grant.job is not None
@@ -204,13 +204,13 @@ class CoAllocator:
             round(now - grant.since, 3), round(idle, 3),
         )  # fmt: skip
 
-    def _say(self, request: Request, words: str) -> None:
+    def _say(self, request: QueueRequest, words: str) -> None:
         """Tell something of a job in the queue, unless its cluster has nodes for now."""
         with self._changed:
             if request.cluster in self._planner.missing():
                 self._waiting[request.cluster].tell(words)
 
-    def _say_held(self, request: Request, job: BatchJob) -> None:
+    def _say_held(self, request: QueueRequest, job: BatchJob) -> None:
         missing = self._planner.missing()
         if missing and request.cluster not in missing:
             waiting = self._waiting[request.cluster]
@@ -220,7 +220,7 @@ class CoAllocator:
             most = f", for {idle:g} s at most" if idle < math.inf else ""
             waiting.tell(f"job {job.number} has its nodes and waits for {others}{most}")
 
-    def _say_given_back(self, request: Request) -> None:
+    def _say_given_back(self, request: QueueRequest) -> None:
         grant = self._grants[request]
         if grant.job is not None and request.cluster in self._planner.missing():
             held = self._held(request, grant)

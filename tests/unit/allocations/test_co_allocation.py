@@ -8,16 +8,16 @@ import pytest
 
 from benchmarks.co_allocation import WAITS, simulate
 from runtime.allocations.co_allocation import (
+    AskingWay,
     BeginAll,
     CoAllocation,
     GiveBack,
-    Request,
+    QueueRequest,
     Submit,
-    Way,
 )
 
-A1, A2, A3 = (Request("a", number) for number in (1, 2, 3))
-B1, B2 = (Request("b", number) for number in (1, 2))
+A1, A2, A3 = (QueueRequest("a", number) for number in (1, 2, 3))
+B1, B2 = (QueueRequest("b", number) for number in (1, 2))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_further_jobs_come_after_pauses_that_double(planner: CoAllocation) -> No
     assert planner.wake(1800.0) == [GiveBack(A3)]
     assert planner.plan_of("a") == "it asks again after a pause"
     assert (planner.wakes_at, planner.wake(2099.0)) == (2100.0, [])
-    assert planner.wake(2100.0) == [Submit(Request("a", 4))]
+    assert planner.wake(2100.0) == [Submit(QueueRequest("a", 4))]
 
 
 def test_a_request_that_was_cancelled_at_the_same_time_counts_no_more(
@@ -109,9 +109,9 @@ def test_a_cluster_that_asks_late_is_waited_for() -> None:
     assert made.granted(B1, 30.0) == [BeginAll((A1, B1))]
 
 
-@pytest.mark.parametrize("way", Way)
+@pytest.mark.parametrize("way", AskingWay)
 @pytest.mark.parametrize("waits", WAITS)
-def test_nothing_is_idle_for_longer_and_no_job_is_left(waits: str, way: Way) -> None:
+def test_nothing_is_idle_for_longer_and_no_job_is_left(waits: str, way: AskingWay) -> None:
     for seed in range(20):  # each comes to its start, so somebody is always in a queue
         seen = simulate(WAITS[waits], 2, way, 900.0, seed)
         assert [one.cluster for one in seen.chosen] == ["c0", "c1"]
@@ -121,14 +121,14 @@ def test_nothing_is_idle_for_longer_and_no_job_is_left(waits: str, way: Way) -> 
 
 def test_the_same_seed_gives_the_same_start() -> None:
     def start(seed: int) -> float:
-        return simulate(WAITS["lognormal"], 3, Way.CHOSEN, 1800.0, seed).now
+        return simulate(WAITS["lognormal"], 3, AskingWay.CHOSEN, 1800.0, seed).now
 
     assert start(7) == start(7) != start(8)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_quick_queues_cost_less_where_they_wait_for_the_full_one(seed: int) -> None:
-    def idle(way: Way) -> float:
+    def idle(way: AskingWay) -> float:
         return sum(simulate(WAITS["one full"], 4, way, 300.0, seed).held.values())
 
-    assert idle(Way.CHOSEN) <= idle(Way.HOLD)
+    assert idle(AskingWay.CHOSEN) <= idle(AskingWay.HOLD)
