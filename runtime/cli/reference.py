@@ -1,4 +1,8 @@
-"""Writes the list of all options in docs/commands.md from the tables; `python -m` prints it."""
+"""Writes the list of all options in docs/commands.md, and manual pages, from the tables of options.
+
+`python -m runtime.cli.reference` prints the list; the build of the package writes the pages, which
+`man` finds beside the commands. Nothing outside of the standard library is imported for either.
+"""
 
 from __future__ import annotations
 
@@ -89,6 +93,69 @@ def _is_positional(row: Option) -> bool:
 
 def _meaning(row: Option) -> str:
     return row.help % {"default": row.settings.get("default")}
+
+
+def manual_pages() -> dict[str, str]:
+    """Return the manual page of each program in roff, by the name of its file.
+
+    Commands that are the first word of another one, as `gcm-deploy doctor`, are sections of its
+    page.
+    """
+    of_program: dict[str, list[CommandTable]] = {}
+    for command in COMMANDS:
+        of_program.setdefault(command.name.partition(" ")[0], []).append(command)
+    return {
+        f"{name}.1": "\n".join(_page(name, commands)) + "\n"
+        for name, commands in of_program.items()
+    }
+
+
+def _page(name: str, commands: list[CommandTable]) -> Iterator[str]:
+    first, *others = commands
+    yield f'.TH {name.upper()} 1 "" "" "GCM for Python"'
+    yield from (".SH NAME", f"{_roff(name)} \\- {_roff(first.summary.rstrip('.'))}")
+    yield ".SH SYNOPSIS"
+    usage = first.parser().format_usage().removeprefix("usage: ")
+    yield from _verbatim("\n".join(map(str.strip, usage.splitlines())))
+    yield ".SH DESCRIPTION"
+    yield from _verbatim(first.parser().description or "")
+    yield ".SH OPTIONS"
+    yield from _options(first)
+    inner = [(f"{name} {one.name}", one) for one in first.commands]
+    if inner or others:
+        yield ".SH COMMANDS"
+    for called, command in (*inner, *((one.name, one) for one in others)):
+        yield from _section(called, command)
+    if epilog := first.parser().epilog:
+        yield ".SH NOTES"
+        yield from _verbatim(epilog)
+
+
+def _section(name: str, command: CommandTable) -> Iterator[str]:
+    yield f".SS {_roff(name)}"
+    parser = command.parser()
+    yield from (_roff(parser.description or ""), ".PP")
+    yield from _options(command)
+    yield from _verbatim(parser.epilog or "")
+    for one in command.commands:
+        yield from _section(f"{name} {one.name}", one)
+
+
+def _options(command: CommandTable) -> Iterator[str]:
+    for row in command.rows():
+        if row.help and row.help is not argparse.SUPPRESS:
+            written = _written(row).replace("`", "").replace("\\|", "|")
+            yield from (".TP", f".B {_roff(written)}", _roff(_meaning(row)))
+
+
+def _verbatim(text: str) -> Iterator[str]:
+    yield from (".PP", ".nf", *map(_roff, text.splitlines()), ".fi")
+
+
+def _roff(text: str) -> str:
+    """Return the text with what roff would interpret escaped; a line may begin with a dot."""
+    lines = text.replace("\\", "\\e").replace("-", "\\-").split("\n")
+    return "\n".join(f"\\&{line}" if line[:1] in (".", "'") else line for line in lines)
 
 
 if __name__ == "__main__":

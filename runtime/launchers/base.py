@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from gcm.records import dataclass
+from runtime.launchers.errors import LaunchError
 
 if TYPE_CHECKING:
     from runtime.launchers.archive import Folder, LinkTarget
@@ -254,3 +255,12 @@ class Facts:
     version: tuple[int, ...]
     user: int
     guard: int
+
+
+def last_words(process: Process) -> str:
+    """Return how a process that is over has ended, and the end of its stderr."""
+    try:
+        ended = str(process.wait(0))
+    except LaunchError as fault:
+        return str(fault)
+    return "\n".join([ended, *process.tail])

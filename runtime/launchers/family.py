@@ -81,7 +81,7 @@ def hold(pids: set[int]) -> None:
     deadline = time.monotonic() + STOPS_WITHIN
     running = pids
     while running and time.monotonic() < deadline:
-        running = {pid for pid in running if _state_of(pid) not in (b"T", b"t", b"Z", b"X", b"")}
+        running = {pid for pid in running if state_of(pid) not in (b"T", b"t", b"Z", b"X", b"")}
         if running:
             time.sleep(0.001)
 
@@ -93,10 +93,10 @@ def release(pids: set[int]) -> None:
 
 def is_alive(pid: int) -> bool:
     """Tell whether a process of this host is there, and is more than the note of its end."""
-    return _state_of(pid) not in (b"Z", b"X", b"")
+    return state_of(pid) not in (b"Z", b"X", b"")
 
 
-def _state_of(pid: int) -> bytes:
+def state_of(pid: int) -> bytes:
     """Return the state of a process as a letter, nothing where there is none."""
     try:
         with open(f"/proc/{pid}/stat", "rb", 0) as file:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
-from typing import NoReturn
 
-from runtime.launchers import guard
+from runtime.launchers import guard, spawning
 from runtime.launchers.bootstrap import new_marker
 
 with suppress(ImportError):
@@ -39,7 +38,11 @@ class ForkedGuard:
         source, sink, complaints = os.pipe(), os.pipe(), os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _become_guard((source[0], sink[1], complaints[1]), "".join(self.marker), programs)
+            spawning.become(
+                partial(_serve, "".join(self.marker), programs),
+                [source[0], sink[1], complaints[1]],
+                dict(os.environb),
+            )
         for descriptor in (source[0], sink[1], complaints[1]):
             os.close(descriptor)
         self.stdin = open(source[1], "wb", buffering=0)  # noqa: SIM115 - the launcher closes them
@@ -66,18 +69,6 @@ class ForkedGuard:
             os.kill(self.pid, _SIGKILL)
 
 
-def _become_guard(
-    ends: tuple[int, int, int], marker: str, programs: Mapping[str, Program]
-) -> NoReturn:
-    code = 1
-    try:
-        os.setsid()
-        for place, descriptor in enumerate(ends):
-            os.dup2(descriptor, place)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-        guard.serve(marker, {os.fsencode(name): run for name, run in programs.items()})
-        code = 0
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(code)
+def _serve(marker: str, programs: Mapping[str, Program]) -> int:
+    guard.serve(marker, {os.fsencode(name): run for name, run in programs.items()})
+    return 0

@@ -16,7 +16,7 @@ from runtime.launchers import contents, family, segments, spawning, wire
 
 TYPE_CHECKING = False  # known to type checkers; importing `typing` would take longer than the rest
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 GRACE = 2.0  # seconds between the polite and the final end of a family
 FOREVER = float("inf")
@@ -346,7 +346,7 @@ class Guard:
     def tend(self) -> None:
         """Collect the dead and see every command that has ended to its end."""
         by_pid = {child.pid: child for child in self.children.values() if child.status is None}
-        for pid, status in _collect():
+        for pid, status in collect_children():
             if pid in by_pid:
                 by_pid[pid].status, by_pid[pid].ended_at = status, time.monotonic()
                 self.begin_end(by_pid[pid])
@@ -413,7 +413,7 @@ class Guard:
 
     def everything(self) -> set[int]:
         """Return all that still runs below this process."""
-        for pid, _ in _collect():
+        for pid, _ in collect_children():
             self.children = {n: child for n, child in self.children.items() if child.pid != pid}
         return family.everything({child.pid for child in self.children.values()})
 
@@ -427,15 +427,13 @@ def _has_children() -> bool:
     return True
 
 
-def _collect() -> list[tuple[int, int]]:
-    """Return process and status of every child that ended, orphans included."""
-    found = []
+def collect_children() -> Iterator[tuple[int, int]]:
+    """Yield process and status of every child that ended, orphans included."""
     try:
         while (one := os.waitpid(-1, os.WNOHANG))[0]:
-            found.append(one)
+            yield one
     except ChildProcessError:
-        pass  # there are no children at all
-    return found
+        return  # there are no children at all
 
 
 def shared_by(pids: set[int]) -> set[str]:

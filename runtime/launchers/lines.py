@@ -18,7 +18,7 @@ LONGEST_LINE = 1 << 20
 """A longer line is handed on in pieces, so that memory stays bounded."""
 
 LAST_BYTES = 16 << 10
-LAST_LINES = 20
+"""The most of a block that is looked through for the last lines."""
 
 
 Buffer = bytes | memoryview
@@ -79,33 +79,8 @@ class BlockCutter:
             self._size += len(data)
 
 
-class LastLines:
-    """The last lines of all blocks, for an error message.
-
-    >>> last = LastLines()
-    >>> last.add(b"one\\n\\ntwo\\n")
-    >>> last.text
-    'one\\ntwo'
-    """
-
-    __slots__ = ("_end",)
-
-    def __init__(self) -> None:
-        self._end = b""
-
-    def add(self, block: bytes) -> None:
-        """Take the next block."""
-        self._end = (self._end + block[-LAST_BYTES:])[-LAST_BYTES:]
-
-    @property
-    def text(self) -> str:
-        """The lines that are not empty."""
-        lines = self._end.decode("utf-8", errors="replace").splitlines()
-        return "\n".join([line for line in lines if line.strip()][-LAST_LINES:])
-
-
 class Tail:
-    """The last lines of a stream, each cut to a bearable width."""
+    """The last lines of a stream that are not empty, each cut to a bearable width."""
 
     def __init__(self, size: int = TAIL_LINES) -> None:
         self._cutter = BlockCutter()
@@ -120,7 +95,7 @@ class Tail:
         self._keep(self._cutter.finish())
 
     def _keep(self, block: bytes) -> None:
-        for line in lines_of(block):
+        for line in filter(str.strip, lines_of(block[-LAST_BYTES:])):
             self._lines.append(line if len(line) <= TAIL_WIDTH else line[:TAIL_WIDTH] + "...")
 
     @property

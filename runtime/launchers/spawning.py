@@ -72,7 +72,7 @@ def part(
     def start(inner: list[int]) -> int:
         pid = os.fork()
         if pid == 0:
-            _become(program, inner, environment)
+            become(program, inner, environment)
         return pid
 
     return _piped(number, start, cwd, home)
@@ -99,9 +99,14 @@ def _piped(number: int, start: Callable[[list[int]], int], cwd: bytes, home: int
     return ChildProcess(number, pid, outer)
 
 
-def _become(
+def become(
     program: Callable[[], int], inner: list[int], environment: dict[bytes, bytes]
 ) -> NoReturn:
+    """Go on in a copy of a process as another program, which leads a session of its own.
+
+    `inner` are the descriptors of its three standard streams; all others are closed. It ends with
+    the number that the program returns.
+    """
     import signal
     import sys
 

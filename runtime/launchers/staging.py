@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from runtime.launchers import archive, bootstrap
-from runtime.launchers.base import Command, Process, Sink
+from runtime.launchers.base import Command, Launcher, Process
 from runtime.launchers.errors import InputClosed, StagingFailed
 from runtime.web_address import WebAddress
 
 if TYPE_CHECKING:
     from runtime.launchers.base import Source
-
-
-class _Starter(Protocol):
-    @property
-    def place(self) -> str: ...
-    def start(self, command: Command, sink: Sink | None = None) -> Process: ...
 
 
 class _Input:
@@ -32,7 +26,7 @@ class _Input:
         return len(data)
 
 
-def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: str) -> None:
+def stage(launcher: Launcher, python: str, files: Mapping[str, Source], folder: str) -> None:
     """Bring files, folders and links to `folder` under the given names, folders made as needed.
 
     Raises StagingFailed: with the cause as the place tells it, such as a full disk, or because a
@@ -60,7 +54,7 @@ def stage(launcher: _Starter, python: str, files: Mapping[str, Source], folder: 
 
 
 def unpack_stored(
-    launcher: _Starter, python: str, stored: str, files: Mapping[str, Source], folder: str
+    launcher: Launcher, python: str, stored: str, files: Mapping[str, Source], folder: str
 ) -> None:
     """Bring what is in a file at the place, packed, to a folder there; raises StagingFailed.
 

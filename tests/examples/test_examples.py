@@ -166,6 +166,12 @@ def test_every_example_shows_how_to_run_it() -> None:
     assert {path.parent.name for path in (ROOT / "examples").glob("0*/*")} <= set(SAYS)
 
 
+def test_the_index_has_every_example_once() -> None:
+    index = (ROOT / "examples" / "README.md").read_text("utf-8")
+    links = re.findall(r"\[(\d\d_\w+)\]\(\1\)", index)
+    assert sorted(links) == sorted(path.name for path in (ROOT / "examples").glob("[0-9]*"))
+
+
 @pytest.mark.parametrize(("example", "command"), shown_commands())
 def test_an_example_says_what_is_expected(example: str, command: str) -> None:
     done = run(command)

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
+from runtime.launchers.family import state_of
 from runtime.machine.contracts import Reports
 from runtime.membership.whereabouts import RankArrival
 from runtime.transport.reactor import Reactor
 
-_STOPPED = frozenset("Tt")  # by a signal, by a debugger
+_STOPPED = frozenset({b"T", b"t"})  # by a signal, by a debugger
 _LOOKS = 6  # in the time after which a rank counts as frozen
 
 
@@ -93,16 +94,3 @@ class FrozenRanks:
         if self._is_lost:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
-
-
-def state_of(pid: int) -> str:
-    """Return the letter that the system has for the state of a process; empty if it has ended.
-
-    >>> state_of(os.getpid())
-    'R'
-    """
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[0]
-    except OSError:
-        return ""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from runtime.launchers.base import OutputStream
 from runtime.launchers.errors import LaunchError
-from runtime.launchers.lines import LastLines
+from runtime.launchers.lines import Tail
 from runtime.launchers.rank_lines import RankLines
 from runtime.native_mpi import Job, JobPart, NativeMpi
 from runtime.processes.front_end.job_ends import IN_TIME
@@ -56,7 +56,7 @@ class JobOutput:
         self._room = room
         self._pipes: RankPipes | None = None
         self._ends: EndPipe | None = None
-        self._last, self._own = LastLines(), LastLines()
+        self._last, self._own = Tail(), Tail()
         self._unexplained: list[bytes] = []
         self._is_over = False
         self.signal_told = 0
@@ -67,12 +67,12 @@ class JobOutput:
     @property
     def last_lines(self) -> str:
         """What ranks and `mpiexec` said last on stderr, for an error message."""
-        return self._last.text
+        return "\n".join(self._last.lines)
 
     @property
     def own_words(self) -> str:
         """What `mpiexec` itself said last."""
-        return self._own.text
+        return "\n".join(self._own.lines)
 
     def open_pipes(self) -> None:
         """Make the pipes of ranks on this host, before there are any; raises LaunchError."""
@@ -129,7 +129,7 @@ class JobOutput:
         """Pass lines of ranks on."""
         for _, stream, block in lines:
             if stream == OutputStream.ERROR:
-                self._last.add(block)
+                self._last.feed(block)
         if lines:
             self._listener.job_said(lines)
 
@@ -145,8 +145,8 @@ class JobOutput:
     def keep_own_words(self, block: bytes, signal: int) -> None:
         """Keep what an `mpiexec` says itself, and the signal that it names, if it does."""
         self.signal_told = signal or self.signal_told
-        self._last.add(block)
-        self._own.add(block)
+        self._last.feed(block)
+        self._own.feed(block)
         self._reactor.soon(lambda: self._unexplained.append(block))
         self._reactor.later(EXPLAINED, self.pass_on_own_words)
 

@@ -13,8 +13,7 @@ from gcm.invocation import Invocation
 from runtime.errors import GridError
 from runtime.hosting.host import Host
 from runtime.hosting.other_node import NODE
-from runtime.launchers.base import Command, OutputStream, Process
-from runtime.launchers.errors import LaunchError
+from runtime.launchers.base import Command, OutputStream, Process, last_words
 from runtime.launchers.lines import BlockCutter
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.contracts import Reports
@@ -200,7 +199,8 @@ class _Node:
     def _ended(self) -> None:
         if self.runs:
             self.runs = False
-            self._keeper.ended(self, _last_words(self._process))
+            assert self._process is not None
+            self._keeper.ended(self, last_words(self._process))
 
     # --- what it prints, from the launcher's thread ---------------------------------------------
 
@@ -216,12 +216,3 @@ class _Node:
     def _pass_on(self, stream: OutputStream, block: bytes) -> None:
         if block:
             self._keeper.said(self.job, stream, block)
-
-
-def _last_words(process: Process | None) -> str:
-    assert process is not None
-    try:
-        said = str(process.wait(0))
-    except LaunchError as fault:
-        return str(fault)
-    return "\n".join([said, *process.tail])

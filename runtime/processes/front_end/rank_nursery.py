@@ -18,16 +18,12 @@ import time
 from contextlib import suppress
 
 from runtime.launchers import family
-from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals
+from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, collect_children
 from runtime.launchers.ranks import tell_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
 from runtime.processes.rank.parted_rank import become
 from runtime.processes.rank.stand_in import WORD
-
-TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NAME = "gcm-ranks"
 """What this process is called where processes are listed."""
@@ -171,7 +167,7 @@ class RankNursery:
                 remove_segments(left)
 
     def _see_to_their_end(self) -> None:
-        for pid, status in _collect():
+        for pid, status in collect_children():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
                 place = rank.place()
@@ -202,15 +198,6 @@ class RankNursery:
 def _accepted(listener: _socket.socket) -> _socket.socket:
     descriptor, _ = listener._accept()  # type: ignore[attr-defined]  # what `socket` is built upon
     return _socket.socket(fileno=descriptor)
-
-
-def _collect() -> Iterator[tuple[int, int]]:
-    """Yield process and status of every child that ended, orphans included."""
-    try:
-        while (one := os.waitpid(-1, os.WNOHANG))[0]:
-            yield one
-    except ChildProcessError:
-        return  # there are no children at all
 
 
 def _credentials(connection: _socket.socket) -> tuple[int, int]:

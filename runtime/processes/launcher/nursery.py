@@ -15,14 +15,14 @@ from functools import partial
 
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.later import logger
-from runtime.launchers.base import Command, Process
+from runtime.launchers.base import Command, Process, last_words
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import VersionQuestion
 from runtime.membership.room import address_in
 from runtime.native_mpi import AUTO, RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
-from runtime.processes.launcher.place import ClusterPlace, Ears, last_words
+from runtime.processes.launcher.place import ClusterPlace, Ears
 from runtime.processes.launcher.supply import Supplied, supply
 from runtime.processes.launcher.warm_start import WarmStart, can_part
 from runtime.processes.rank import stand_in

@@ -15,7 +15,7 @@ from gcm.invocation import Invocation
 from gcm.records import dataclass
 from runtime.deployment.model import DeployedCluster
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.launchers.base import Command, Launcher, Process
+from runtime.launchers.base import Command, Launcher, Process, last_words
 from runtime.launchers.base import OutputStream as Output
 from runtime.launchers.command import CommandLauncher
 from runtime.launchers.errors import FetchFailed, LauncherClosed, LaunchError, WayFailed
@@ -257,12 +257,3 @@ class _Sink:
     def finished(self) -> None:
         """Record that no more will come."""
         self._stream.finished()
-
-
-def last_words(process: Process) -> str:
-    """Return how a process ended, and the end of its stderr."""
-    try:
-        said = str(process.wait(0))
-    except LaunchError as fault:
-        return str(fault)
-    return "\n".join([said, *process.tail])

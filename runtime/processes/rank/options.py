@@ -8,28 +8,6 @@ KINDS = ("script", "module", "executable")
 class RankOptions:
     """What a rank is told: its cluster, what to run, and where its front-end left the key."""
 
-    __slots__ = (
-        "application",
-        "arguments",
-        "cluster",
-        "comm_world",
-        "failures",
-        "first",
-        "goes_on",
-        "incarnation",
-        "is_again",
-        "kind",
-        "path",
-        "rank",
-        "recovery",
-        "recovery_messages",
-        "replicas",
-        "restart",
-        "room",
-        "stays",
-        "umask",
-    )
-
     def __init__(self, words: list[str]) -> None:
         """Read `--name value ... -- argument ...`; raises SystemExit for anything else."""
         end = words.index("--") if "--" in words else len(words)

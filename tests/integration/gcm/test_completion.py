@@ -15,8 +15,17 @@ from pathlib import Path
 import pytest
 
 LONG = 60
-LOAD = 'eval "$(gcm completion bash; gcm-deploy completion bash)"; echo lo""aded\n'
+LOAD = (
+    'eval "$(gcm completion bash; gcm-deploy completion bash;'
+    ' gcm-run completion bash; gcm-peer completion bash)"; echo lo""aded\n'
+)
 PROMPT = "ready> "
+COMMANDS = (
+    ("gcm", "gcm.cli", "main"),
+    ("gcm-deploy", "runtime.cli", "main"),
+    ("gcm-run", "runtime.cli", "run_main"),
+    ("gcm-peer", "runtime.peers.commands.peer_command", "main"),
+)
 NEW_LINE = "\x15"  # Ctrl-U: away with what was typed
 
 
@@ -39,12 +48,15 @@ class Bash:
 
 @pytest.fixture
 def commands(tmp_path: Path, environment: dict[str, str]) -> dict[str, str]:
-    """Return an environment whose search path has both commands."""
+    """Return an environment whose search path has all commands."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name, module in ("gcm", "gcm"), ("gcm-deploy", "runtime.cli"):
+    for name, module, function in COMMANDS:
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n')
+        script.write_text(
+            f"#!{sys.executable}\nimport sys\nfrom {module} import {function}\n"
+            f"sys.exit({function}())\n"
+        )
         script.chmod(0o755)
     path = f"{folder}{os.pathsep}{environment['PATH']}"
     return {**environment, "PATH": path, "TERM": "dumb", "PS1": PROMPT, "INPUTRC": "/dev/null"}
@@ -92,6 +104,11 @@ def bash(tmp_path: Path, commands: dict[str, str]) -> Iterator[Bash]:
         ("gcm-deploy --output-dir lo", "gcm-deploy --output-dir logs"),
         ("gcm-deploy ne", "gcm-deploy new "),
         ("gcm-deploy completion z", "gcm-deploy completion zsh "),
+        ("gcm-run -n 4 rin", "gcm-run -n 4 ring.py"),
+        ("gcm-run --detector-t", "gcm-run --detector-timeout "),
+        ("gcm-peer bo", "gcm-peer boot "),
+        ("gcm-peer lab inv", "gcm-peer lab invite "),
+        ("gcm-peer hosts --su", "gcm-peer hosts --supernode "),
     ],
 )
 def test_the_tab_key_completes_commands_options_values_and_files(
@@ -100,7 +117,7 @@ def test_the_tab_key_completes_commands_options_values_and_files(
     bash.after(f"{NEW_LINE}{typed}\t", completed)
 
 
-@pytest.mark.parametrize("command", ["gcm", "gcm-deploy"])
+@pytest.mark.parametrize("command", [name for name, _, _ in COMMANDS])
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_can_read_its_script(
     tmp_path: Path, commands: dict[str, str], command: str, shell: str
@@ -110,7 +127,7 @@ def test_each_shell_can_read_its_script(
         env=commands, capture_output=True, text=True, timeout=LONG, check=True,
     )  # fmt: skip
     assert done.stderr == ""
-    assert "dry-run" in done.stdout or command == "gcm"
+    assert {"gcm": "draw", "gcm-peer": "supernode"}.get(command, "dry-run") in done.stdout
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell} to read its script")
     script = tmp_path / "script"

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from runtime.launchers import ranks
 from runtime.launchers.base import OutputStream
 from runtime.launchers.lines import (
-    LAST_LINES,
     LONGEST_LINE,
+    TAIL_LINES,
     TAIL_WIDTH,
     BlockCutter,
     Collected,
-    LastLines,
     Lines,
     Tail,
 )
@@ -98,12 +97,12 @@ def test_an_endless_line_is_handed_on_in_pieces_that_make_it_up_again() -> None:
 
 
 def test_the_last_lines_of_many_blocks_are_kept_as_text() -> None:
-    last = LastLines()
+    last = Tail()
     for number in range(10_000):
-        last.add(f"line {number}\n\n".encode())
-    last.add(b"\xff\n")
-    expected = [*(f"line {number}" for number in range(10_001 - LAST_LINES, 10_000)), "\ufffd"]
-    assert last.text.splitlines() == expected
+        last.feed(f"line {number}\n\n".encode())
+    last.feed(b"\xff\n")
+    expected = [*(f"line {number}" for number in range(10_001 - TAIL_LINES, 10_000)), "\ufffd"]
+    assert list(last.lines) == expected
 
 
 class Heard:
