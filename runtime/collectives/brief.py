@@ -10,10 +10,11 @@ each link between two sites, each way; the slowest member waits one WAN latency.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from struct import Struct
 from typing import TypeAlias
 
 from runtime.collectives.broadcast import relay
-from runtime.collectives.layout import Layout
+from runtime.collectives.layout import ClusterPart, Layout
 from runtime.collectives.port import Data
 
 Say: TypeAlias = "Callable[[int, Data], object]"
@@ -27,6 +28,9 @@ Talk: TypeAlias = "Generator[Sequence[int], list[Data], Data]"
 
 TalkOf: TypeAlias = "Callable[[MemberTree, Say], Generator[Sequence[int], list[Data], object]]"
 """Starts such a generator."""
+
+
+_RANK = Struct("<i")
 
 
 class MemberTree:
@@ -44,6 +48,11 @@ class MemberTree:
         self.site = part.site
         self.gates = [layout.gate(site) for site in range(len(layout.sites)) if site != part.site]
         """The leaders of the other sites."""
+        self.remote = layout.remote()
+        """The other clusters."""
+        walked = [rank for site in layout.sites for one in site for rank in one.members]
+        self.places = sorted(range(len(walked)), key=walked.__getitem__)
+        """Where the data of each rank is among those that are folded."""
         self._spread_from: dict[int, tuple[int, list[int]]] = {}
 
     def spread_from(self, root: int) -> tuple[int, list[int]]:
@@ -122,6 +131,57 @@ def converged(tree: MemberTree, say: Say, mine: Data, fold: Fold, root: int) -> 
         return mine
     say(target, mine)
     return b""
+
+
+def collected(
+    tree: MemberTree, say: Say, mine: Data
+) -> Generator[Sequence[int], list[Data], list[Data]]:
+    """Return the data of all, as much from each, at all members by rank."""
+    size, whole = len(mine), (yield from combined(tree, say, mine, b"".join))
+    return [whole[place * size : (place + 1) * size] for place in tree.places]
+
+
+def exchanged(tree: MemberTree, say: Say, mine: Data) -> Talk:
+    """Return the blocks for this member from all, one of each rank, all of one size.
+
+    `mine` has one for each rank. Leaders send each other a bundle, ordered by source and receiver.
+    """
+    layout, near = tree.layout, tree.layout.mine.members
+    if layout.me != tree.leader:
+        say(tree.leader, mine)
+        (result,) = yield (tree.leader,)
+        return result
+    size = len(mine) // layout.size
+    rows = [mine, *((yield tree.others) if tree.others else ())]
+
+    def bundle(part: ClusterPart) -> bytes:
+        return b"".join([row[to * size : (to + 1) * size] for row in rows for to in part.members])
+
+    for part in tree.remote:
+        say(part.members[0], bundle(part))
+    heard = yield [part.members[0] for part in tree.remote]
+    width = len(near) * size
+    come: list[Data] = [b""] * layout.size
+    for part, data in ((layout.mine, bundle(layout.mine)), *zip(tree.remote, heard, strict=True)):
+        for which, source in enumerate(part.members):
+            come[source] = data[which * width : (which + 1) * width]
+    results = [
+        b"".join([data[start : start + size] for data in come])
+        for start in range(0, len(near) * size, size or 1)
+    ] or [b""] * len(near)
+    for member, result in zip(near[1:], results[1:], strict=True):
+        say(member, result)
+    return results[0]
+
+
+def collected_at(
+    tree: MemberTree, say: Say, mine: Data, root: int
+) -> Generator[Sequence[int], list[Data], dict[int, Data]]:
+    """Return the data of all by rank at the root, as much from each, and nothing at others."""
+    named = _RANK.pack(tree.layout.me) + mine
+    found = yield from converged(tree, say, named, b"".join, root)
+    starts = range(0, len(found), len(named))
+    return {_RANK.unpack_from(found, at)[0]: found[at + 4 : at + len(named)] for at in starts}
 
 
 def met(tree: MemberTree, say: Say) -> Talk:

@@ -20,13 +20,20 @@ PLANS: dict[str, tuple[str, ...]] = {
     "Bcast": (SHORT, TREE, FLAT, CHAIN),
     "Reduce": (SHORT, TREE),
     "Allreduce": (SHORT, EXCHANGE, SPREAD),
+    "Reduce_scatter_block": (SHORT, TREE),
+    "Scan": (SHORT, TREE),
+    "Exscan": (SHORT, TREE),
+    "Gather": (SHORT, TREE),
+    "Scatter": (SHORT, TREE),
+    "Allgather": (SHORT, TREE),
+    "Alltoall": (SHORT, TREE),
     "bcast": (TREE, FLAT, CHAIN),
 }
 """The plans of each operation that has several; the first one that is offered is the usual one.
 
-* `short`: single small messages among all members. It is offered for up to 128 KiB, where members
-  of a cluster share a machine.
-* `tree`: to one member of each site, from there to each cluster, natively inside.
+* `short`: single small messages among all members. It is offered where members of a cluster share
+  a machine: for up to 128 KiB, and where each member has data of its own for up to 16 KiB of all.
+* `tree`: natively inside clusters, between them by way of one member of each cluster or site.
 * `flat`: from the root to each cluster at once: one latency, the data crosses a link once for each
   cluster behind it.
 * `chain`: from cluster to cluster in a row, in segments: nobody sends the data more than once.

@@ -32,7 +32,38 @@ RESULTS = """
             whole = np.full(count, me + 1, "i")
             comm.Allreduce(MPI.IN_PLACE, whole, add)
             assert (whole == sums).all()
+            everybody = np.arange(1.0, size + 1).repeat(count)
+            own, from_all = np.full(count, comm.rank + 1.0), np.zeros(size * count)
+            comm.Allgather(own, from_all)
+            assert (from_all == everybody).all()
+            from_all[:] = comm.rank + 1
+            comm.Allgather(MPI.IN_PLACE, from_all)
+            assert (from_all == everybody).all()
+            comm.Alltoall(everybody * 10 + comm.rank, from_all)
+            assert (from_all == everybody - 1 + 10 * (comm.rank + 1)).all()
+            from_all = everybody * 10 + comm.rank
+            comm.Alltoall(MPI.IN_PLACE, from_all)
+            assert (from_all == everybody - 1 + 10 * (comm.rank + 1)).all()
+            comm.Scan(own, result)
+            assert (result == (comm.rank + 1) * (comm.rank + 2) // 2).all()
+            result[:] = -1
+            comm.Exscan(own, result)
+            assert (result == (comm.rank * (comm.rank + 1) // 2 if comm.rank else -1)).all()
+            comm.Reduce_scatter_block(everybody, result)
+            assert (result == size * (comm.rank + 1)).all()
             for root in range(size):
+                at_root = comm.rank == root
+                if at_root and count % 2:
+                    from_all = np.full(size * count, root + 1.0)
+                    comm.Gather(MPI.IN_PLACE, from_all, root)
+                    comm.Scatter(from_all, MPI.IN_PLACE, root)
+                else:
+                    from_all = np.zeros(size * count)
+                    comm.Gather(own, from_all if at_root else None, root)
+                    result[:] = -1
+                    comm.Scatter(from_all if at_root else None, result, root)
+                    assert (result == comm.rank + 1).all()
+                assert not at_root or (from_all == everybody).all()
                 if comm.rank == root and count % 2:
                     comm.Reduce(MPI.IN_PLACE, mine := np.full(count, me + 1, "d"), MPI.SUM, root)
                     assert (mine == sums).all()

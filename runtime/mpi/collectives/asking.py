@@ -7,7 +7,6 @@ from mpi4py import MPI
 from runtime.collectives.choice import PLANS, SHORT
 from runtime.errors import GridError
 from runtime.mpi.collectives.state import state_of
-from runtime.mpi.progress.collective_mailbox import LITTLE
 
 
 def plan_of(comm: MPI.Comm, operation: str, size: int | None = None) -> str:
@@ -26,5 +25,6 @@ def plan_of(comm: MPI.Comm, operation: str, size: int | None = None) -> str:
         )
     if members is None:
         return "native"
-    is_little = SHORT in PLANS[operation] and (size or 0) <= LITTLE
-    return state_of(members).chosen(operation, size, is_little=is_little)
+    state = state_of(members)
+    is_little = SHORT in PLANS[operation] and state.is_little(operation, size)
+    return state.chosen(operation, size, is_little=is_little)

@@ -16,7 +16,14 @@ from runtime.collectives.between import (
     gather_between,
     scatter_between,
 )
-from runtime.collectives.brief import met, spread, spread_by_root
+from runtime.collectives.brief import (
+    collected,
+    collected_at,
+    exchanged,
+    met,
+    spread,
+    spread_by_root,
+)
 from runtime.collectives.broadcast import bcast as bcast_data
 from runtime.collectives.choice import SHORT, kind_of
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
@@ -36,13 +43,12 @@ from runtime.mpi.collectives.memory import (
     read_vector,
 )
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
-from runtime.mpi.progress.collective_mailbox import LITTLE
 from runtime.mpi.values.numbers import integer
 from runtime.mpi.values.specs import EMPTY, Spec, read_vector_w
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
-    from runtime.collectives.brief import MemberTree, Say
+    from runtime.collectives.brief import MemberTree, Say, TalkOf
     from runtime.collectives.port import Data, Steps
     from runtime.mpi.collectives.port import NativePort
 
@@ -71,7 +77,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         return CollectivePlan("Bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     spec = read(buf, readonly=sending)
-    way = call.chosen("Bcast", spec.nbytes, is_little=spec.nbytes <= LITTLE)
+    way = call.chosen("Bcast", spec.nbytes, is_little=call.is_little("Bcast", spec.nbytes))
 
     def steps(port: NativePort) -> Steps[None]:
         view = spec.pack() if sending else spec.view
@@ -138,8 +144,16 @@ def gather(
         if landing is not None:
             landing.unpack(but=call.rank if mine is None and not call.is_inter else -1)
 
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        own = sent or parts[root]  # type: ignore[index] # it is in place at the root only
+        found = yield from collected_at(tree, say, bytes(own.pack()), root)
+        for which, data in found.items():
+            if parts is not None and (which != root or sent is not None):
+                parts[which].unpack(data)
+
     size = None if vector else _size_of_block(call, sent, parts)
-    return CollectivePlan(name, steps, root=call.common(root), size=size)
+    plan = CollectivePlan(name, steps, root=call.common(root), size=size)
+    return _perhaps_brief(call, plan, briefly)
 
 
 @planned("Scatter", vector="Scatterv")
@@ -176,8 +190,16 @@ def scatter(
         if received is not None and view is None and room is not None:
             received.unpack(room)
 
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        mine = b"" if parts is None else b"".join([part.pack() for part in parts])
+        found = yield from spread(tree, say, mine, root)
+        if received is not None:
+            each = len(found) // call.size
+            received.unpack(found[call.rank * each : (call.rank + 1) * each])
+
     size = None if vector else _size_of_block(call, received, parts)
-    return CollectivePlan(name, steps, root=call.common(root), size=size, spreads=True)
+    plan = CollectivePlan(name, steps, root=call.common(root), size=size, spreads=True)
+    return _perhaps_brief(call, plan, briefly)
 
 
 def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | None) -> int | None:
@@ -228,8 +250,17 @@ def allgather(
             raise MPI.Exception(MPI.ERR_TRUNCATE)  # not earlier: the others wait for this block
         landing.unpack(but=call.rank if in_place else -1)
 
-    size = None if vector else _size_of_block(call, sent, parts)
-    return CollectivePlan("Allgatherv" if vector else "Allgather", steps, size=size)
+    if vector:
+        return CollectivePlan("Allgatherv", steps)
+    size = _size_of_block(call, sent, parts)
+
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        block = (parts[call.rank] if sent is None else sent).pack()
+        for which, data in enumerate((yield from collected(tree, say, bytes(block)))):
+            if which != call.rank or sent is not None:
+                parts[which].unpack(data)
+
+    return _perhaps_brief(call, CollectivePlan("Allgather", steps, size=size), briefly)
 
 
 @planned("Alltoall", vector="Alltoallv")
@@ -268,7 +299,27 @@ def _alltoall(
             yield from alltoall_blocks(call.layout, port, blocks, landing.blocks, size)
         landing.unpack()
 
-    return CollectivePlan(name, steps, size=call.common_size(size))
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        blocks = [part.pack() for part in (parts if sent is None else sent)]
+        if any(len(block) != size for block in blocks):
+            raise MPI.Exception(MPI.ERR_TRUNCATE)
+        landing = BlockLanding.of(parts)
+        landing.blocks.fill(memoryview((yield from exchanged(tree, say, b"".join(blocks)))))
+        landing.unpack()
+
+    return _perhaps_brief(call, CollectivePlan(name, steps, size=call.common_size(size)), briefly)
+
+
+def _perhaps_brief(
+    call: CollectiveCall, plan: CollectivePlan[None], briefly: TalkOf
+) -> CollectivePlan[None]:
+    """Let a plan take the brief algorithm if it is the one to use for its size."""
+    size = plan.size
+    if size is not None:
+        is_little = call.is_little(plan.name, size)
+        if call.chosen(plan.name, size, is_little=is_little) == SHORT:
+            plan.brief = briefly
+    return plan
 
 
 def _by_rank(blocks: Blocks, ranks: tuple[int, ...]) -> list[tuple[int, memoryview]]:

@@ -15,8 +15,8 @@ from runtime.collectives.between import (
     reduce_scatter_between,
 )
 from runtime.collectives.blocks import Blocks
-from runtime.collectives.brief import combined, converged
-from runtime.collectives.choice import SHORT, SPREAD, kind_of
+from runtime.collectives.brief import collected, combined, converged
+from runtime.collectives.choice import PLANS, SHORT, SPREAD, kind_of
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
@@ -32,7 +32,6 @@ from runtime.mpi.collectives.plans import root_there
 from runtime.mpi.collectives.reductions import Average, Averaging, ElementReduction, reduction
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.errors import report
-from runtime.mpi.progress.collective_mailbox import LITTLE
 from runtime.mpi.values.faults import check_kind
 from runtime.mpi.values.numbers import counts as read_counts
 from runtime.mpi.values.numbers import integer
@@ -78,13 +77,13 @@ class Work:
         """Return the number of bytes to reduce."""
         return spec.count * self.width
 
-    def is_brief(self, call: CollectiveCall, spec: Spec) -> bool:
+    def is_brief(self, call: CollectiveCall, spec: Spec, name: str) -> bool:
         """Return whether the brief algorithm can be used; the same at all members."""
         return (
-            self.size(spec) <= LITTLE
+            call.is_little(name, self.size(spec))
             and self.reduction.is_predefined
             and self.averaging is None
-            and not (call.is_inter or self.keeps_order(call))
+            and (name in ("Scan", "Exscan") or not self.keeps_order(call))
         )
 
 
@@ -177,7 +176,7 @@ def reduce(
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    is_little = work.is_brief(call, sent)
+    is_little = work.is_brief(call, sent, "Reduce")
     way = call.chosen("Reduce", work.size(sent), is_little=is_little)
     brief = briefly if way == SHORT else None
     size = call.common_size(work.size(sent))
@@ -193,7 +192,8 @@ def allreduce(
     if is_aliased(sent, received):
         return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
-    way = call.chosen("Allreduce", work.size(sent), is_little=work.is_brief(call, sent))
+    is_little = work.is_brief(call, sent, "Allreduce")
+    way = call.chosen("Allreduce", work.size(sent), is_little=is_little)
 
     def steps(port: NativePort) -> Steps[None]:
         mine = work.taken(sent)
@@ -303,8 +303,18 @@ def _reduce_scatter(
             yield from reduce_scatter_data(call.layout, port, blocks, room, grain=work.width)
         work.give(received, room, call.size)
 
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        whole = yield from combined(tree, say, bytes(work.taken(sent)), work.reduction.merge)
+        work.give(received, Blocks.in_a_row(sizes, memoryview(whole))[call.rank], call.size)
+
     size = call.common_size(work.size(sent))
-    return CollectivePlan(name, steps, work.reduction, size=size)
+    is_short = (
+        name in PLANS
+        and size is not None
+        and call.chosen(name, size, is_little=work.is_brief(call, sent, name)) == SHORT
+    )
+    brief = briefly if is_short else None
+    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)
 
 
 @planned("Scan", exclusive="Exscan")
@@ -330,5 +340,12 @@ def scan(
         if result is not None:
             work.give(received, memoryview(result), covered)
 
-    size = call.common_size(work.size(sent))
-    return CollectivePlan("Exscan" if exclusive else "Scan", steps, work.reduction, size=size)
+    def briefly(tree: MemberTree, say: Say) -> Generator[Sequence[int], list[Data], None]:
+        values = yield from collected(tree, say, bytes(work.taken(sent)))
+        if covered:
+            work.give(received, memoryview(work.reduction.merge(values[:covered])), covered)
+
+    name, size = "Exscan" if exclusive else "Scan", work.size(sent)
+    is_short = call.chosen(name, size, is_little=work.is_brief(call, sent, name)) == SHORT
+    brief = briefly if is_short else None
+    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)

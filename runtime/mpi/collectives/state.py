@@ -23,6 +23,7 @@ from runtime.mpi.collectives.small_messages import MOST_MEMBERS, SmallMessageCal
 from runtime.mpi.errors import refuse, report, tell
 from runtime.mpi.point_to_point.sends import refused
 from runtime.mpi.process.place import here
+from runtime.mpi.progress.collective_mailbox import BUNDLED, LITTLE
 from runtime.mpi.progress.membership import (
     CommunicatorMembers,
     derived_context,
@@ -72,6 +73,7 @@ _REFUSED: CollectivePlan[Any] = CollectivePlan("refused", nothing)
 
 
 _BROADCASTS = ("Bcast", "bcast")
+_JOINING = frozenset(("Gather", "Scatter", "Allgather", "Alltoall", "Scan", "Exscan"))
 
 
 class Collecting:
@@ -111,6 +113,11 @@ class Collecting:
         if found is None:
             found = self._chosen[key] = self._ask(*key)
         return found
+
+    def is_little(self, operation: str, size: int | None) -> bool:
+        """Return whether the brief algorithm may be used for so many bytes of each member."""
+        of_all = (size or 0) * self.everybody.size
+        return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
     def _ask(self, operation: str, size: int | None, is_little: bool) -> str:
         has_short = is_little and self.brief is not None
@@ -290,6 +297,10 @@ class CollectiveCall:
     def chosen(self, operation: str, size: int | None, *, is_little: bool = False) -> str:
         """Return the name of the plan of this call; empty where there are two groups."""
         return self.state.chosen(operation, size, is_little=is_little)
+
+    def is_little(self, operation: str, size: int) -> bool:
+        """Return whether the brief algorithm may be used for so many bytes of each member."""
+        return not self.is_inter and self.state.is_little(operation, size)
 
     def has_root(self, root: int) -> bool:
         """Return whether a root is valid."""

@@ -27,6 +27,9 @@ SIZED = 1 << 31
 LITTLE = 128 * 1024
 """The most bytes in one message of a brief collective."""
 
+BUNDLED = 16 * 1024
+"""The most bytes of all members' data in brief collectives that join them instead of folding."""
+
 
 class CollectiveBox(Mailbox):
     """The messages of the collectives of one communicator.

@@ -14,8 +14,11 @@ from hypothesis import strategies as st
 from runtime.collectives.brief import (
     MemberTree,
     Talk,
+    collected,
+    collected_at,
     combined,
     converged,
+    exchanged,
     met,
     spread,
     spread_by_root,
@@ -148,3 +151,44 @@ def test_everybody_gets_the_same_wherever_the_ranks_are(
     assert sorted(map(int, brought[root].split())) == list(range(len(places)))
     given_out = talking(lambda tree, say: spread(tree, say, named(tree), root))
     assert set(machine(places).run(given_out)) == {f"{root} ".encode()}
+
+
+@given(
+    places=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=12),
+    size=st.integers(0, 3),
+    data=st.data(),
+)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])  # it only names a class
+def test_data_of_each_is_joined_by_rank_wherever_the_ranks_are(
+    machine: Any, places: list[tuple[int, int]], size: int, data: Any
+) -> None:
+    count = len(places)
+    blocks = [[bytes([source, to, 9][:size]) for to in range(count)] for source in range(count)]
+
+    def each(mine: Callable[[int], bytes], result: Callable[..., Any], *rest: Any) -> list[Any]:
+        found: dict[int, Any] = {}
+
+        def begin(tree: MemberTree, say: Any) -> Any:
+            me = tree.layout.me
+            found[me] = yield from result(tree, say, mine(me), *rest)
+            return b""
+
+        machine(places).run(talking(begin))
+        return [found[rank] for rank in range(count)]
+
+    first = [row[0] for row in blocks]
+    assert each(first.__getitem__, collected) == [first] * count
+    received = each(lambda me: b"".join(blocks[me]), exchanged)
+    assert received == [b"".join(row[to] for row in blocks) for to in range(count)]
+    root = data.draw(st.integers(0, count - 1))
+    found = each(first.__getitem__, collected_at, root)
+    assert found[root] == dict(enumerate(first))
+
+
+def test_an_exchange_sends_one_bundle_between_two_clusters_each_way(machine: Any) -> None:
+    grid = machine(SQUARE)
+    grid.run(talking(lambda tree, say: exchanged(tree, say, bytes(8 * 8))))
+    assert grid.wan_bytes == dict.fromkeys(pairs(SQUARE), 4 * 4 * 8)
+    assert grid.wan_messages == dict.fromkeys(pairs(SQUARE), 4)
+    assert set(grid.lan_messages.values()) == {1}
+    assert grid.now <= WAN + LAN
