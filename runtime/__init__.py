@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from runtime import coupling
     from runtime.mpi.surface import mpi_module as MPI
-    from runtime.processes.launcher.launch import Machine
+    from runtime.processes.launcher.machine import Machine
 
 __all__ = ["MPI", "Machine", "coupling"]
 
@@ -23,7 +23,7 @@ def __getattr__(name: str) -> object:
 
         return load()
     if name == "Machine":
-        from runtime.processes.launcher.launch import Machine
+        from runtime.processes.launcher.machine import Machine
 
         return Machine
     if name == "coupling":

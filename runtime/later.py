@@ -32,19 +32,29 @@ class Later:
         return found
 
 
+_QUIET = ("debug", "info")
+"""What is shown only where somebody has set up `logging`, and so has imported it."""
+
+
+def _unheard(*_: object) -> None:
+    """Write nothing."""
+
+
 class _LaterLog:
-    """Stands for a log until something is written to it."""
+    """Stands for a log until something is written to it that is shown."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
+        if name in _QUIET and "logging" not in sys.modules:
+            return _unheard
         import logging
 
         return getattr(logging.getLogger(self._name), name)
 
 
 def logger(name: str) -> Logger:
-    """Return the log with a name; `logging` is imported when something is written to it."""
+    """Return the log with a name; `logging` is imported when a warning is written to it."""
     log: Any = _LaterLog(name)
     return log  # type: ignore[no-any-return]  # it does what a log does

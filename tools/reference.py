@@ -29,7 +29,7 @@ _HEAD = """\
 
 The public names, as their docstrings describe them: `python -m tools.reference` writes this page.
 [How to](how-to.md) shows most of them at work, and each is used in a program in `examples`. Of a
-class it lists what users call; what it inherits is explained at its base.
+class it lists what users call, without types; what it inherits is explained at its base.
 """
 
 _SECTIONS = (
@@ -213,11 +213,11 @@ def _signature(found: griffe.Function, *, method: bool = False) -> str:
             griffe.ParameterKind.var_positional: "*",
             griffe.ParameterKind.var_keyword: "**",
         }.get(kind, "")
-        typed = f": {parameter.annotation}" if parameter.annotation else ""
+        typed = f": {parameter.annotation}" if parameter.annotation and not method else ""
         given = parameter.default is not None and not stars
         default = f"{' = ' if typed else '='}{parameter.default}" if given else ""
         words.append(f"{stars}{parameter.name}{typed}{default}")
-    result = f" -> {found.returns}" if found.returns and str(found.returns) != "None" else ""
+    result = f" -> {found.returns}" if found.returns and not method else ""
     line = f"{found.name}({', '.join(words)}){result}"
     if method or len(line) <= 96:
         return line
@@ -226,21 +226,12 @@ def _signature(found: griffe.Function, *, method: bool = False) -> str:
 
 
 def _said(found: griffe.Object | griffe.Alias) -> str:
-    """Return the docstring as Markdown."""
+    """Return the docstring as Markdown, without its examples."""
     if not found.docstring:
         return ""
-    lines: list[str] = []
-    example = False
-    for line in found.docstring.value.splitlines():
-        shown = line.startswith((">>>", "...")) or (example and line.strip())
-        if shown and not example:
-            lines.append("```pycon")
-        elif example and not shown:
-            lines.append("```")
-        example = bool(shown)
-        lines.append(re.sub(r" *# doctest: .*", "", line) if shown else line)
-    lines += ["```"] if example else []
-    return _ROLE.sub(r"**\1**\n", "\n".join(lines)) + "\n"
+    parts = found.docstring.value.split("\n\n")
+    shown = "\n\n".join(part for part in parts if not part.startswith(">>>"))
+    return _ROLE.sub(r"**\1**\n", shown) + "\n"
 
 
 def _first(found: griffe.Object | griffe.Alias) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SCHEME = "a drawing of a scheme, nothing is measured; "
+SCHEME = "a scheme; "
 
 ELSEWHERE: tuple[tuple[str, str], ...] = (
     ("004 3.1 to 3.6", "drawings of other systems"),

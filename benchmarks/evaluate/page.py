@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.evaluate.figure import Claim, Figure, Interval, Record, Verdict
@@ -78,7 +78,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _ratio(found: Interval | None) -> str:
-    return f"{found.middle:.3g} [{found.low:.3g}, {found.high:.3g}]" if found else "-"
+    return _cell(found, 1.0, "{:.3g}".format)
 
 
 def _section(figure: Figure, record: Record, source: str) -> str:
@@ -113,15 +113,16 @@ def _table(figure: Figure, record: Record) -> str:
     lines = [f"| {figure.unit} | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
     for case, at in rows:
         size = size_of(at) if figure.across == "bytes" else f"{at} {figure.across}"
-        cells = [_cell(found.get((case, at, way)), figure.factor) for way in ways]
+        cells = [_cell(found.get((case, at, way)), figure.factor, _number) for way in ways]
         lines.append(f"| {' '.join(filter(None, (case, size)))} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _cell(found: Interval | None, factor: float) -> str:
+def _cell(found: Interval | None, factor: float, write: Callable[[float], str]) -> str:
+    """Return a median with its interval, if that is one."""
     if found is None:
         return "-"
-    middle, low, high = (_number(factor * one) for one in (found.middle, found.low, found.high))
+    middle, low, high = (write(factor * one) for one in (found.middle, found.low, found.high))
     return middle if low == high else f"{middle} [{low}, {high}]"
 
 

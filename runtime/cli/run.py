@@ -8,6 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -28,11 +29,14 @@ from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
 from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.lifecycle.failures import THE_ASSEMBLY
-from runtime.processes.launcher.launch import Interrupts, Outcome, RunTimeouts, deploy
+from runtime.lifecycle.outcome import Outcome
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import RunTimeouts
+from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.shown_text import shown_lines
-from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, RunPlanned
+from runtime.views.facts import MACHINE, CommandEnded, Fact, Logged, Record, RunPlanned, RunSeen
 from runtime.views.plain_lines import MinuteLines, PlainLines
 from runtime.views.stream import FactListener, FactListeners, cleaned
 from runtime.views.summary import Summary, as_json, as_text, headline
@@ -44,6 +48,9 @@ BYTES_PER_SECOND = 1_000_000
 
 SAMPLES = 2.0
 """How many seconds lie between two looks at a run that somebody observes."""
+
+SNAPSHOT_TIMEOUT = 6.0
+"""How many seconds ranks have to say what they are doing."""
 
 
 class Recorder(FactListener, Protocol):
@@ -118,12 +125,11 @@ def _run(
     is_repeated: Callable[[Outcome], bool],
 ) -> int:
     files = [RankFiles(Path(options.output_dir))] if options.output_dir else []
-    interrupts = Interrupts()
     failures: list[Exception] = []
 
     def output_failed(error: Exception) -> None:
         failures.append(error)
-        interrupts.press()
+        machine.interrupt()
 
     begun = time.monotonic()
     printers = [Printer(screen, output_failed) for screen in (_screen(plan, options), *files)]
@@ -135,11 +141,16 @@ def _run(
     def say(text: str) -> None:
         tell(Logged(text))
 
-    ending = EndSignals(say, interrupts.press, explain=interrupts.explain)
+    machine = Machine(
+        plan, through(listeners), warm=warm, stdin=0, reach=reach,
+        timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
+        samples=SAMPLES if recorders else 0.0,
+    )  # fmt: skip
+    ending = EndSignals(say, machine.interrupt, explain=lambda *_: machine.explain())
     log = LogLines(say, options.log_level)
     try:
-        seen = partial(_seen, plan, interrupts, begun)
-        followed = _SampledWhileFollowed(listeners, interrupts, is_sampled=bool(recorders))
+        seen = partial(_seen, machine, begun)
+        followed = _SampledWhileFollowed(listeners, machine, is_sampled=bool(recorders))
         with (
             run_log.attached(),
             log.attached(),
@@ -147,16 +158,7 @@ def _run(
             open_to_inspection(seen, followed),
         ):
             _log.info("process %d: %s", os.getpid(), shlex.join(without_values(sys.argv)))
-            outcome = deploy(
-                plan,
-                through(listeners),
-                interrupts=interrupts,
-                timeouts=RunTimeouts(start=options.timeout + copying_time(plan)),
-                warm=warm,
-                stdin=0,
-                reach=reach,
-                samples=SAMPLES if recorders else 0.0,
-            )
+            outcome = machine.run()
     finally:
         for printer in printers:
             printer.close()
@@ -180,22 +182,20 @@ def _run(
 class _SampledWhileFollowed:
     """Lets a run be looked at from time to time while somebody follows it."""
 
-    def __init__(
-        self, listeners: FactListeners, interrupts: Interrupts, *, is_sampled: bool
-    ) -> None:
+    def __init__(self, listeners: FactListeners, machine: Machine, *, is_sampled: bool) -> None:
         self._listeners = listeners
-        self._interrupts = interrupts
+        self._machine = machine
         self._is_sampled = is_sampled
 
     def follow(self, hear: Callable[[Fact], None]) -> list[Fact]:
         past = self._listeners.follow(hear)
-        self._interrupts.sample(SAMPLES)
+        self._machine.sample(SAMPLES)
         return past
 
     def leave(self, hear: Callable[[Fact], None]) -> int:
         left = self._listeners.leave(hear)
         if not left and not self._is_sampled:
-            self._interrupts.sample(0.0)
+            self._machine.sample(0.0)
         return left
 
 
@@ -212,12 +212,15 @@ def _needs_log(outcome: Outcome, ending: EndSignals) -> bool:
     return ending.code is None and not is_told
 
 
-def _seen(
-    plan: DeploymentPlan, interrupts: Interrupts, begun: float, with_stacks: bool
-) -> Iterator[Fact]:
+def _seen(machine: Machine, begun: float, with_stacks: bool) -> Iterator[Fact]:
     """Yield what the run shows to other terminals."""
-    yield Fact(0.0, MACHINE, RunPlanned.of(plan))
-    for name, record in interrupts.snapshot(with_stacks=with_stacks):
+    yield Fact(0.0, MACHINE, RunPlanned.of(machine.plan))
+    state = machine.state
+    seen: list[tuple[str, Record]] = [(MACHINE, RunSeen(str(state))), *machine.jobs().items()]
+    if state is RunPhase.RUNNING:
+        with suppress(TimeoutError):
+            seen += machine.snapshot(SNAPSHOT_TIMEOUT, with_stacks=with_stacks)
+    for name, record in seen:
         yield Fact(time.monotonic() - begun, name, record)
 
 

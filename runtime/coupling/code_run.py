@@ -128,8 +128,8 @@ class CodeRun:
         if self.incarnation != incarnation or self.state is not CodeState.RUNNING:
             return False
         what = (
-            f"{self.blamed}, and what was left of {self.name} did not end within {seconds:g} s and"
-            " was stopped"
+            f"{self.blamed}, and the other ranks of {self.name} did not end within {seconds:g} s"
+            " and were stopped"
         )
         self.why = f"{what}\n{self.why}" if self.why else what
         return True

@@ -1,24 +1,36 @@
-"""What a mirror wraps: it lets a component in a node process follow the one that stands for it."""
+"""Components in node processes: where each lives, and how it follows the mirror that is here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any
 
+from gcm.adl.plan import ComponentPlan, MembraneKind
+from gcm.components.composite import Composite
 from gcm.components.model import Component
+from gcm.errors import IllegalContentError
 from gcm.interfaces.future import Future
 from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
+from gcm.suggestion import did_you_mean
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
+from runtime.hosting.node import name_of_class
 from runtime.hosting.other_node import NODE, NodeProcess
 from runtime.hosting.remote import INNER, RemoteInterface
+from runtime.hosting.routes import only
 from runtime.transport.errors import ChannelClosed, Unreachable
 
-if TYPE_CHECKING:
-    from gcm.adl.plan import ComponentPlan
-    from runtime.hosting.node_factory import NodeFactory
+Announce = Callable[[str, NodeProcess], None]
+"""Is called with the path of each component before it is made in a node process or moves there.
+
+The processes between this one and that one have to know the way to it by then.
+"""
+
+
+def to_nobody(_path: str, _node: NodeProcess) -> None:
+    """Announce nothing: there is nobody in between."""
 
 
 class MirroredContent:
@@ -33,12 +45,12 @@ class MirroredContent:
     """
 
     def __init__(
-        self, host: Host, nodes: NodeFactory, plan: ComponentPlan, node: NodeProcess
+        self, host: Host, placements: Placements, plan: ComponentPlan, node: NodeProcess
     ) -> None:
         self._host = host
         self._made_on = node
         self._left: NodeProcess | None = None
-        self._nodes = nodes
+        self._placements = placements
         self._led: dict[str, tuple[ServerEnd, ...]] = {}
         self._passed: dict[str, list[Component]] = {}
         self._runs = False
@@ -94,7 +106,7 @@ class MirroredContent:
         """End the component and let the node process forget it."""
         self._leave()
         self.control("lifecycle", "terminate")
-        self._nodes.drop(self)
+        self._placements.drop(self)
 
     def composite_changed(self, composite: Component) -> None:
         """Lead the calls that pass `composite` their new way, if they come meanwhile."""
@@ -117,17 +129,17 @@ class MirroredContent:
 
     def migrate(self, destination: object) -> None:
         """Let the component live on another node; see `MirroredMigration`."""
-        node = self._nodes.node(destination, self.path)
+        node = self._placements.node(destination, self.path)
         if node.home == self.node.home:
             return
         self._leave()
-        self._nodes.load(self.plan, node)
+        self._placements.load(self.plan, node)
         for server in (end for ends in self._led.values() for end in ends):
-            self._nodes.shorten(node, server)
+            self._placements.shorten(node, server)
         move = Invocation(self.node.home, NODE, "move", (self.plan, node.home, node.address))
         self._host.call(move).result()
         self._left, self.node = self.node, node
-        self._nodes.moved(self)
+        self._placements.announce_move(self)
 
     def _leave(self) -> None:
         """End what passes on the calls that came to where the component lived before."""
@@ -179,7 +191,115 @@ class MirroredContent:
         if self._led.get(client.name, ()) == tuple(ways):
             return
         for way in ways:
-            self._nodes.shorten(self.node, way)
+            self._placements.shorten(self.node, way)
         lead = Invocation(self.node.home, NODE, "lead", (self.path, client.name, ways))
         self._host.call(lead).result()
         self._led[client.name] = tuple(ways)
+
+
+class Placements:
+    """What lives in node processes, and what has to be done there so that it can.
+
+    Components can move to any of `nodes`, by name. Of `idle` ones it is known that they have no
+    process.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        announce: Announce,
+        nodes: Mapping[str, NodeProcess],
+        idle: Collection[str],
+    ) -> None:
+        self._host = host
+        self._announce = announce
+        self._nodes = nodes
+        self._idle = idle
+        self._placed: dict[str, MirroredContent] = {}
+        self._loaded: set[tuple[str, str]] = set()
+
+    def place(self, content: MirroredContent) -> None:
+        """Make a component in its node process, what it consists of having been loaded there."""
+        prefix, node = self._prefix(content), content.node
+        self._announce(prefix, node)
+        self._host.call(Invocation(node.home, NODE, "make", (content.plan,))).result()
+        self._host.routes.add(prefix, node.channel)
+        self._placed[content.path] = content
+
+    def shorten(self, client: NodeProcess, server: ServerEnd) -> None:
+        """Let `client` reach `server` without a detour over this process, if that can be."""
+        path = server.path.removesuffix(f".{server.type.name}")
+        placed = self._placed.get(path)
+        if placed is not None and placed.node is not client and placed.node.address:
+            there = placed.node.address, placed.node.home, [self._prefix(placed)]
+            reach = Invocation(client.home, NODE, "reach", there)
+            self._host.call(reach).result()
+
+    def drop(self, content: MirroredContent) -> None:
+        """Let the node process forget a component that was terminated."""
+        self._host.call(Invocation(content.node.home, NODE, "drop", (content.path,))).result()
+        self._host.routes.drop(self._prefix(content))
+        self._placed.pop(content.path, None)
+
+    def load(self, plan: ComponentPlan, node: NodeProcess) -> None:
+        """Import in a node process what a component consists of; raises InstantiationError."""
+        for name in map(name_of_class, _classes_of(plan)):
+            if (node.home, name) not in self._loaded:
+                load = Invocation(node.home, NODE, "load", (name, plan.path))
+                self._host.call(load).result()
+                self._loaded.add((node.home, name))
+
+    def node(self, name: object, component: str) -> NodeProcess:
+        """Return the node process of that name, to which a component wants to move.
+
+        Raises:
+            IllegalContentError: there is none.
+        """
+        known = self._nodes.get(name) if isinstance(name, str) else None
+        if known is None and name in self._idle:
+            raise IllegalContentError(
+                f"the node '{name}' has no process that components can move to, since no virtual"
+                " node is mapped to it",
+                component=component,
+                cure=f'Map one to it in the descriptor: <virtual-node name="spare" nodes="{name}"/>'
+                ", which no component has to use",
+            )
+        if known is None:
+            raise IllegalContentError(
+                f"there is no node '{name}' that components can move to",
+                component=component,
+                cure=did_you_mean(str(name), self._nodes)
+                or f"There is: {', '.join(self._nodes) or 'none'}",
+            )
+        return known
+
+    def announce_move(self, content: MirroredContent) -> None:
+        """Let everybody know where a component lives now."""
+        prefix = self._prefix(content)
+        self._announce(prefix, content.node)
+        self._host.routes.add(prefix, content.node.channel)
+        for other in tuple(self._placed.values()):
+            other.lead_again(content.path)
+
+    def composite_changed(self, composite: Component) -> None:
+        """Lead the calls that pass a composite of this process their new way."""
+        for content in tuple(self._placed.values()):
+            content.composite_changed(composite)
+
+    @staticmethod
+    def _prefix(content: MirroredContent) -> str:
+        """Return what leads to a component: what is inside a composite may be elsewhere."""
+        return only(content.path) if isinstance(content.mirror, Composite) else content.path
+
+
+def _classes_of(plan: ComponentPlan) -> Iterator[Any]:
+    """Yield what has to be imported where the component is made."""
+    if plan.content is not None and plan.membrane.kind is not MembraneKind.COMPOSITE:
+        yield plan.content
+    for interceptor in plan.interceptors:
+        if interceptor.factory is not None:
+            yield interceptor.factory
+    for part in plan.membrane.components:
+        yield from _classes_of(part)
+        for inside in part.components:
+            yield from _classes_of(inside)

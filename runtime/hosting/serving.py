@@ -27,10 +27,10 @@ from runtime.hosting.lent_blocks import BLOCKS, LentBlocks, arrived, of_blocks
 from runtime.hosting.remote import ADMIT, BINDING, DISMISS, TYPE_OF
 from runtime.hosting.workers import SerialQueue, Work, Workers
 from runtime.machine.contracts import CONTRACTS
+from runtime.transport.channel import IncomingCall
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
 from runtime.transport.reactor import Reactor
-from runtime.transport.request import IncomingCall
 
 Opened = Callable[[], Invocation]
 Run = Callable[[Work], bool]

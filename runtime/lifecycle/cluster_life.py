@@ -9,7 +9,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from gcm.records import dataclass
-from runtime.lifecycle.rank_life import RankLife, change
+from runtime.lifecycle.rank_life import RankLife
+from runtime.transitions import change
 
 
 class PlaceStage(StrEnum):

@@ -83,7 +83,7 @@ def _because(failures: Failures, known: RankNames) -> str:
         were = "was" if len(others) == 1 else "were"
         parts.append(f"{len(others)} more failed or {were} ended ({names})")
     if failures.stopped:
-        parts.append(f"what was left of {failures.stopped} and was stopped")
+        parts.append(f"{failures.stopped}, and had to be stopped")
     return f"because of that {', and '.join(parts)}" if parts else ""
 
 

@@ -10,7 +10,7 @@ from runtime.lifecycle.outline import Outline
 from runtime.lifecycle.rank_life import RankLife, RankStage
 
 MOST_NAMES = 8
-"""How many of the missing are named in a message."""
+"""How many of the missing, or of clusters with living ranks, are named in a message."""
 
 
 @dataclass(slots=True)

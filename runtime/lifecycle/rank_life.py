@@ -1,36 +1,16 @@
 """The life of a rank within a run: its stages, what changes them, and how it died.
 
 A rank that was lost may be started again; a replica is a process of its own, with a life of its
-own. The launcher logs each change where it happens, in `change`.
+own.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import TypeVar
 
 from gcm.records import dataclass
 from runtime.machine.deaths import RankDeath, Witness
-
-Stage = TypeVar("Stage", bound=StrEnum)
-Cause = TypeVar("Cause", bound=StrEnum)
-
-_log = logging.getLogger(__name__)
-
-
-def change(
-    table: Mapping[tuple[Stage, Cause], Stage], before: Stage, event: Cause, who: str, why: str = ""
-) -> Stage:
-    """Return the stage that an event leads to, and log it; a pair that has no row changes nothing.
-
-    `why` says more than the event does.
-    """
-    after = table.get((before, event), before)
-    if after is not before:
-        _log.info("%s: %s -> %s, %s", who, before, after, why or event)
-    return after
+from runtime.transitions import change
 
 
 class RankStage(StrEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from gcm.records import dataclass
-from runtime.lifecycle.rank_life import change
+from runtime.transitions import change
 
 
 class RunPhase(StrEnum):

@@ -65,7 +65,7 @@ from runtime.lifecycle.events import (
 )
 from runtime.lifecycle.failures import THE_ASSEMBLY, Failures
 from runtime.lifecycle.outline import Outline
-from runtime.lifecycle.progress import RunProgress
+from runtime.lifecycle.progress import MOST_NAMES, RunProgress
 from runtime.lifecycle.rank_life import RankEvent, RankLife
 from runtime.lifecycle.replica_results import NeededResults
 from runtime.lifecycle.run_life import RunEvent, RunLife, RunPhase, RunStage
@@ -452,9 +452,11 @@ class RunState:
             yield from self._stop(self.failures.stopped)
 
     def _left(self) -> str:
-        """Return the clusters of which more than output is left."""
+        """Return whose ranks have not ended, an empty string where none are left."""
         left = sorted(one.identifier for one in self._jobs if not one.has_output)
-        return self.outline.names.names(left)
+        few = len(left) <= MOST_NAMES
+        where = self.outline.names.names(left) if few else f"{len(left)} clusters"
+        return f"the other ranks of {where}" if left else ""
 
     def _time_is_over(self) -> Iterable[Effect]:
         """Let the ranks say what they are doing, then end the run, whether they do or not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Any, NoReturn
 
@@ -158,6 +159,8 @@ def tell(comm: MPI.Comm, error: BaseException) -> None:
     if is_fatal:
         abort(MPI.Get_error_class(code), error)
     comm.Call_errhandler(code)
+    if is_fatal:
+        leave(MPI.Get_error_class(code))
     if is_of_mpi or isinstance(error, GridMPIError):
         raise error
 
@@ -171,3 +174,11 @@ def abort(code: int, error: BaseException | None = None) -> None:
         code = code & 0xFF or 1
         told = {"code": code, "why": f"called MPI.Abort({code})", **last_words_of_abort(error)}
         link.wrapper.health.aborted(link.name, told)
+
+
+def leave(code: int) -> NoReturn:
+    """End this process, after MPI was asked to abort all: in MPICH such calls return.
+
+    The program would catch an error, or work on, until mpiexec kills it.
+    """
+    os._exit(code & 0xFF or 1)

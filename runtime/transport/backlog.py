@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from runtime.transport.outbox import Outbox, SlowReader
 from runtime.transport.reactor import Reactor
-from runtime.transport.request import IncomingCall
 
 MOST_UNANSWERED = 256
 """How many calls of a peer are served at a time while it does not read what it asked for."""
@@ -25,10 +25,12 @@ UNREAD_SECONDS = 60.0
 HOLDING_UP_SECONDS = 10.0
 """How long it may do so while others wait for it."""
 
+Call = TypeVar("Call")
+
 _OBJECTS = 1 << 10  # bytes that a call takes beyond what was received
 
 
-class Backlog:
+class Backlog(Generic[Call]):
     """Keeps calls back while answers to the same peer find no room, and gives up who never reads.
 
     Results are not kept back, only calls, so that two processes that ask each other for very much
@@ -53,7 +55,7 @@ class Backlog:
         self._period = min(patience, HOLDING_UP_SECONDS)
         self._lock = threading.Lock()
         self._unanswered = 0
-        self._kept: deque[IncomingCall] = deque()
+        self._kept: deque[tuple[Call, int]] = deque()
         self._size = 0
         self._reader = SlowReader(reactor, outbox, self._period, self._waits, self._told)
 
@@ -82,24 +84,24 @@ class Backlog:
         if self._is_overloaded():
             self._reader.begin()
 
-    def keeps(self, request: IncomingCall) -> bool:
-        """Keep a call that may not be served yet; return whether that is so."""
+    def keeps(self, call: Call, size: int) -> bool:
+        """Keep a call of so many bytes that may not be served yet; return whether that is so."""
         if not self._kept and not (self._outbox.has_answers and self._is_overloaded()):
             return False
         self._reader.begin()
-        self._kept.append(request)
-        self._size += _size(request)
+        self._kept.append((call, size + _OBJECTS))
+        self._size += size + _OBJECTS
         return True
 
-    def take(self) -> IncomingCall | None:
+    def take(self) -> Call | None:
         """Return the next call that may be served now, if there is one."""
         if not self._kept or self._is_overloaded():
             return None
-        request = self._kept.popleft()
-        self._size -= _size(request)
+        call, size = self._kept.popleft()
+        self._size -= size
         if not self._kept:
             self._reader.stop()
-        return request
+        return call
 
     def end(self) -> None:
         """Drop what is kept."""
@@ -120,7 +122,3 @@ class Backlog:
             return True
         self._give_up(f"it has read no answers to its calls for {silent:g} s")
         return False
-
-
-def _size(request: IncomingCall) -> int:
-    return request.frame.size + _OBJECTS

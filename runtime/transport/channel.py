@@ -24,22 +24,63 @@ from runtime.transport.messages import (
     RESULT,
     Codec,
     Target,
+    arguments_of,
     call_frame,
     failure_frame,
     outcome_of,
     result_frame,
+    target_of,
 )
 from runtime.transport.outbox import SEND_LIMIT, Outbox, SlowReader
 from runtime.transport.reactor import Reactor, Timer
-from runtime.transport.request import IncomingCall
 from runtime.transport.streams import ByteStream
-
-__all__ = ["Channel", "Handler", "IncomingCall", "Relay"]
 
 _log = logging.getLogger(__name__)
 
 _READS_AT_ONCE = 16
 _LINGER_SECONDS = 2.0
+
+
+class IncomingCall:
+    """A call that came in: where it goes is known, its arguments are not opened yet."""
+
+    __slots__ = ("channel", "codec", "frame", "target")
+
+    def __init__(self, frame: Frame, channel: Channel, codec: Codec) -> None:
+        self.frame = frame
+        self.codec = codec
+        """Opens the arguments and writes the result; who serves the call may choose another."""
+        self.channel = channel
+        self.target: Target = target_of(frame)
+
+    @property
+    def is_note(self) -> bool:
+        """Whether nobody waits for an answer."""
+        return self.frame.kind == NOTE
+
+    def answer(self, error: BaseException | None, result: Any) -> None:
+        """Say what became of it, once, in any thread; its handler has returned the request then."""
+        self.channel.answer(self, error, result)
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Open the arguments; that may import modules, so do it off the reactor's thread.
+
+        Raises:
+            NotSendable: they cannot be rebuilt in this process.
+        """
+        return arguments_of(self.frame, self.codec)
+
+    def invocation(self) -> Invocation:
+        """Open the arguments and return the call; raises like `arguments`."""
+        args, kwargs = self.arguments()
+        to = self.target
+        return Invocation(
+            to.component, to.interface, to.operation, args, kwargs, to.client, to.chain
+        )
+
+    def __str__(self) -> str:
+        """Return where the call goes."""
+        return str(self.target)
 
 
 Handler = Callable[[IncomingCall], Future[Any] | IncomingCall | None]
@@ -105,7 +146,9 @@ class Channel:
         self._codec = codec
         self._reader = FrameReader(most_bytes)
         self._outbox = Outbox(stream, self._ask_for_room, send_limit)
-        self._backlog = Backlog(reactor, self._outbox, self._give_up, patience=patience)
+        self._backlog = Backlog[IncomingCall](
+            reactor, self._outbox, self._give_up, patience=patience
+        )
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Awaited] = {}
@@ -413,7 +456,7 @@ class Channel:
                 found.arrived(frame)
         elif CALL <= frame.kind <= NOTE:
             request = IncomingCall(frame, self, self._codec)
-            if not self._backlog.keeps(request):
+            if not self._backlog.keeps(request, frame.size):
                 self._admit(request)
         else:
             raise FrameError(f"a message of the unknown kind {frame.kind} came")

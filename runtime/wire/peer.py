@@ -1,8 +1,6 @@
 """One peer of a rank: what is sent and received, and the one connection both share.
 
-A connection between hosts that breaks is resumed: what was sent and received stays, and both ends
-dial until one of them gets through, or until they give up. One between processes of one machine
-breaks only when the peer has ended.
+What becomes of the two is said by tables: see `connection_life` and `peer_life`.
 """
 
 from __future__ import annotations
@@ -11,6 +9,13 @@ import socket
 from typing import TYPE_CHECKING
 
 from runtime.later import Later, logger
+from runtime.wire.connection_life import (
+    TRYING,
+    ConnectionEvent,
+    ConnectionLife,
+    ConnectionStage,
+    Resuming,
+)
 from runtime.wire.dialling.joining import Joining
 from runtime.wire.dialling.line import READ, Line
 from runtime.wire.errors import (
@@ -25,12 +30,11 @@ from runtime.wire.errors import (
 )
 from runtime.wire.lanes.breadth import Breadth
 from runtime.wire.memory import room
-from runtime.wire.resting import Resting
+from runtime.wire.peer_life import GONE, PeerLife, PeerStage
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
 from runtime.wire.stream.pending import ResumePoint
 from runtime.wire.stream.receiver import MessageReceiver
-from runtime.wire.stream.resuming import Resuming
 from runtime.wire.stream.sender import MessageSender
 
 if TYPE_CHECKING:
@@ -40,20 +44,6 @@ else:
     parts = Later("runtime.wire.lanes.of_a_pair")
 
 _log = logger(__name__)
-
-EXPLAIN_TIMEOUT = 2.0
-"""Seconds in which it becomes known how a peer has ended, where that is told."""
-
-LAST_WORDS_TIMEOUT = 1.0
-"""Seconds for which nothing more has come of a peer that has failed until its connection is left.
-
-It ends by itself before, unless the end got lost on its way, or a child of the peer has it open.
-"""
-
-LAST_WORDS_HERE = 0.05
-"""The same on one machine, where what a process had sent is there when it has ended."""
-
-_BRIEF = 2.0  # seconds; a connection that breaks so soon and has moved nothing is as good as none
 
 
 class Peer:
@@ -76,34 +66,27 @@ class Peer:
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
-        self.connections = 0
-        self.resumptions = 0
+        self.life = PeerLife(self)
+        self.connection = ConnectionLife(self)
         self._context = context
         self._joining = Joining(index, context, self)
-        self._resuming: Resuming | None = None
-        self._resumed: Resuming | None = None  # the last one that ended well
-        self._progress = (0, 0)
-        self._opened_at = 0.0
-        self._aside: Line | None = None  # while the peer says whether it uses another one instead
-        self._resting: Resting | None = None
-        self._fault: Exception | None = None  # of the line
-        self._end: PeerLost | None = None  # what cannot be fixed
-        self._has_rested = False
+        self._kept: Line | None = None  # in doubt, or about to be left
+        self._fault: Exception | None = None  # of the line, until `look`
+        self._end: PeerLost | None = None  # what cannot be fixed, until `look`
         self._has_said_bye = False
         self._awaited = -1  # the next message, if somebody waits for it
-        self._told: PeerLost | None = None  # how it has ended, as others have seen
-        self._unexplained: PeerLost | None = None  # why it is lost, while it is not told how
-        self._suspicion: PeerLost | None = None  # what others were told, who decide
-        self._heard = 0  # how much had come when its last words were waited for
-        self._explain_by: float | None = None  # or tell others of it, who know how
+
+    def __str__(self) -> str:
+        """Return how errors and the log name it."""
+        return self._context.describe(self.index)
 
     # --- opening ----------------------------------------------------------------------------------
 
     @property
     def deadline(self) -> float | None:
         """When `look` has to be called, if nothing happens before."""
-        resuming, joining = self._resuming, self._joining
-        times = [joining.deadline, self.breadth.deadline, self._explain_by]
+        resuming, joining = self.connection.resuming, self._joining
+        times = [joining.deadline, self.breadth.deadline, self.life.deadline]
         if resuming is not None:
             times += [resuming.deadline, None if joining.is_busy else resuming.next_try]
         return min((one for one in times if one is not None), default=None)
@@ -115,15 +98,15 @@ class Peer:
 
     def dial(self) -> None:
         """Begin to open a connection, unless there is one or it is on its way."""
-        is_ending = self.why is not None or self._unexplained is not None
-        is_on_its_way = self._joining.is_busy or self._resuming or self._resting
-        if self.line is None and not is_ending and not is_on_its_way:
+        connection = self.connection
+        is_on_its_way = self._joining.is_busy or connection.resuming or connection.is_resting
+        if self.line is None and self.life.stage not in GONE and not is_on_its_way:
             self._joining.dial()
 
     def admit(self, connected: socket.socket, received: bytes) -> None:
         """Use a connection that the peer has opened, or keep it, or refuse it."""
-        if self._resting is not None:
-            self._drain(self._resting.line)
+        if self.connection.is_resting:
+            self._drain()
             self._rested(has_next=True)
         fault, self._fault = self._fault, None
         if fault is not None:
@@ -141,7 +124,7 @@ class Peer:
         try:
             connected.send(self._duplex.go(again=True) if knows else pack(BYE, 0, 0, 0, 0))
         except OSError as fault:
-            _log.info("%s was not told of the end: %s", self._context.describe(self.index), fault)
+            _log.info("%s was not told of the end: %s", self, fault)
         connected.close()
 
     def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
@@ -149,11 +132,12 @@ class Peer:
         duplex, line = self._duplex, self.line
         if connected.family != socket.AF_UNIX or not self._context.is_near(self.index):
             duplex.count()
-        waits = duplex.resume and (line is not None or self._aside is not None)
+        waits = duplex.resume and (line is not None or self._kept is not None)
         waits = waits or duplex.have_begun
         if line is not None:  # from now on nothing is read of it, unless it goes on
             self._context.watch_descriptor(line.fileno(), 0, None)
-            self._aside, self.line = line, None
+            self._kept, self.line = line, None
+            self.connection.advance(ConnectionEvent.DIALLED)
         return duplex.go(again=waits), waits
 
     def hear(self, go: ResumePoint) -> bytes:
@@ -164,10 +148,9 @@ class Peer:
 
     def joined(self, connected: socket.socket, received: bytes, go: ResumePoint | None) -> None:
         """Use a connection."""
-        aside, self._aside = self._aside, None
-        is_resumed = aside is not None or self._resuming is not None
-        if aside is not None:
-            aside.close()
+        doubted, self._kept = self._kept, None
+        if doubted is not None:
+            doubted.close()
         try:
             self._duplex.go_on(go)
         except BadFrame as fault:
@@ -175,14 +158,10 @@ class Peer:
             cause = f"{fault}. It is another process now"
             self._give_up(self._gone("the connection cannot be resumed", cause))
             return
-        self._resumed, self._resuming = self._resuming, None
-        self._progress = self._duplex.progress
-        self._opened_at = self._context.now()
-        self._fault = self._unexplained = None
-        self._withdraw_suspicion()
-        self._has_rested = False
-        self.connections += 1
-        self.resumptions += is_resumed
+        self.connection.joined(self._context.now(), self._duplex.progress)
+        self._fault = None
+        if self.life.reached() and self._context.suspect is not None:
+            self._context.suspect(self.index, None)
         self._open(connected, received)
 
     def _open(self, connected: socket.socket, received: bytes) -> None:
@@ -208,23 +187,24 @@ class Peer:
 
     def not_joined(self, fault: Exception) -> None:
         """Give a connection up; the fault is a PeerLost if the peer was not reached at all."""
-        now = self._context.now()
-        aside, self._aside = self._aside, None
-        if aside is not None:
-            self._take_back(aside)
-        elif self._resuming is not None:
+        now, resuming = self._context.now(), self.connection.resuming
+        if self.connection.stage is ConnectionStage.DOUBTED:
+            self._take_back(ConnectionEvent.FAILED, said(fault))
+        elif resuming is not None:
             if isinstance(fault, ConnectionRefusedError) and self._context.suspect is None:
-                self._resuming.deadline = now
-            self._resuming.failed(fault, now)
+                resuming.deadline = now
+            resuming.failed(fault, now)
         elif isinstance(fault, NoRoute | ConnectionRefusedError):
             self._give_up(self._absent(fault))
         else:
-            self._resuming = self._new_resuming(fault, now)
-            self._resuming.failed(fault, now)
+            self.connection.failed(self._interruption(fault, now))
         self._context.look_again()
 
-    def _take_back(self, line: Line) -> None:
-        """Use a line again that was set aside."""
+    def _take_back(self, event: ConnectionEvent, why: str = "") -> None:
+        """Use the line again that was kept."""
+        self.connection.advance(event, why)
+        line, self._kept = self._kept, None
+        assert line is not None
         self.line = line
         line.watch_again()
         if not line.is_blocked:
@@ -244,104 +224,75 @@ class Peer:
         self.breadth.look(now)
         if self._fault is None and self.receiver.said:
             self._talk_of_rest()
-        if self.receiver.has_left and self.why is None and self._unexplained is None:
+        if self.receiver.has_left and self.life.stage not in GONE:
             self._answer_goodbye()
-            self._lose(PeerLeft(f"{self._context.describe(self.index)} has ended"))
+            self._lose(PeerLeft(f"{self} has ended"))
         fault, self._fault = self._fault, None
         if fault is not None:
             self._see_to(fault, now)
-        if self._resuming is not None and self._end is None:
-            self._go_on_resuming(self._resuming, now)
+        if self.connection.resuming is not None and self._end is None:
+            self._go_on_resuming(self.connection.resuming, now)
         if self._end is not None:
             self.hang_up()
             self._lose(self._end)
-        if self._explain_by is not None and self.why is None:
-            self._look_at_what_was_told(now)
+        self._look_at_life(now)
+
+    def _look_at_life(self, now: float) -> None:
+        """Tell others of a suspicion, and the sink if the peer is lost since the last time."""
+        life, has_line = self.life, self.line is not None or self.connection.is_resting
+        if life.look(now, self.receiver.position, has_line=has_line, is_here=self._is_here):
+            self._tell_suspicion()
+        if life.stage is PeerStage.LOST and self.why is None:
+            self.hang_up()
+            self._bury()
 
     def explain(self, why: PeerLost) -> None:
         """Record how the peer has ended from those who have seen it.
 
         What has come from it is still read. A peer that has left says so itself if it can.
         """
-        if self._told is None and self.why is None:
-            self._told = why
-            self._listen_on(self._context.now())
-            self._context.look_again()
+        position, now = self.receiver.position, self._context.now()
+        self.life.explain(why, now, position, is_here=self._is_here)
+        self._context.look_again()
 
     def confirm(self) -> None:
         """Lose the peer, since others believe what they were told of it."""
-        if self._suspicion is not None:
-            self._give_up(self._suspicion)
+        if self.life.is_suspected and self.life.reason is not None:
+            self._give_up(self.life.reason)
 
-    def _tell_suspicion(self, why: PeerLost) -> None:
-        if self._suspicion is None and self._context.suspect is not None:
-            self._suspicion = why
-            self._context.suspect(self.index, why)
+    @property
+    def _is_here(self) -> bool:
+        """Whether it is connected, inside this machine."""
+        return self.line is not None and not self.line.resumes
 
-    def _withdraw_suspicion(self) -> None:
-        if self._suspicion is not None and self._context.suspect is not None:
-            self._suspicion = None
-            self._context.suspect(self.index, None)
-
-    def _listen_on(self, now: float) -> None:
-        """Wait for more last words."""
-        self._heard = self.receiver.position
-        is_here = self.line is not None and not self.line.resumes
-        self._explain_by = now + (LAST_WORDS_HERE if is_here else LAST_WORDS_TIMEOUT)
-
-    def _look_at_what_was_told(self, now: float) -> None:
-        """Lose the peer once all is known; tell of it once nobody has said how it has ended."""
-        told, is_late = self._told, self._explain_by is not None and now >= self._explain_by
-        if self._unexplained is not None and told is not None:
-            self._lose(self._unexplained)
-        elif self._unexplained is not None and is_late:
-            self._explain_by = None
-            self._tell_suspicion(self._unexplained)
-        elif told is not None and self.line is None and not self._resting:
-            self.hang_up()
-            self._lose(told)
-        elif told is not None and is_late and isinstance(told, PeerLeft):
-            self._explain_by = None
-        elif told is not None and is_late and self.receiver.position != self._heard:
-            self._listen_on(now)
-        elif told is not None and is_late:
-            self.hang_up()
-            self._lose(told)
+    def _tell_suspicion(self) -> None:
+        if self._context.suspect is not None:
+            self._context.suspect(self.index, self.life.reason)
 
     def _see_to(self, fault: Exception, now: float) -> None:
         is_bad = isinstance(fault, BadFrame)
-        if self._resting is not None and not is_bad:
+        if self.connection.is_resting and not is_bad:
             self._rested()
         elif self._may_resume and not is_bad and not self._is_over:
-            self._interrupted(fault, now)
-        elif self.line is not None or self._resting is not None:
+            self._close(self.line)
+            self.line = None
+            self.connection.broke(self._duplex.progress, self._interruption(fault, now))
+        elif self.line is not None or self.connection.is_resting:
             self.hang_up()
             self._lose(self._gone(said(fault)))
 
     @property
     def _may_resume(self) -> bool:
         """Whether a connection that breaks may be resumed: its peer is not known to have ended."""
-        return self.line is not None and self.line.resumes and self._told is None
+        is_explained = self.life.stage is PeerStage.EXPLAINED
+        return self.line is not None and self.line.resumes and not is_explained
 
     @property
     def _is_over(self) -> bool:
         """Whether nothing has to be said any more, by either end."""
         return self.why is not None or (self._has_said_bye and self.may_go)
 
-    def _interrupted(self, fault: Exception, now: float) -> None:
-        """Begin to resume the connection."""
-        _log.info("the connection to %s broke: %s", self._context.describe(self.index), said(fault))
-        self._close(self.line)
-        self.line = None
-        before, self._resumed = self._resumed, None
-        is_brief = now < self._opened_at + _BRIEF
-        if before and is_brief and self._progress == self._duplex.progress:
-            before.failed(fault, now)
-            self._resuming = before
-        else:
-            self._resuming = self._new_resuming(fault, now)
-
-    def _new_resuming(self, fault: Exception, now: float) -> Resuming:
+    def _interruption(self, fault: Exception, now: float) -> Resuming:
         are_told = self._context.suspect is not None
         return Resuming(fault, now, self._context.resume_timeout, are_ends_told=are_told)
 
@@ -351,10 +302,12 @@ class Peer:
             self._give_up(self._absent(self._nobody_there(resuming)))
         elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
-            if self._context.suspect is None or self._told is not None or self._has_said_bye:
+            is_explained = self.life.stage is PeerStage.EXPLAINED
+            if self._context.suspect is None or is_explained or self._has_said_bye:
                 self._give_up(why)
             else:
-                self._tell_suspicion(why)
+                if self.life.suspect(why):
+                    self._tell_suspicion()
                 resuming.try_on(now)
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
@@ -363,24 +316,24 @@ class Peer:
 
     def postpone(self, seconds: float) -> None:
         """Do not count seconds in which this process could not try to resume a connection."""
-        if self._resuming is not None:
-            self._resuming.postpone(seconds)
-        if self._explain_by is not None:
-            self._explain_by += seconds
+        if self.connection.resuming is not None:
+            self.connection.resuming.postpone(seconds)
+        self.life.postpone(seconds)
 
     def describe_opening(self) -> str:
         """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
-        return self._joining.describe() or (said(self._resuming.why) if self._resuming else "")
+        resuming = self.connection.resuming
+        return self._joining.describe() or (said(resuming.why) if resuming else "")
 
     def _link_lost(self, resuming: Resuming, now: float) -> PeerLost:
         """Return that nothing led to the peer any more, and all that was tried."""
-        peer, why = self._context.describe(self.index), said(resuming.why)
+        why = said(resuming.why)
         if resuming.is_refused:
             return self._nobody_there(resuming)
         link = self._context.link_to(self.index)
-        how = f"is broken ({why})" if self.connections else "could not be opened"
+        how = f"is broken ({why})" if self.connection.joins else "could not be opened"
         return LinkLost(
-            f"{peer} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
+            f"{self} cannot be reached: {link} {how}, tried for {resuming.lasts(now):.0f} s",
             cause=self._joining.describe() or resuming.reasons,
             cure="See whether the network between them is down, or a firewall cuts it",
         )
@@ -390,7 +343,7 @@ class Peer:
         unless = "" if resuming.is_ended else ", unless a firewall refuses connections to it"
         why = resuming.why
         return PeerLost(
-            f"{self._context.describe(self.index)} is not there any more",
+            f"{self} is not there any more",
             cause="" if isinstance(why, PeerLost) else said(why),
             cure=f"It has ended{unless}: its own output, or that of its cluster, may say how",
         )
@@ -399,12 +352,12 @@ class Peer:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""
         if not isinstance(fault, PeerLost):
             fault = self._gone(said(fault))
-        if self.connections and not self._has_rested:
+        if self.connection.was_ever_there:
             return fault
         return PeerAbsent(fault.what, place=fault.place, cause=fault.cause, cure=fault.cure)
 
     def _gone(self, why: str, cause: str = "") -> PeerLost:
-        return gone(self._context.describe(self.index), why, cause)
+        return gone(str(self), why, cause)
 
     def _give_up(self, why: PeerLost) -> None:
         """Lose the peer in `look`, or now if that goes on."""
@@ -417,29 +370,33 @@ class Peer:
         self._lose(self._gone("it was started again"))
 
     def _lose(self, why: PeerLost) -> None:
-        if self.why is None and self._has_to_be_explained(why):
+        """Lose the peer; where others decide whether it has ended, once they have said so."""
+        if self.why is not None:
             return
-        if self.why is None:
-            self.why = why = self._told or why
-            self._explain_by = self._unexplained = None
-            if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
-                _log.info("%s", why)  # a peer that has said goodbye expects the end
-            self._resuming = self._end = None
-            self.sender.fail(why)
-            self.breadth.close()
-            self._context.sink.lost(self.index, why)
-
-    def _has_to_be_explained(self, why: PeerLost) -> bool:
-        """Tell whether others decide if the peer has ended, so that nobody goes on alone."""
-        is_told = self._context.are_all_ends_told
-        if not is_told or self._told is not None or self._has_said_bye:
-            return False
-        self._resuming = self._end = None
-        if self._unexplained is None:
-            self._unexplained = why
-            self._explain_by = self._context.now() + EXPLAIN_TIMEOUT
+        is_explained = self.life.stage is PeerStage.EXPLAINED
+        if self._context.are_all_ends_told and not (is_explained or self._has_said_bye):
+            self.life.lose_sight(why, self._context.now())
+            self._stop_trying()
             self._context.look_again()
-        return True
+        else:
+            self.life.end(why)
+            self._bury()
+
+    def _bury(self) -> None:
+        """Tell all who wait for the peer that it is lost, once."""
+        why = self.why = self.life.reason
+        assert why is not None
+        if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
+            _log.info("%s", why)  # a peer that has said goodbye expects the end
+        self._stop_trying()
+        self.sender.fail(why)
+        self.breadth.close()
+        self._context.sink.lost(self.index, why)
+
+    def _stop_trying(self) -> None:
+        self._end = None
+        if self.connection.stage in TRYING:
+            self.connection.give_up()
 
     # --- rest -------------------------------------------------------------------------------------
 
@@ -448,7 +405,7 @@ class Peer:
         line = self.line
         if line is None or self.receiver.said or not self._may_leave(line):
             return False
-        self._leave(line, asks=True)
+        self._leave(line, ConnectionEvent.ASKS, REST)
         return True
 
     def _may_leave(self, line: Line) -> bool:
@@ -456,43 +413,52 @@ class Peer:
         is_idle = self._duplex.may_rest and self._awaited != self.receiver.expected
         return is_sound and is_idle and self.breadth.narrow()
 
-    def _leave(self, line: Line, *, asks: bool) -> None:
-        self.line = None
-        self._resting = Resting(line, self.receiver, self.sender, asks=asks)
+    def _leave(self, line: Line, event: ConnectionEvent, word: int) -> None:
+        """Say that nothing more will be written to a line, and do so."""
+        self._kept, self.line = line, None
+        self.connection.advance(event)
+        self.sender.say(word, self.sender.end)
+        line.flush()
+        self.sender.is_held = True
 
     def _talk_of_rest(self) -> None:
         """Answer what the peer said about resting."""
-        resting, line = self._resting, self.line
-        if resting is not None:
-            if resting.is_agreed:
-                self._rested()
-            elif resting.is_unwanted:
-                self._resting = None
-                self._take_back(resting.end())
+        word, line = self.receiver.said, self.line
+        if self.connection.is_resting:
+            if self.connection.stage is ConnectionStage.ASKED:
+                if word == STAY:
+                    self._write_again()
+                    self._take_back(ConnectionEvent.STAYS)
+                else:
+                    self._rested()
             return
-        word, self.receiver.said = self.receiver.said, 0
+        self.receiver.said = 0
         if line is None:
             return
         if word == REST_TOO:  # it answers what was asked over another connection, and is leaving
-            self._resting = Resting(line, self.receiver, self.sender, asks=False)
+            self._leave(line, ConnectionEvent.AGREES, REST_TOO)
             self._rested()
         elif word == REST and self._may_leave(line):
-            self._leave(line, asks=False)
+            self._leave(line, ConnectionEvent.AGREES, REST_TOO)
         elif word == REST:
             self.sender.say(STAY, self.sender.end)
             line.flush()
 
-    def _drain(self, line: Line) -> None:
+    def _write_again(self) -> None:
+        self.receiver.said = 0
+        self.sender.release()
+
+    def _drain(self) -> None:
         """Read what the peer has said before it left."""
-        while line.handle(READ) and self._fault is None:
+        while self._kept is not None and self._kept.handle(READ) and self._fault is None:
             pass
 
     def _rested(self, *, has_next: bool = False) -> None:
         """Record that the connection has been left; what came up meanwhile needs another one."""
-        assert self._resting is not None
-        self._close(self._resting.end())
-        self._resting = self._fault = self.line = None
-        self._has_rested = True
+        self._write_again()
+        self._close(self._kept)
+        self._kept = self._fault = self.line = None
+        self.connection.advance(ConnectionEvent.RESTED)
         is_needed = not self.sender.is_idle or self._awaited == self.receiver.expected
         if is_needed and not has_next:
             self.dial()
@@ -500,8 +466,10 @@ class Peer:
     # --- the end ----------------------------------------------------------------------------------
 
     def _answer_goodbye(self) -> None:
-        if self._resting is not None:
-            self.line, self._resting = self._resting.end(), None
+        if self.connection.is_resting:
+            self._write_again()
+            self.connection.advance(ConnectionEvent.STAYS)
+            self.line, self._kept = self._kept, None
         self.sender.say(BYE_TOO)
         if self.line is not None:
             self.line.flush()
@@ -521,7 +489,7 @@ class Peer:
     @property
     def is_interrupted(self) -> bool:
         """Whether the connection broke and is being resumed, or the peer has dialled once more."""
-        return self.why is None and (self._resuming is not None or self._aside is not None)
+        return self.why is None and self.connection.is_interrupted
 
     def is_under_way(self, seconds: float) -> bool:
         """Return whether something was written to the peer, and its host is silent for so long."""
@@ -541,8 +509,9 @@ class Peer:
         """Close whatever is open."""
         self._joining.close()
         self.breadth.close()
-        self._close(self.line, self._aside, self._resting.line if self._resting else None)
-        self.line = self._aside = self._resting = None
+        self._close(self.line, self._kept)
+        self.line = self._kept = None
+        self.connection.give_up()
 
     def _close(self, *lines: Line | None) -> None:
         for line in lines:

@@ -356,8 +356,8 @@ class PeerConnections:
                 peer.sender.bytes,
                 peer.receiver.expected,
                 peer.receiver.bytes,
-                peer.connections,
-                peer.resumptions,
+                peer.connection.joins,
+                peer.connection.resumptions,
                 peer.breadth.most,
             )
             for index, peer in self._peers.items()

@@ -17,7 +17,9 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import Machine, Outcome, RunTimeouts, deploy
+from runtime.lifecycle.outcome import Outcome
+from runtime.lifecycle.state import RunTimeouts
+from runtime.processes.launcher.machine import Machine
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
 from tests.leftovers import GONE_WITHIN, files_below, marked_processes, wait_until_gone
@@ -131,7 +133,7 @@ class Bench:
 
     def deploy(self, plan: DeploymentPlan, *, start: float = 60.0, settle: float = 1.0) -> Outcome:
         timeouts = RunTimeouts(start=start, settle=settle)
-        return deploy(plan, self.recorder, timeouts=timeouts)
+        return Machine(plan, self.recorder, timeouts=timeouts).run()
 
     def machine(self, plan: DeploymentPlan) -> Machine:
         return Machine(plan, self.recorder)

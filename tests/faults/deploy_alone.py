@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import Interrupts, deploy
+from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.views.facts import Fact, OutputWritten, StateChanged
 from runtime.views.stream import nothing
@@ -38,10 +38,10 @@ def main() -> int:
         os.path.join(folder, name), surroundings=surroundings, diagnostics=found
     )
     assert deployment is not None, [str(one) for one in found]
-    interrupts = Interrupts()
-    signal.signal(signal.SIGINT, interrupts.press)
     with WarmStart() as warm:
-        outcome = deploy(make_plan(deployment), Printer(), interrupts=interrupts, warm=warm)
+        machine = Machine(make_plan(deployment), Printer(), warm=warm)
+        signal.signal(signal.SIGINT, lambda *_: machine.interrupt())
+        outcome = machine.run()
     print("\n".join(outcome.errors), file=sys.stderr)
     return outcome.exit_code
 

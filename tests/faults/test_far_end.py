@@ -25,7 +25,7 @@ import pytest
 from tests.sshd import Sshd, running_sshd
 
 if TYPE_CHECKING:
-    from runtime.processes.launcher.launch import Outcome
+    from runtime.lifecycle.outcome import Outcome
     from tests.faults.conftest import Bench
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_sshd]

@@ -1,7 +1,7 @@
 """The conformance table of the Fractal specification, each clause checked now.
 
     python -m tests.fractal              the table, with a verdict for each clause
-    python -m tests.fractal --markdown   the table as it stands in docs/fractal.md
+    python -m tests.fractal --markdown   what docs/fractal.md has of it
 
 Exit code 0 means that every check passed.
 """

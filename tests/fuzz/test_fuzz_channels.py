@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.transport.channel import Channel
+from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.frames import Frame
 from runtime.transport.messages import CALL, FAILURE, NOTE, RESULT, Target, call_frame, result_frame
 from runtime.transport.queued import MemoryStream
 from runtime.transport.reactor import Reactor
-from runtime.transport.request import IncomingCall
 
 if TYPE_CHECKING:
     from tests.fuzz.conftest import Break

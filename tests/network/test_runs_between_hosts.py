@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, cluster_element, missing
-from runtime.wire.stream.resuming import CALLED_TIMEOUT
+from runtime.wire.connection_life import CALLED_TIMEOUT
 from tools.on_grids import COMMAND, ROOT
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.mpi]

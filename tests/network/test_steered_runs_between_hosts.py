@@ -39,7 +39,7 @@ import sys
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 
 around, faults = surroundings_of("grid.xml", python=sys.executable), Diagnostics()
 read = read_descriptor("grid.xml", surroundings=around, diagnostics=faults)

@@ -16,7 +16,7 @@ from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.errors import GridError
 from runtime.lifecycle.run_life import RunPhase
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 from runtime.processes.part_controllers import RouteMonitor
 from tools.on_grids import ROOT
 

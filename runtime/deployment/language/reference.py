@@ -23,7 +23,8 @@ def _element(element: ElementType) -> str:
 def _child(child: ChildRule) -> str:
     """Return a child with the sign of how often it may stand there."""
     once, often = ("", "+") if child.least else ("?", "*")
-    return f"`<{child.name}>`{once if child.most == 1 else often}"
+    least = f" ({child.least} or more)" if child.least > 1 else often
+    return f"`<{child.name}>`{once if child.most == 1 else least}"
 
 
 def _attribute(attribute: Attribute) -> str:

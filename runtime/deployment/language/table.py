@@ -65,15 +65,15 @@ _DEPLOYMENT = ElementType(
         Attribute(
             "explain-waits",
             DURATION,
-            "How long a rank stays in an MPI call before it says what it waits for; "
-            "`--explain-waits` wins.",
+            "When a rank that stays in an MPI call tells what it waits for; `--explain-waits` "
+            "wins.",
             default="30s",
         ),
         Attribute(
             "run-timeout",
             DURATION,
-            "How long the application may run; then the run is ended, and shows what each rank "
-            "was doing. No limit by default; `--run-timeout` wins.",
+            "How long the application may run before it is ended, after it showed what each rank "
+            "does; `--run-timeout` wins.",
         ),
     ),
     (
@@ -95,8 +95,7 @@ _DEPLOYMENT = ElementType(
 
 _VARIABLE = ElementType(
     "variable",
-    "A value used as `${name}` in any attribute. `--set name=value` wins over the environment, "
-    "which wins over `value`.",
+    "A value used as `${name}` in any attribute.",
     (
         Attribute("name", NAME, "The name between `${` and `}`.", required=True),
         Attribute("value", RAW, "The default; without it, a value must be given."),
@@ -106,27 +105,26 @@ _VARIABLE = ElementType(
 
 _APPLICATION = ElementType(
     "application",
-    "A program to run on every rank of its clusters: exactly one of `script`, `module` and "
-    "`executable`. Several applications are several codes in one deployment.",
+    "A program for every rank of its clusters: one of `script`, `module`, `executable`. "
+    "Several are several codes.",
     (
         Attribute("name", NAME, "The name of this code.", default="application"),
         Attribute(
             "script",
             TEXT,
-            "A Python file, relative to the descriptor's folder; on `peers` also the address of "
-            "one on a web server, beside which nothing else is copied.",
+            "A Python file; on `peers` also the address of one on a web server.",
             field="",
         ),
         Attribute(
             "module",
             TEXT,
-            "A Python module, started as with `python -m` in the program folder.",
+            "A Python module, started as with `python -m`.",
             field="",
         ),
         Attribute(
             "executable",
             TEXT,
-            "A native program: a file if it contains a `/`, otherwise looked up on each machine.",
+            "A native program: a file if it has a `/`, else looked up on each machine.",
             field="",
         ),
         Attribute("arguments", WORDS, "Its command line, quoted as in a shell."),
@@ -139,26 +137,23 @@ _APPLICATION = ElementType(
         Attribute(
             "comm-world",
             CHOICE,
-            "What `COMM_WORLD` means to a Python program: all its clusters, or only its own one. "
-            "To a native program it is always its own cluster.",
+            "What `COMM_WORLD` means to a Python program: all its clusters, or its own.",
             default="grid",
             to=CommWorld,
         ),
         Attribute(
             "failures",
             CHOICE,
-            "What happens when a rank is lost: `abort` ends the run; with `return`, calls of a "
-            "Python program that need the lost rank raise an error of class "
-            "`MPI.ERR_PROC_FAILED`, and everything else continues.",
+            "What the loss of a rank does: `abort` ends the run; with `return`, calls that need "
+            "it raise `MPI.ERR_PROC_FAILED`, and all else continues.",
             default="abort",
             to=FailureMode,
         ),
         Attribute(
             "replicas",
             NUMBER,
-            "How many processes on different hosts run the Python program for each rank, so that "
-            "the rank survives while one of them lives; the clusters have that many times more "
-            "places.",
+            "How many processes on different hosts run for each rank, which survives with one of "
+            "them; the clusters have that many times more places.",
             default="1",
             least=1,
             most=16,
@@ -166,8 +161,7 @@ _APPLICATION = ElementType(
         Attribute(
             "restart",
             CHOICE,
-            "Whether a replica that has died is restarted where it was, and joins the others when "
-            "the program calls `MPI.Checkpoint`. Only useful with `replicas`.",
+            "Whether a dead replica is restarted and joins at `MPI.Checkpoint`.",
             default="no",
             choices=("yes", "no"),
             to=_YES,
@@ -175,10 +169,9 @@ _APPLICATION = ElementType(
         Attribute(
             "recovery",
             CHOICE,
-            "What `Dup`, `Split` and `Create` make of a communicator that has lost ranks: one of "
-            "the survivors (`shrink`), one with gaps (`blank`), one for which the lost ranks are "
-            "restarted (`rebuild`); with `abort` a loss ends the run. The first three imply "
-            '`failures="return"`.',
+            "What `Dup`, `Split` and `Create` make of a communicator with losses: one of the "
+            "survivors (`shrink`), with gaps (`blank`), with restarted ranks (`rebuild`); `abort` "
+            'ends the run. The first three imply `failures="return"`.',
             default="none",
             choices=("none", "shrink", "blank", "rebuild", "abort"),
             to=lambda said: "" if said == "none" else said,
@@ -186,23 +179,22 @@ _APPLICATION = ElementType(
         Attribute(
             "recovery-messages",
             CHOICE,
-            "Which calls work between a loss and the recovery: none (`nop`), or all that do not "
-            "need the lost ranks (`cont`). Only useful with a `recovery`.",
+            "Which calls work between a loss and its recovery: none (`nop`), or those that do not "
+            "need lost ranks (`cont`).",
             default="nop",
             choices=("nop", "cont"),
         ),
         Attribute(
             "folder",
             TEXT,
-            "The program folder, in which ranks start, relative to the descriptor's folder. By "
-            "default the folder of the script, or of an executable with a `/` in its name; "
-            "otherwise the descriptor's.",
+            "The program folder, in which ranks start; by default that of the script, or of an "
+            "executable with a `/`, else the descriptor's.",
         ),
         Attribute(
             "stage",
             CHOICE,
-            "Whether the program folder is copied to other machines; `no` means that it is there "
-            "already, under the same path.",
+            "Whether the program folder is copied to other machines, or is there under the same "
+            "path.",
             default="yes",
             choices=("yes", "no"),
             field="staged",
@@ -266,15 +258,14 @@ _VIRTUAL_NODE = ElementType(
 
 _PROCESS = ElementType(
     "process",
-    "A helper beside the application, such as a data server or a preparation; it takes part in "
-    "dependent sequences.",
+    "A helper beside the application, such as a data server.",
     (
         Attribute("id", NAME, "The name for references.", required=True, field="name"),
         Attribute(
             "kind",
             CHOICE,
-            "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as "
-            "ranks of a native MPI program of its own in the cluster `on`.",
+            "`local`: here, or at the front-end of `on`; `ssh`: on each of `hosts`; `mpi`: as a "
+            "native MPI program in the cluster `on`.",
             default="local",
             to=ProcessKind,
         ),
@@ -292,20 +283,18 @@ _PROCESS = ElementType(
         Attribute(
             "folder",
             TEXT,
-            "The folder it is started in; on this machine the descriptor's by default.",
+            "The folder it is started in; here by default the descriptor's.",
         ),
         Attribute(
             "ready",
             CHOICE,
-            "When its dependents may start: once it runs, or once it has ended with exit code 0.",
+            "When dependents may start: once it runs, or ended with exit code 0.",
             default="started",
             choices=("started", "finished"),
             field="ready_when_finished",
             to="finished".__eq__,
         ),
-        Attribute(
-            "ready-line", TEXT, "It counts as started once a line of its output contains this text."
-        ),
+        Attribute("ready-line", TEXT, "It runs once a line of its output contains this."),
     ),
     (ChildRule("argument"), ChildRule("environment"), ChildRule("ssh", field="hops")),
     record=HelperProcess,
@@ -346,29 +335,26 @@ _TRANSFER = ElementType(
         Attribute(
             "source",
             TEXT,
-            "`in`: relative to the descriptor's folder, on `peers` also a file of a web server as "
-            "`https://...`, with `#sha256=...` or not; `out`: a path, a folder or a pattern (`*`, "
-            "`**`, `?`, `[...]`) in the working directory, `.` for everything new.",
+            "`in`: a path, on `peers` also `https://...`, with `#sha256=...` or not; `out`: a "
+            "path, folder or pattern in the working directory, `.` for everything new.",
             required=True,
         ),
         Attribute(
             "destination",
             TEXT,
             "`in`: a path in the working directory, by default the name of the source; `out`: a "
-            "folder in the program folder, by default the program folder itself; `{site}` and "
-            "`{cluster}` in it stand for the origin of the results.",
+            "folder in the program folder; `{site}` and `{cluster}` stand for the origin.",
         ),
         Attribute("clusters", LIST, f"Which: {_CLUSTERS}. All by default.", find=clusters),
         Attribute(
             "every",
             DURATION,
-            "`out`: how often results are also fetched during the run; only after it by default.",
+            "`out`: how often they are also fetched during the run.",
         ),
         Attribute(
             "others",
             CHOICE,
-            "`out`: what happens to new files of these clusters that no `source` names: `bring` "
-            "puts them into the program folder as well; `discard` deletes them.",
+            "`out`: whether new files that no `source` names come home too, or are deleted.",
             default="bring",
             choices=("bring", "discard"),
             field="discards_others",
@@ -391,9 +377,8 @@ _EMULATE = ElementType(
         Attribute(
             "wan",
             TEXT,
-            "The line between sites: how much later messages arrive one way, and at most how many "
-            "bits a second each cluster exchanges with other sites, as in `10ms,1gbit` or `5ms`. "
-            "By default messages take no longer than inside a site.",
+            "The line between sites, delay one way and rate of each cluster: `10ms,1gbit` or "
+            "`5ms`.",
         ),
     ),
     (ChildRule("mpi", most=1), *_NAMED),
@@ -411,8 +396,7 @@ _GRID = ElementType(
         Attribute(
             "encryption",
             CHOICE,
-            "How connections between hosts are protected: `tls`, or `none` where the network can "
-            "be trusted. Members authenticate in both cases.",
+            "`none` where the network can be trusted; members authenticate in both cases.",
             default="tls",
             to=Encryption,
         ),
@@ -422,8 +406,8 @@ _GRID = ElementType(
 
 _PEERS = ElementType(
     "peers",
-    "Instead of a grid: machines of a lab that are free now. They are booked when the run starts; "
-    "each is a cluster, and near ones form a site.",
+    "Instead of a grid: machines of a lab, booked when the run starts. Each is a cluster, "
+    "near ones a site.",
     (
         Attribute(
             "ranks",
@@ -437,25 +421,21 @@ _PEERS = ElementType(
         Attribute(
             "strategy",
             TEXT,
-            "How ranks are placed: `spread` over as many hosts as possible, `concentrate` on the "
-            "nearest ones, `mixed`: evenly over sites, and concentrated within each, or your own "
-            "`module.Class`.",
+            "How ranks are placed: `spread`, `concentrate`, `mixed` or your own `module.Class`.",
             default="spread",
         ),
         Attribute("wait", DURATION, "How long to look for free places.", default="30s"),
         Attribute(
             "credential",
             TEXT,
-            "The file, on this machine, that proves to the lab who you are; by default that of "
-            "`gcm-peer`.",
+            "The file that proves who you are; by default that of `gcm-peer`.",
             find=existing("the credential"),
         ),
         Attribute(
             "staging",
             CHOICE,
             "How the program gets to the peers: each passes it to two others (`tree`) or to the "
-            "next one (`chain`), or it is sent from here to each (`push`). `auto` is `chain` for "
-            "large files and `tree` for small ones.",
+            "next (`chain`), or it is sent from here to each (`push`).",
             default="auto",
             choices=("auto", "tree", "chain", "push"),
         ),
@@ -486,17 +466,17 @@ _CLUSTER = ElementType(
         Attribute(
             "site",
             NAME,
-            "A site of your own file `~/.config/gcm/sites.xml`, whose `ssh`, `batch`, `front-end` "
-            "and `mpi` count here.",
+            "A site of `~/.config/gcm/sites.xml`, whose `ssh`, `batch`, `front-end` and `mpi` "
+            "count here.",
             field="",
         ),
         Attribute(
             "reachability",
             CHOICE,
-            "Who can connect to its ranks: everybody (`direct`), only its front-end, or nobody "
-            "(`outwards`: its ranks connect to others; `isolated`: not even that). `auto` is "
-            "`direct`, but `outwards` in a job, behind two or more hops, and on this machine if "
-            "other clusters are elsewhere, unless the front-end has an address.",
+            "Who can connect to its ranks: everybody (`direct`), its front-end only, or nobody "
+            "(`outwards`: they connect to others; `isolated`: not even that). `auto` is `direct`, "
+            "but `outwards` in a job, behind two hops, and here if other clusters are elsewhere, "
+            "unless the front-end has an address.",
             default="auto",
             choices=("auto", "direct", "front-end", "outwards", "isolated"),
         ),
@@ -515,8 +495,7 @@ _CLUSTER = ElementType(
 
 _SSH = ElementType(
     "ssh",
-    "One hop on the path to a machine. Hops are taken in the order in which they are written; "
-    "those of a site come before those of its clusters.",
+    "One hop on the path to a machine, in the order written, those of a site first.",
     (
         Attribute("host", HOST, "The machine.", required=True),
         Attribute("port", NUMBER, "Its ssh port.", least=1, most=65535),
@@ -528,8 +507,8 @@ _SSH = ElementType(
         Attribute(
             "new-host-keys",
             CHOICE,
-            "What happens with the key of an unknown host: `refuse` ends the run, `accept` trusts "
-            "it and adds it to the file of known host keys. A changed key is always refused.",
+            "What happens with an unknown host: `refuse` ends the run, `accept` adds its key to "
+            "the known ones. A changed key is always refused.",
             default="refuse",
             choices=("refuse", "accept"),
             field="accept_new",
@@ -538,8 +517,7 @@ _SSH = ElementType(
         Attribute(
             "options",
             WORDS,
-            "Further options of `ssh` for this hop: `-4`, `-6`, `-C`, and `-o NAME=VALUE` with one "
-            "of the names listed above.",
+            "Further options of `ssh` for this hop, as listed above.",
             find=ssh_options,
         ),
         Attribute("command-path", COMMAND, "The `ssh` program.", default="ssh", blank=False),
@@ -550,8 +528,7 @@ _SSH = ElementType(
 
 _BATCH = ElementType(
     "batch",
-    "The nodes of the cluster are asked of a batch system, whose commands are on the last hop, or "
-    "on this machine where there is none.",
+    "The nodes are asked of a batch system, whose commands are on the last hop, or here.",
     (
         Attribute("system", CHOICE, "Which batch system that is.", required=True, choices=SYSTEMS),
         Attribute("nodes", NUMBER, "How many nodes.", default="1", least=1, most=100_000),
@@ -566,8 +543,7 @@ _BATCH = ElementType(
         Attribute(
             "walltime",
             WALLTIME,
-            "How long the job may hold the nodes, as `02:00:00` or `2h`; by default what the queue "
-            "gives.",
+            "How long the job may hold the nodes, as `02:00:00` or `2h`; by default the queue's.",
         ),
         Attribute("queue", WORD, "The queue, which Slurm calls a partition."),
         Attribute("account", WORD, "Who pays."),
@@ -577,8 +553,7 @@ _BATCH = ElementType(
         Attribute(
             "lease",
             DURATION,
-            "How long the job goes on holding its nodes when nothing is heard of the run any more: "
-            "it was killed, or its machine lost its network.",
+            "How long the job holds its nodes when nothing is heard of the run any more.",
             default="60s",
         ),
         Attribute(
@@ -591,8 +566,7 @@ _BATCH = ElementType(
         Attribute(
             "signal",
             CHOICE,
-            "The signal that the ranks get before the walltime is over, so that they save their "
-            "state; a program that does not handle it is ended by it.",
+            "The signal that ranks get before the walltime is over, to save their state.",
             default="none",
             choices=("none", "USR1", "USR2", "INT", "TERM"),
             to=lambda name: "" if name == "none" else name,
@@ -606,20 +580,18 @@ _BATCH = ElementType(
         Attribute(
             "reserve",
             DURATION,
-            "How long before the end of the walltime the run is ended, so that results come home; "
-            "by default 60 s, or a quarter of a short walltime.",
+            "How long before the end the run is ended, so that results come home; by default 60 "
+            "s, or a quarter of a short walltime.",
         ),
         Attribute(
             "job",
             WORD,
-            "The number of a job that runs already, in which the cluster gets its place, as a run "
-            "within a job does by itself.",
+            "The number of a job that runs already, in which the cluster has its place.",
         ),
         Attribute(
             "options",
             WORDS,
-            "Further options of the command that submits, such as `--gres=gpu:1 --exclusive`; they "
-            "win.",
+            "Further options of the command that submits, which win: `--gres=gpu:1 --exclusive`.",
         ),
     ),
     record=JobRequest,
@@ -628,8 +600,7 @@ _BATCH = ElementType(
 
 _LAUNCHER = ElementType(
     "launcher",
-    "Your own class that starts the processes of the cluster instead of `ssh`, such as in a "
-    "container or through a scheduler.",
+    "Your own class that starts the processes of the cluster instead of `ssh`.",
     (
         Attribute(
             "class",
@@ -642,7 +613,7 @@ _LAUNCHER = ElementType(
         Attribute(
             "host",
             HOST,
-            "The machine on which it starts processes, as other clusters reach it.",
+            "The machine where they are, as other clusters reach it.",
             default="localhost",
         ),
     ),
@@ -669,8 +640,7 @@ _FRONT_END = ElementType(
         Attribute(
             "folder",
             TEXT,
-            "Where the folders of the run are made there; by default the one for temporary files. "
-            "The ranks work in a copy of the program folder in it.",
+            "Where the folders of the run are made there; by default with temporary files.",
         ),
         Attribute(
             "modules",
@@ -680,8 +650,7 @@ _FRONT_END = ElementType(
         Attribute(
             "before",
             TEXT,
-            "A line of shell that is run next there, such as `ulimit -l unlimited`. What it sets "
-            "holds for all that starts on this host.",
+            "A line of shell that is run next there, such as `ulimit -l unlimited`.",
         ),
         Attribute(
             "container",
@@ -735,18 +704,15 @@ _CLASS = Attribute(
 
 _CONTROLLER = ElementType(
     "controller",
-    "A class that replaces or precedes the usual controller of the grid, a site or a cluster: its "
-    "constructor gets the controller that it replaces, to which it may delegate. The nearest one "
-    "is asked first; of several in one place, the first one that is written.",
+    "A class in front of the usual controller of the grid, a site or a cluster, which its "
+    "constructor gets. The nearest is asked first, then in the order written.",
     (
         _CLASS,
         Attribute(
             "role",
             CHOICE,
-            "What it decides. `plan-choice`: which plan carries out a collective over several "
-            "clusters; that of a site is asked for communicators within the site. `tensioning`: "
-            "in which order ranks try the routes to others, if some cannot be reached directly. "
-            "`reference-cache`: which connections they close to make room for others.",
+            "What it decides: the plan of a collective over clusters, the order of routes, or "
+            "which connections are closed for others.",
             required=True,
             choices=("plan-choice", "tensioning", "reference-cache"),
         ),
@@ -756,16 +722,14 @@ _CONTROLLER = ElementType(
 
 _INTERCEPTOR = ElementType(
     "interceptor",
-    "A class that sees messages between ranks of different clusters, at both ends, if one of the "
-    "two lies in the grid, site or cluster that names it. Several are called in the order in "
-    "which they are written.",
+    "A class that sees messages between ranks of different clusters with an end in the "
+    "grid, site or cluster that names it.",
     (
         _CLASS,
         Attribute(
             "between",
             CHOICE,
-            "Which messages it sees: those between `sites`, or all between `clusters`. Within a "
-            "cluster the native MPI carries them.",
+            "Which messages it sees: those between sites, or between all clusters.",
             default="clusters",
             choices=("sites", "clusters"),
         ),
@@ -781,16 +745,14 @@ _NODES = ElementType(
         Attribute(
             "names",
             LIST,
-            "Names for the nodes, with ranges: one for each host, or any number for a single "
-            "host; by default the names of the hosts.",
+            "Names for the nodes: one for each host, or any number for a single host.",
         ),
         Attribute("slots", NUMBER, "How many ranks each of them can hold.", least=1, most=10_000),
         Attribute(
             "spare",
             CHOICE,
-            "Whether they hold no ranks at first: with `yes`, the ranks of a host that is lost are "
-            "restarted there by a `recovery`. Each takes as many as its `slots`; without these, as "
-            "many as the other hosts of the cluster hold at most.",
+            "Whether they hold no ranks at first, but those of lost hosts after a `recovery`: as "
+            "many as their `slots`, or as other hosts hold.",
             default="no",
             choices=("yes", "no"),
             to=_YES,
@@ -800,14 +762,13 @@ _NODES = ElementType(
 
 _FAILURE_DETECTOR = ElementType(
     "failure-detector",
-    "How the launcher and the front-ends monitor each other. Without this element they do so only "
-    "if a cluster is reached over ssh; on one machine the end of a process is always seen.",
+    "How launcher and front-ends watch each other; without it, only if a cluster is "
+    "reached over ssh.",
     (
         Attribute(
             "protocol",
             CHOICE,
-            "How heartbeats spread; `hierarchical` is `dbrr` inside each site, with the launcher "
-            "in all of them. With `none` a host counts as lost when its connection ends.",
+            "How heartbeats spread; with `none` a host is lost when its connection ends.",
             default="dbrr",
             choices=("dbrr", "brr", "round-robin", "hierarchical", "none"),
             to=lambda said: None if said == "none" else DetectorProtocol(said),
@@ -815,20 +776,19 @@ _FAILURE_DETECTOR = ElementType(
         Attribute(
             "timeout",
             DURATION,
-            "How long a host, or the network path to it, may be silent before it counts as lost.",
+            "How long a host, or the way to it, may be silent before it is lost.",
             default="3s",
         ),
         Attribute(
             "period",
             DURATION,
-            "The time between two heartbeats; 0.5 s by default, or what fits the timeout.",
+            "The time between two heartbeats; 0.5 s, or what fits the timeout.",
             to=lambda found: found or None,
         ),
         Attribute(
             "frozen",
             CHOICE,
-            "What to do with a front-end on this machine, or a rank, whose process exists but is "
-            "stopped: `suspect` reports it, `lost` ends it.",
+            "Whether a front-end here, or a rank, that is stopped is reported or ended.",
             default="suspect",
             choices=("suspect", "lost"),
             field="frozen_is_lost",

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from mpi4py import MPI
-
 from runtime.later import Later, logger
 from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
 from runtime.mpi.progress.operations import Operation
@@ -206,11 +204,11 @@ class Recovery:
         return error
 
     def _abort(self) -> None:
-        from runtime.mpi.errors import abort
+        from runtime.mpi.errors import abort, leave
 
         lost = self._members.engine.losses.of(self.failed()[0])
         abort(1, lost)
-        MPI.COMM_WORLD.Abort(1)  # before the program can catch anything
+        leave(1)  # before the program can catch anything
 
     def _close(self, closing: Callable[[], FailureError]) -> None:
         self.closing = closing

@@ -14,7 +14,7 @@ from runtime.mpi.communicators.intercommunicators import GroupCreation, InterPar
 from runtime.mpi.communicators.recovery_calls import RecoveryCalls
 from runtime.mpi.communicators.topologies import CartParts, DistgraphParts, GraphParts
 from runtime.mpi.communicators.topology_creation import TopologyCreation
-from runtime.mpi.errors import abort
+from runtime.mpi.errors import abort, leave
 from runtime.mpi.point_to_point.calls import PointToPoint
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.surface.refusals import RefusedCalls
@@ -74,6 +74,7 @@ class Comm(
         errorcode = integer(errorcode)
         abort(errorcode)
         super().Abort(errorcode)
+        leave(errorcode)
 
 
 with_checked_handles(Comm, MPI.Comm)

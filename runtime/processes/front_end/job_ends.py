@@ -36,6 +36,7 @@ class JobEnds:
         self._cluster = cluster
         self._goes_on = goes_on
         self._aborted: set[str] = set()
+        self._missed: set[str] = set()  # whose loss has made others end the run
         self._told: dict[str, RankDeath] = {}
         self._seen: dict[str, Observation] = {}
         self._left: dict[str, None] = {}
@@ -61,6 +62,7 @@ class JobEnds:
         self._seen.pop(rank, None)
         self._left.pop(rank, None)
         self._gone.pop(rank, None)
+        self._missed.discard(rank)
 
     def was_told_there(self, rank: str) -> bool:
         """Tell whether a rank or its parent has told its end, so that its host lives."""
@@ -87,6 +89,8 @@ class JobEnds:
 
     def said(self, rank: str, observed: Observation) -> RankDeath:
         """Record how the program of a rank ended, by its own word."""
+        if rank in self._aborted and observed.is_loss and self._stopped_at is None:
+            self._missed.update(map(str, observed.lost))
         return self._tell(rank, observed)
 
     def concluded(self, rank: str, why: str) -> RankDeath:
@@ -125,7 +129,7 @@ class JobEnds:
         if found := self._decide(rank):
             return found
         silent = Observation(Witness.FRONT_END, 1, why=f"ended {NOT_FINALISED}")
-        return self._tell(rank, silent, self._ended_by())
+        return self._tell(rank, silent, self._ended_by(rank))
 
     def job_over(
         self, ended: Exit, words: str, ranks: list[str], signal_told: int = 0
@@ -164,7 +168,7 @@ class JobEnds:
             return None
         if not seen.code:
             seen = replace(seen, code=1, why=f"ended {NOT_FINALISED}")
-        return self._tell(rank, seen, self._ended_by(seen.at, seen.signal))
+        return self._tell(rank, seen, self._ended_by(rank, seen.at, seen.signal))
 
     def _lose(self, rank: str) -> RankDeath | None:
         """Return the death of a rank that was lost with its host, if it was."""
@@ -172,23 +176,27 @@ class JobEnds:
         if why is None:
             return None
         lost = RankDeath.lost(rank, why, Witness.FRONT_END)
-        return self._tell(rank, lost.observed, self._ended_by())
+        return self._tell(rank, lost.observed, self._ended_by(rank))
 
     def _failed_behind_its_program(self, told: RankDeath, seen: Observation) -> RankDeath | None:
         """Return the death of a rank whose program ended well, and then its process did not."""
         is_cleaned_up = seen.signal in _CLEANED_UP
-        if told.code or not seen.code or is_cleaned_up or self._ended_by(seen.at):
+        if told.code or not seen.code or is_cleaned_up or self._ended_by(told.who, seen.at):
             return None
         why = "ended so after its program, while it finalised MPI or the interpreter"
         return self._tell(told.who, replace(seen, why=why))
 
-    def _ended_by(self, at: float = 0.0, number: int = 0) -> str:
-        """Return who had ended a rank of which only its parent, or nobody, tells the end."""
-        if self._stopped_at is not None and (not at or at >= self._stopped_at):
+    def _ended_by(self, rank: str, at: float = 0.0, number: int = 0) -> str:
+        """Return who had ended a rank of which only its parent, or nobody, tells the end.
+
+        Parents may see late the end of one that others had missed, and ended the run for.
+        """
+        is_missed = rank in self._missed
+        if self._stopped_at is not None and not is_missed and (not at or at >= self._stopped_at):
             return BY_REQUEST
         if self._helper is not None and (not at or at >= self._helper[1]):
             return self._cluster
-        if not self._goes_on and (not at or number in _CLEANED_UP):
+        if not self._goes_on and not is_missed and (not at or number in _CLEANED_UP):
             return self._first_bad()
         return ""
 
@@ -245,8 +253,9 @@ class JobEnds:
 
     def _silent(self, rank: str, ended: Exit, signal_told: int, fault: str) -> RankDeath:
         """Return the death of a rank of which nobody has told anything but perhaps `mpiexec`."""
-        after = BY_REQUEST if self._stopped_at is not None else ""
-        after = after or (self._cluster if fault else self._first_bad())
+        after = self._cluster if fault else ""
+        if rank not in self._missed:
+            after = BY_REQUEST if self._stopped_at is not None else after or self._first_bad()
         if after:
             return self._tell(rank, Observation(Witness.MPIEXEC, KILLED, signal=9), after)
         why = f"ended {NOT_FINALISED}" if ended.ok else "ended, as mpiexec tells"

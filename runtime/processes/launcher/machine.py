@@ -122,6 +122,19 @@ class Machine:
         self.stop()
         self._thread.join()
 
+    def run(self) -> Outcome:
+        """Execute the plan and return how it ended; what goes wrong is in the outcome, not raised.
+
+        Everything that was started is gone when this returns.
+
+        >>> machine = Machine(plan, listener)                                   # doctest: +SKIP
+        >>> signal.signal(signal.SIGINT, lambda *_: machine.interrupt())        # doctest: +SKIP
+        >>> machine.run().exit_code                                             # doctest: +SKIP
+        0
+        """
+        with self:
+            return self.wait()
+
     @property
     def state(self) -> RunPhase:
         """Where the run is."""

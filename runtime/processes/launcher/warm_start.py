@@ -40,7 +40,7 @@ class WarmStart:
 
     >>> with WarmStart() as warm:                              # doctest: +SKIP
     ...     warm.load(plan)
-    ...     outcome = deploy(plan, listener, warm=warm)
+    ...     outcome = Machine(plan, listener, warm=warm).run()
     """
 
     def __init__(self) -> None:

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from runtime.routing import Route
+from runtime.wire.connection_life import says_nobody
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.errors import PeerLost, PeerSilent
-from runtime.wire.stream.resuming import says_nobody
 
 CALL_BACK_TIMEOUT = 10.0
 """Seconds for a peer that was asked to dial to have done so."""

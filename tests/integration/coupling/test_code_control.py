@@ -7,7 +7,7 @@ import pytest
 
 from runtime.coupling import CodeBusy, CodeNotRunning, CodeNotStarted
 from runtime.coupling.code_run import CodeState
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 
 pytestmark = pytest.mark.mpi
 
@@ -83,7 +83,7 @@ def test_a_code_of_which_a_rank_has_failed_is_ended_and_the_others_go_on(steer: 
     why = control.status().why
     assert why == (
         "rank 1 of stuck (here/stuck 1) ended with ValueError: no good, "
-        "and what was left of stuck did not end within 0.5 s and was stopped"
+        "and the other ranks of stuck did not end within 0.5 s and were stopped"
     )
     other = machine.code("other").control
     other.stop(grace=20)

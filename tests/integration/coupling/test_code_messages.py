@@ -8,7 +8,7 @@ import pytest
 from gcm import submit
 from runtime import coupling
 from runtime.coupling import CodeEnded, NoSuchRank, UnknownCode
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 
 pytestmark = pytest.mark.mpi
 

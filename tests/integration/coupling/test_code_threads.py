@@ -16,9 +16,10 @@ from runtime.coupling.code_run import CodeState
 from runtime.coupling.deployed_codes import Codes
 from runtime.coupling.errors import CodeNotStarted
 from runtime.deployment import DeploymentPlan
+from runtime.lifecycle.state import RunTimeouts
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
-from runtime.processes.launcher.launch import Machine, RunTimeouts, deploy
+from runtime.processes.launcher.machine import Machine
 from runtime.views.facts import Fact, OutputWritten, StateChanged
 from runtime.views.stream import Silent, nothing
 
@@ -139,7 +140,7 @@ def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) 
 
     loud = ("/usr/bin/yes", "and so on")
     codes = plan(bad=("/bin/sh", "-c", "exit 7"), loud=loud)
-    outcome = deploy(codes, Slow(), timeouts=RunTimeouts(settle=1.0, grace=1.0))
+    outcome = Machine(codes, Slow(), timeouts=RunTimeouts(settle=1.0, grace=1.0)).run()
     assert outcome.exit_code == 7
     assert any("did not end within 1 s and was stopped" in one for one in outcome.errors)
 

@@ -11,7 +11,7 @@ import pytest
 from gcm.documents import Diagnostics
 from runtime.deployment import make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 
 PROGRAM = """
 from mpi4py import MPI

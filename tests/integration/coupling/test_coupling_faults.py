@@ -13,7 +13,7 @@ import pytest
 from runtime.coupling import CodeEnded
 from runtime.coupling.hub import Hub
 from runtime.deployment import DeploymentPlan
-from runtime.processes.launcher.launch import Machine, deploy
+from runtime.processes.launcher.machine import Machine
 from runtime.views.stream import Silent
 
 pytestmark = pytest.mark.mpi
@@ -108,13 +108,13 @@ def make_busy_at_begin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_one_code_that_ends_badly_ends_the_other_and_the_run(
     plan: Callable[..., DeploymentPlan],
 ) -> None:
-    outcome = deploy(
+    outcome = Machine(
         plan(
             bad="raise SystemExit(7)",
             good="from runtime import coupling; coupling.recv(code='bad')",
         ),
         Silent(),
-    )
+    ).run()
     assert outcome.exit_code == 7
     assert outcome.first_cause is not None
     assert outcome.first_cause.rank == "0:0:0"
@@ -122,7 +122,7 @@ def test_one_code_that_ends_badly_ends_the_other_and_the_run(
 
 def test_a_run_that_nobody_drives_has_no_driver(plan: Callable[..., DeploymentPlan]) -> None:
     alone = "from runtime import coupling; coupling.send(1, code=coupling.DRIVER)"
-    outcome = deploy(plan(alone=alone), Silent())
+    outcome = Machine(plan(alone=alone), Silent()).run()
     assert outcome.exit_code == 1
     assert "no Python program drives this run. Deploy it with Machine" in outcome.errors[0]
 

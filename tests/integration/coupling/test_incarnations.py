@@ -10,7 +10,7 @@ from runtime.coupling.code_run import CodeState
 from runtime.coupling.words import DRIVER
 from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import LAUNCHER
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 from runtime.transport.channel import IncomingCall
 from runtime.transport.errors import TransportError
 from runtime.transport.messages import NOTE, PLAIN, Target, call_frame

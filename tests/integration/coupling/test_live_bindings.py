@@ -19,7 +19,7 @@ from runtime.deployment import DeploymentPlan, make_plan, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.lifecycle.run_life import RunPhase
 from runtime.processes.launcher.bindings import ReportedBinding, bindings_of
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 from runtime.processes.part_controllers import HealthController
 
 pytestmark = pytest.mark.mpi

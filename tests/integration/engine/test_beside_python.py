@@ -10,7 +10,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 
 pytestmark = pytest.mark.mpi
 

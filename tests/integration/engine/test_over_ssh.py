@@ -21,7 +21,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DeploymentPlan, DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import deploy
+from runtime.processes.launcher.machine import Machine
 from runtime.views.facts import Fact, OutputWritten
 from runtime.views.stream import nothing
 from tests.integration.engine.recorder import Recorder
@@ -111,7 +111,7 @@ def test_two_sites_over_ssh_run_and_their_files_come_home(server: Servers, tmp_p
         "</grid></deployment>",
     )
     recorder = Recorder()
-    outcome = deploy(plan, recorder)
+    outcome = Machine(plan, recorder).run()
     assert outcome.errors == ()
     assert outcome.exit_code == 0
     assert sorted(outcome.exits) == ["0:0:0", "0:0:1", "1:0:0", "1:0:1"]
@@ -152,7 +152,7 @@ def test_input_and_much_output_pass_over_ssh_unchanged(server: Servers, tmp_path
             taken()
 
     with open(tmp_path / "input", "rb") as source:
-        outcome = deploy(plan, Joined(), stdin=source.fileno())
+        outcome = Machine(plan, Joined(), stdin=source.fileno()).run()
     assert outcome.errors == ()
     for rank, size in ((0, 4_000_000), (1, 0)):
         lines = [f"read {size}", *(f"{rank} {number} " + "x" * 60 for number in range(100_000))]
@@ -197,7 +197,7 @@ def test_no_command_line_environment_or_output_tells_what_members_know(
     )
     recorder = Recorder()
     with caplog.at_level(logging.DEBUG):
-        outcome = deploy(plan, recorder)
+        outcome = Machine(plan, recorder).run()
     assert outcome.errors == ()
     told = [text for _, stream, text in recorder.lines if stream == "stdout"]
     assert told == ["seen True found 0"] * 4
@@ -217,7 +217,7 @@ def test_an_unknown_host_and_a_refused_key_end_the_run(server: Servers, tmp_path
             f'<deployment name="t"><application script="{RING}"/><grid>'
             f'<site name="s">{cluster("a", way, python)}</site></grid></deployment>',
         )
-        outcome = deploy(plan, Recorder())
+        outcome = Machine(plan, Recorder()).run()
         assert outcome.exit_code == 203
         assert expected in outcome.errors[0]
         assert "s/a" in outcome.errors[0]
@@ -241,7 +241,7 @@ def test_the_key_of_a_new_host_is_believed_as_the_message_says_and_a_changed_one
             f'<deployment name="t"><application script="says.py"/><grid>'
             f"<site>{cluster('a', way, pythons()[0])}</site></grid></deployment>",
         )
-        outcome = deploy(plan, Recorder())
+        outcome = Machine(plan, Recorder()).run()
         return outcome.exit_code, "\n".join(outcome.errors)
 
     code, said = run("")

@@ -11,7 +11,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import deploy
+from runtime.processes.launcher.machine import Machine
 from runtime.views.stream import Silent
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
 
@@ -47,7 +47,7 @@ def run_and_planned(
     )
     assert deployment is not None, [str(one) for one in found]
     plan = make_plan(deployment)
-    outcome = deploy(plan, Silent())
+    outcome = Machine(plan, Silent()).run()
     assert (outcome.exit_code, outcome.errors) == (0, ())
     return file.read_text().splitlines(), list(plan.step("ranks:0:0").argv)
 

@@ -16,7 +16,7 @@ import pytest
 
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import deploy
+from runtime.processes.launcher.machine import Machine
 from tests.integration.engine.recorder import Recorder
 from tests.sshd import running_sshd
 
@@ -76,7 +76,7 @@ def run(folder: Path, machine: str) -> tuple[tuple[str, ...], list[str]]:
     )
     assert deployment is not None, [str(one) for one in found]
     recorder = Recorder()
-    outcome = deploy(make_plan(deployment), recorder)
+    outcome = Machine(make_plan(deployment), recorder).run()
     return outcome.errors, [line for _, stream, line in recorder.lines if stream == "stdout"]
 
 
@@ -141,6 +141,6 @@ def test_helpers_on_another_machine_are_found_in_its_environment(
     )
     assert deployment is not None, [str(one) for one in found]
     recorder = Recorder()
-    outcome = deploy(make_plan(deployment), recorder)
+    outcome = Machine(make_plan(deployment), recorder).run()
     assert outcome.errors == ()
     assert [line for *_, line in recorder.lines].count("counted") == 3

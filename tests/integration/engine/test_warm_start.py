@@ -15,7 +15,7 @@ PROGRAM = """
 import sys, threading
 from gcm.documents import Diagnostics
 from runtime.deployment import DescriptorContext, make_plan, read_descriptor
-from runtime.processes.launcher.launch import Machine
+from runtime.processes.launcher.machine import Machine
 from runtime.processes.launcher.warm_start import WarmStart
 
 started = []

@@ -57,8 +57,8 @@ def test_what_is_left_of_a_code_is_ended_some_time_after_the_first_failure() -> 
     assert run.settle(1, 5.0)
     run.job_ended("0:1", 137, "")
     assert run.why == (
-        "rank 2 of air failed (exit code 3), and what was left of air did not end within 5 s and"
-        " was stopped\nexit code 4\nits last words"
+        "rank 2 of air failed (exit code 3), and the other ranks of air did not end within 5 s and"
+        " were stopped\nexit code 4\nits last words"
     )
     run.begin()
     assert not run.begins_to_settle()

@@ -172,7 +172,7 @@ def test_an_option_that_a_connection_cannot_have_is_a_fault_with_its_place(read:
     assert fault.code == "bad-ssh-option"
     assert fault.message == (
         'options="-4 -o RequestTTY=yes" of <ssh> cannot be used:'
-        " RequestTTY would break a connection that carries a deployment"
+        " RequestTTY is not for a descriptor, whose options run no program and change neither end"
     )
     assert fault.location.line == 3
 

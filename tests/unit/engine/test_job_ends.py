@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from runtime.launchers.base import Exit
 from runtime.machine.deaths import BY_REQUEST, Observation, RankDeath, Witness
 from runtime.processes.front_end.job_ends import JobEnds, crash_of, sight_of
+from runtime.rank_name import RankName
 
 A, B = "0:0:0", "0:0:1"
 
@@ -237,6 +239,19 @@ def test_a_rank_that_aborts_did_so_before_mpiexec_ended_because_of_it() -> None:
     ends.saw(A, seen(code=3, at=2.0), is_connected=False)
     _, fault = over(ends, Exit(code=1))
     assert fault == ""
+
+
+@pytest.mark.parametrize("at", [0.5, 2.0])
+def test_a_rank_whose_loss_made_another_one_abort_was_not_ended_by_that(at: float) -> None:
+    ends = JobEnds("0:0")
+    ends.aborted(A)
+    missed = replace(word(1, "called MPI.Abort(1)"), lost=(RankName.parse(B),), is_loss=True)
+    ends.said(A, missed)
+    ends.stopping(1.0)
+    found = ends.saw(B, seen(signal=9, at=at), is_connected=False)
+    assert brief(found) == (B, 137, 9, "")
+    other = ends.saw("0:0:2", seen(signal=9, at=2.0), is_connected=False)
+    assert brief(other) == ("0:0:2", 137, 9, BY_REQUEST)
 
 
 @pytest.mark.parametrize("first", ["left", "gone"])

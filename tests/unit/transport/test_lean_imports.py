@@ -11,9 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-def imported(module: str) -> set[str]:
+def imported(module: str, then: str = "pass") -> set[str]:
     told = subprocess.run(
-        [sys.executable, "-S", "-c", f"import {module}, sys; print(*sys.modules)"],
+        [sys.executable, "-S", "-c", f"import {module}, sys; {then}; print(*sys.modules)"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -50,3 +50,11 @@ def test_a_rank_imports_nothing_but_what_it_needs() -> None:
 def test_a_process_that_hosts_components_imports_nothing_heavy(module: str) -> None:
     heavy = {"lxml", "numpy", "rich", "Pyro5", "mpi4py", "asyncio", "ssl", "multiprocessing"}
     assert not imported(module) & heavy
+
+
+@pytest.mark.parametrize(("level", "is_imported"), [("info", False), ("warning", True)])
+def test_a_line_that_nobody_would_see_does_not_import_logging(
+    level: str, is_imported: bool
+) -> None:
+    loaded = imported("runtime.later", f"runtime.later.logger('x').{level}('%s: open', 'rank 1')")
+    assert ("logging" in loaded) is is_imported

@@ -172,7 +172,7 @@ class Answering:
         self.given_up: list[str] = []
         self.room = threading.Event()
         self.outbox = Outbox(self.stream, self.room.set, LIMIT)
-        self.backlog = Backlog(
+        self.backlog = Backlog[IncomingCall](
             reactor, self.outbox, self.given_up.append, most_unanswered=2, patience=patience
         )
         self.request = IncomingCall(
@@ -201,11 +201,11 @@ def test_calls_are_kept_while_several_are_unanswered_and_an_answer_waits(reactor
     writer = answering.fill()
     backlog = answering.backlog
     backlog.begun()
-    assert not backlog.keeps(answering.request)
+    assert not backlog.keeps(answering.request, answering.request.frame.size)
     backlog.begun()
-    assert backlog.keeps(answering.request)
+    assert backlog.keeps(answering.request, answering.request.frame.size)
     backlog.answered()
-    assert backlog.keeps(answering.request), "calls stay in order"
+    assert backlog.keeps(answering.request, answering.request.frame.size), "calls stay in order"
     assert backlog.take() is answering.request
     backlog.begun()
     assert backlog.take() is None
@@ -214,14 +214,14 @@ def test_calls_are_kept_while_several_are_unanswered_and_an_answer_waits(reactor
     writer.join(LONG)
     assert answering.room.wait(LONG), "the reactor is told that there is room for answers"
     assert backlog.take() is answering.request
-    assert not backlog.keeps(answering.request)
+    assert not backlog.keeps(answering.request, answering.request.frame.size)
 
 
 def test_many_unanswered_calls_are_no_reason_while_there_is_room(reactor: Reactor) -> None:
     answering = Answering(reactor)
     for _ in range(MOST_UNANSWERED):
         answering.backlog.begun()
-    assert not answering.backlog.keeps(answering.request)
+    assert not answering.backlog.keeps(answering.request, answering.request.frame.size)
 
 
 def test_who_reads_a_little_from_time_to_time_is_not_given_up(reactor: Reactor) -> None:
@@ -231,7 +231,7 @@ def test_who_reads_a_little_from_time_to_time_is_not_given_up(reactor: Reactor) 
     backlog = answering.backlog
     backlog.begun()
     backlog.begun()
-    assert backlog.keeps(answering.request)
+    assert backlog.keeps(answering.request, answering.request.frame.size)
     looked = threading.Event()
     reactor.later(patience * 0.5, answering.read)
     reactor.later(patience * 1.2, looked.set)
