@@ -11,6 +11,7 @@ from gcm.drawing.svg import svg
 def draw(scene: Scene, *, title: str = "", controls: bool = False, fold: bool = True) -> str:
     """Return the scene as an SVG document; the same scene always gives the same text.
 
+    A notebook shows it as a picture.
     `title` becomes the heading. Control interfaces, and the bindings that touch them, are left out
     unless `controls` is set. Components that are alike, and bound alike, are folded into one box
     with their number and the range of their names, unless `fold` is false.

@@ -217,18 +217,31 @@ def rectangle(classes: str, width: int, height: int, radius: int, *, x: int = 0,
     return f'<rect class="{classes}" {at}width="{width}" height="{height}" rx="{radius}"/>'
 
 
-def document(lines: Iterable[str], *, width: int, height: int, title: str, description: str) -> str:
+class SvgPicture(str):
+    """The text of an SVG document, which notebooks show as a picture."""
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+
+def document(
+    lines: Iterable[str], *, width: int, height: int, title: str, description: str
+) -> SvgPicture:
     """Return a whole picture; screen readers tell its title and description."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
-            f'height="{height}" viewBox="0 0 {width} {height}">',
-            f"<title>{escape(title)}</title>",
-            f"<desc>{escape(description)}</desc>",
-            f"<style>\n{stylesheet()}\n</style>",
-            f'<rect class="ground" width="{width}" height="{height}"/>',
-            *lines,
-            "</svg>",
-            "",
-        ]
+    return SvgPicture(
+        "\n".join(
+            [
+                f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" '
+                f'height="{height}" viewBox="0 0 {width} {height}">',
+                f"<title>{escape(title)}</title>",
+                f"<desc>{escape(description)}</desc>",
+                f"<style>\n{stylesheet()}\n</style>",
+                f'<rect class="ground" width="{width}" height="{height}"/>',
+                *lines,
+                "</svg>",
+                "",
+            ]
+        )
     )

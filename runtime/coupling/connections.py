@@ -10,12 +10,11 @@ from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed
 from runtime.wire import MessageSink, PeerConnections
-from runtime.wire.dialling.connecting import DirectConnector
+from runtime.wire.dialling.connecting import LANE, PROBES, DirectConnector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.forward_requests import coupled_stop
 from runtime.wire.dialling.references import ReferenceController
 from runtime.wire.opening import front_end_parties
-from runtime.wire.words import LANE, PROBES
 
 if TYPE_CHECKING:
     import socket
@@ -108,14 +107,14 @@ class CodeConnections(PeerConnections):
     def learn(self, report: dict[str, Any]) -> None:
         """Record the address of a rank."""
         machine, addresses = report["doors"]
-        self._know(report["rank"], report["incarnation"], report["host"], machine, addresses)
+        self._add_rank(report["rank"], report["incarnation"], report["host"], machine, addresses)
 
     def rows(self) -> tuple[list[Any], dict[str, int]]:
         """Return the traffic per cluster, and how ranks were reached."""
         traffic = self.traffic()
         return self.references.rows(traffic, self._places), self.references.figures(traffic)
 
-    def _know(
+    def _add_rank(
         self,
         name: str,
         incarnation: int,
@@ -143,5 +142,5 @@ class CodeConnections(PeerConnections):
 
     def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
         if not name.endswith(PROBES):
-            self._know(*parsed(name.removesuffix(LANE)))
+            self._add_rank(*parsed(name.removesuffix(LANE)))
         super()._admitted(connected, name, received)

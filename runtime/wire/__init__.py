@@ -45,11 +45,11 @@ by `progress`, `send`, `watch` and `close`; from them `send`, `give` and `take` 
     connections.close()
 """
 
+from runtime.wire.dialling.references import Traffic
 from runtime.wire.errors import BadFrame, LinkLost, PeerAbsent, PeerLeft, PeerLost, WireError
 from runtime.wire.opening import directory_of, open_connections
 from runtime.wire.peer_connections import PeerConnections
 from runtime.wire.stream.messages import SENT, Incoming, MessageSink, Outgoing
-from runtime.wire.traffic import Traffic
 
 __all__ = [
     "SENT",

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-import _thread
-import os
-import select
 import socket
-import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 
 from runtime.later import logger
 from runtime.transport.admission import Admission
 from runtime.transport.credentials import Credentials
-from runtime.transport.decrypted import DECRYPTED
 from runtime.transport.keys import parsed
 from runtime.transport.lean import HANDSHAKE_SECONDS
-from runtime.wire.dialling.connecting import Attempt, Connector
+from runtime.wire.dialling.connecting import LANE, PROBES, Attempt, Connector
 from runtime.wire.dialling.directory import Party, RankDirectory
 from runtime.wire.dialling.line import READ, RESUME_TIMEOUT, SILENCE_TIMEOUT
 from runtime.wire.dialling.meetings import Meetings
+from runtime.wire.dialling.references import Traffic
 from runtime.wire.errors import LinkLost, PeerAbsent, PeerLost, WireError
 from runtime.wire.peer import Peer
+from runtime.wire.rank_loop import RankLoop
 from runtime.wire.stream.messages import MessageSink, Outgoing
 from runtime.wire.stream.receiver import STAGE
-from runtime.wire.traffic import Traffic
 from runtime.wire.wake_ups import WakeUps
-from runtime.wire.words import LANE, PROBES
 
 _log = logger(__name__)
 
 LINGER = 2.0
 """Seconds in which peers hear the goodbye of this rank."""
-
-_MOST_EVENTS = 64
-
-_COARSE = 4e-3
-"""Sleeps of fewer seconds are made by `select`: epoll counts in whole milliseconds."""
-
-_MOST_SELECTABLE = 1024
 
 _LATE = 1.0
 """Seconds after which it is this process that did not run, and nobody else is to blame."""
@@ -47,11 +33,8 @@ _LATE = 1.0
 _PAUSE = 0.1
 """Seconds between two looks at what hosts have confirmed, of which nobody is told."""
 
-_LEAVE = 50e-6
-"""Seconds in which others that were woken get up, rather than to keep them from that."""
 
-
-class PeerConnections:
+class PeerConnections(RankLoop):
     """Sends messages to peers and hands over those that arrive; see the package.
 
     `listeners` are listening sockets, which are closed with it. After so many seconds of `silence`
@@ -81,31 +64,17 @@ class PeerConnections:
         resume_timeout: float = RESUME_TIMEOUT,
         patience: float = HANDSHAKE_SECONDS,
     ) -> None:
+        super().__init__()
         self.me = me
         self.silence = silence
         self.resume_timeout = resume_timeout
         self.sink = sink
         self.connector = connector
         self.stage = memoryview(bytearray(STAGE))
-        self.now = time.monotonic
         self._directory = directory
         self._peers: dict[int, Peer] = {}
-        self._epoll = select.epoll()
-        self._poll = self._epoll.poll
-        self._handlers: dict[int, Callable[[int], bool]] = {}
-        self._hint: list[tuple[int, int]] | None = None
-        self._is_due = False
-        self._deadline: float | None = None
-        self._wake_up = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._wake_lock = _thread.allocate_lock()
-        self._is_signalled = False  # until the last sleeper is awake
-        self._was_woken = False  # while nobody slept
-        self._wishes: deque[Callable[[], None]] = deque()
         self.at_end: Callable[[], None] | None = None
         """What is called once, when all has been sent and all have heard goodbye."""
-        self._sleepers = 0
-        self._is_closed = False
-        self._epoll.register(self._wake_up, READ)
         self.wake_ups = WakeUps(me, directory)
         """Those of this machine; `ready` returns when somebody wakes this rank."""
         if self.wake_ups.fileno() >= 0:
@@ -149,80 +118,6 @@ class PeerConnections:
             line.flush()
         return outgoing
 
-    def progress(self) -> bool:
-        """Read and write what can be, without waiting; return whether anything happened."""
-        events = self._hint
-        if events is None:
-            events = self._poll(0, _MOST_EVENTS)
-        else:
-            self._hint = None
-        happened = False
-        handlers = self._handlers
-        if DECRYPTED:
-            events = [*events, *((one, READ) for one in DECRYPTED.intersection(handlers))]
-        for descriptor, which in events:
-            handle = handlers.get(descriptor)
-            if handle is not None and handle(which):
-                happened = True
-        if self._is_due or (self._deadline is not None and self.now() >= self._deadline):
-            self._look()
-            happened = True
-        return happened
-
-    def ready(self, timeout: float | None) -> bool:
-        """Sleep until `progress` has something to do or `wake` is called; False after `timeout`.
-
-        Any thread may call it, several at a time, and it changes nothing. None is for ever.
-        """
-        if self._is_due or self._hint or (DECRYPTED and not DECRYPTED.isdisjoint(self._handlers)):
-            return True
-        deadline = self._deadline
-        if deadline is not None:
-            left = max(0.0, deadline - self.now())
-            timeout = left if timeout is None else min(left, timeout)
-        with self._wake_lock:
-            if self._was_woken:
-                self._was_woken = False
-                return True
-            is_signalled = self._is_signalled
-            self._sleepers += not is_signalled
-        if is_signalled:
-            time.sleep(_LEAVE)
-            return True
-        try:
-            if timeout is not None and 0 < timeout < _COARSE:
-                events = self._sleep_briefly(timeout)
-            else:
-                events = self._poll(timeout, _MOST_EVENTS)
-        finally:
-            with self._wake_lock:
-                self._sleepers -= 1
-                if self._is_signalled and not self._sleepers:
-                    self._is_signalled = False
-                    os.eventfd_read(self._wake_up)
-        if not events:
-            return deadline is not None and self.now() >= deadline
-        if events[0][0] != self._wake_up or len(events) > 1:
-            self._hint = events
-        return True
-
-    def _sleep_briefly(self, timeout: float) -> list[tuple[int, int]]:
-        descriptor = self._epoll.fileno()
-        if descriptor < _MOST_SELECTABLE:
-            if not select.select((descriptor,), (), (), timeout)[0]:
-                return []
-            timeout = 0
-        return self._poll(timeout, _MOST_EVENTS)
-
-    def wake(self) -> None:
-        """Let all that sleep in `ready` return, or the next one; any thread may call it."""
-        with self._wake_lock:
-            if not self._sleepers:
-                self._was_woken = True
-            elif not self._is_signalled:
-                self._is_signalled = True
-                os.eventfd_write(self._wake_up, 1)
-
     # --- peers ------------------------------------------------------------------------------------
 
     def watch(self, peer: int) -> None:
@@ -263,11 +158,6 @@ class PeerConnections:
         """Tell whether there is a connection to a peer."""
         found = self._peers.get(peer)
         return found is not None and found.line is not None
-
-    def soon(self, wish: Callable[[], None]) -> None:
-        """Let a later `progress` call `wish`; any thread may ask for that."""
-        self._wishes.append(wish)
-        self.look_again()
 
     def come(self, attempt: Attempt) -> None:
         """Go where a peer waits; it proves itself there as one that has dialled."""
@@ -396,48 +286,19 @@ class PeerConnections:
         else:
             self._admission.receive(connected, "a meeting", received)
 
-    # --- what peers and listeners need ------------------------------------------------------------
-
-    def watch_descriptor(
-        self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
-    ) -> None:
-        """Call `handle` when the events are true; with None not any more."""
-        known = self._handlers.pop(descriptor, None) is not None
-        # A descriptor that was closed meanwhile is not registered any more.
-        if handle is None:
-            if known:
-                with suppress(OSError):
-                    self._epoll.unregister(descriptor)
-            return
-        self._handlers[descriptor] = handle
-        try:
-            (self._epoll.modify if known else self._epoll.register)(descriptor, events)
-        except FileNotFoundError:
-            self._epoll.register(descriptor, events)
-
-    def look_again(self) -> None:
-        """See to it that peers are looked after soon, by one in `ready` or the next one there."""
-        self._is_due = True
-        self.wake()
-
-    def _look(self) -> None:
-        """Do what is due, and find out when something will be due again."""
-        self._is_due = False
-        while self._wishes:
-            self._wishes.popleft()()
-        now = self.now()
-        late = 0.0 if self._deadline is None else now - self._deadline
-        self._meetings.look(now)
+    def tick(self, now: float, late: float) -> float | None:
+        """Do what is due, and return when something will be due again."""
+        self._meetings.tick(now)
         for peer in list(self._peers.values()):
             if late > _LATE:
                 peer.postpone(late)
-            peer.look(now)
+            peer.tick(now)
         times = [peer.deadline for peer in self._peers.values()]
         times.append(self._meetings.deadline)
         if self._admission is not None:
-            self._admission.look(now)
+            self._admission.tick(now)
             times.append(self._admission.deadline)
-        self._deadline = min((one for one in times if one is not None), default=None)
+        return min((one for one in times if one is not None), default=None)
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -450,7 +311,7 @@ class PeerConnections:
         self._go_on_until(lambda: all(one.is_finished for one in peers), timeout)
         said = self.now()
         for peer in peers:
-            peer.say_goodbye()
+            peer.send_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
         self._await_hosts(peers, said, until)
         interrupted = [one for one in peers if one.is_interrupted]
@@ -470,10 +331,7 @@ class PeerConnections:
         for peer in self._peers.values():
             peer.hang_up()
         self.wake_ups.close()
-        with self._wake_lock:
-            self._is_closed = True
-            self._epoll.close()
-            os.close(self._wake_up)
+        self._close_loop()
 
     def _await_hosts(self, peers: Sequence[Peer], said: float, until: float | None) -> None:
         """Wait until the hosts of all peers have answered since the goodbye, or connections break.
@@ -485,13 +343,4 @@ class PeerConnections:
         deadline = deadline if until is None else min(deadline, until)
         while self.now() < deadline and any(one.is_under_way(self.now() - said) for one in peers):
             self.ready(_PAUSE)
-            self.progress()
-
-    def _go_on_until(self, is_over: Callable[[], bool], timeout: float | None) -> None:
-        deadline = None if timeout is None else self.now() + timeout
-        while not is_over():
-            left = None if deadline is None else deadline - self.now()
-            if left is not None and left <= 0:
-                return
-            self.ready(left)
             self.progress()

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtime.wire.errors import BadFrame
-from runtime.wire.memory import room
 from runtime.wire.stream.frames import (
     ASKS,
     BYE,
@@ -72,7 +71,7 @@ def fed(pieces: list[bytes]) -> tuple[list[bytes], str]:
     """Return the heads that an receiver made of pieces, and why it refused the rest."""
     ear, sender = Ear(), MessageSender()
     sender.put(b"asked", [memoryview(b"payload")], True)
-    receiver = MessageReceiver(7, ear, sender, kick=nothing, goodbye=nothing, room=room)
+    receiver = MessageReceiver(7, ear, sender, kick=nothing, goodbye=nothing)
     try:
         for piece in pieces:
             receiver.feed(piece)
@@ -163,7 +162,7 @@ def test_no_memory_is_taken_for_what_is_announced() -> None:
 def test_a_payload_that_is_announced_takes_no_memory_until_it_comes() -> None:
     before = resident()
     ear = Ear()
-    receiver = MessageReceiver(7, ear, MessageSender(), kick=nothing, goodbye=nothing, room=room)
+    receiver = MessageReceiver(7, ear, MessageSender(), kick=nothing, goodbye=nothing)
     receiver.feed(pack(MESSAGE, 0, 0, 0, 1 << 30))
     receiver.feed(pack_segment(SEGMENT, 0, OFFSET_SIZE, 0, 1000, 0) + bytes(1000))
     assert ear.heads == [b""]

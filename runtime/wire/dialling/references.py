@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
+from gcm.records import dataclass
 from runtime.later import Later
 from runtime.wire.dialling.connecting import Attempt, CountingConnector
 from runtime.wire.dialling.directory import RankDirectory
@@ -13,7 +14,6 @@ from runtime.wire.errors import PeerLost, WireError
 
 if TYPE_CHECKING:
     from runtime import routing
-    from runtime.wire.traffic import Traffic
 else:
     routing = Later("runtime.routing")
 
@@ -24,6 +24,23 @@ FEW = 32
 """With so few connections nobody asks how many there may be."""
 
 _RESERVE = 128  # files that are kept free for the program, and for connections that are being made
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What went between this rank and one peer.
+
+    Of the `connections` so many are `resumptions`: they took the place of one that broke. Beside
+    the one in use there were at most so many `lanes` at a time, which carry parts of payloads.
+    """
+
+    sent_messages: int
+    sent_bytes: int
+    received_messages: int
+    received_bytes: int
+    connections: int
+    resumptions: int = 0
+    lanes: int = 0
 
 
 class Keeper(Protocol):
@@ -63,7 +80,7 @@ class ReferenceController:
         bound: Callable[[routing.ReferenceCache], routing.ConnectionBound] | None = None,
     ) -> None:
         self.connector = connector
-        self._most = _told()
+        self._most = _limit_of_environment()
         self._cache: routing.ConnectionBound | None = None
         self._is_always_asked = bound is not None
         self._evictions = 0
@@ -153,15 +170,15 @@ class ReferenceController:
         return [(*key, *value) for key, value in sums.items()]
 
 
-def _told() -> int:
+def _limit_of_environment() -> int:
     """Return how many connections the environment allows; 0 if it says nothing."""
-    told = os.environ.get(VARIABLE, "")
-    if told and not (told.isdecimal() and int(told)):
+    written = os.environ.get(VARIABLE, "")
+    if written and not (written.isdecimal() and int(written)):
         raise WireError(
-            f"{VARIABLE} is {told!r}, which is not a number of connections",
+            f"{VARIABLE} is {written!r}, which is not a number of connections",
             cure="Set it to a whole number of at least 1, or leave it unset",
         )
-    return int(told or 0)
+    return int(written or 0)
 
 
 def _allowed() -> int:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from runtime.routing import Experience, FrontEndStop, Route, RouteKind, Tension, Tensioning, routes
 from runtime.topology import Grid, Identifier
 from runtime.transport.credentials import Credentials
-from runtime.wire.dialling.connecting import Attempt, CountingConnector, Dialling
+from runtime.wire.dialling.connecting import LANE, PROBES, Attempt, CountingConnector, Dialling
 from runtime.wire.dialling.directory import UNIX, Party, RankDirectory
 from runtime.wire.dialling.forward_requests import meeting
 from runtime.wire.dialling.forwarded import Forwarded, ForwardedAttempt
 from runtime.wire.dialling.probing import Probe
 from runtime.wire.dialling.trying import HEAD_START, Called, Race
 from runtime.wire.errors import NoRoute, PeerLost
-from runtime.wire.words import LANE, PROBES
 
 if TYPE_CHECKING:
     from runtime.machine.contracts import CodeRoutes, Routes
@@ -107,7 +106,7 @@ class RoutedConnector(CountingConnector):
             self._used.pop(peer, None)
             self.between.pop(peer, None)
 
-    def hear(self, told: Iterable[Experience], now: float) -> list[int]:
+    def learn(self, told: Iterable[Experience], now: float) -> list[int]:
         """Take in what other ranks of this cluster have learned of routes.
 
         Return the peers whose connections pass front-ends and need not any more.

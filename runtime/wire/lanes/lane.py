@@ -42,7 +42,6 @@ class LaneReceiver(MessageReceiver):
             pair._sender,
             kick=pair._kick,
             goodbye=pair._goodbye,
-            room=pair._room,
             stage=pair._stage,
         )
         self._pair = pair

@@ -6,6 +6,7 @@ right where they stay, small ones with their heads, several at once.
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable
 
 from runtime.matching import Debt, weight
@@ -46,15 +47,32 @@ _OVERHEAD = weight(0)
 _NEVER = 1 << 62
 _AHEAD = 512  # how much is received behind a segment, most often the head of the next one
 
+_LARGE = 1 << 20
+
+
+def memory_for(size: int) -> memoryview:
+    """Return writable memory for a payload that nobody gave a buffer for, whatever is in it.
+
+    Large memory takes none of the system until it is written, and goes when the view does.
+
+    Raises:
+        BadFrame: the system has no room for it.
+    """
+    if size < _LARGE:
+        return memoryview(bytearray(size))
+    try:
+        return memoryview(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    except OSError as error:
+        raise BadFrame(f"there is no memory here for a message of {size} bytes: {error}") from error
+
 
 class MessageReceiver:
     """What comes from one peer.
 
     `sender` is the other direction of the pair; `kick` is called when it has something to say
     because a message was matched here or there, `goodbye` when the peer said goodbye, so that it
-    `has_left`, or that it would rest. `may_go` says that it answered ours. `room` returns memory
-    for a payload that nobody gave a buffer for. `stage` can be shared by all that are not filled at
-    the same time.
+    `has_left`, or that it would rest. `may_go` says that it answered ours. `stage` can be shared by
+    all that are not filled at the same time.
 
     What is half received waits for the rest of it, whatever connection that comes over. `lanes` is
     told what the peer says about other connections that carry parts of payloads.
@@ -68,7 +86,6 @@ class MessageReceiver:
         "_kick",
         "_left",
         "_rest",
-        "_room",
         "_sender",
         "_sink",
         "_source",
@@ -86,7 +103,7 @@ class MessageReceiver:
         "lanes",
         "may_go",
         "replayed",
-        "said",
+        "rest_word",
     )  # fmt: skip
 
     def __init__(
@@ -98,7 +115,6 @@ class MessageReceiver:
         kick: Callable[[], None],
         goodbye: Callable[[], None],
         lanes: Callable[[int, int, int], None] | None = None,
-        room: Callable[[int], memoryview] = lambda size: memoryview(bytearray(size)),
         stage: memoryview | None = None,
         window: int = WINDOW,
     ) -> None:
@@ -108,7 +124,6 @@ class MessageReceiver:
         self._kick = kick
         self._goodbye = goodbye
         self.lanes = lanes
-        self._room = room
         self._debt = Debt(window)
         self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
         self._ahead = self._stage[:_AHEAD]
@@ -127,7 +142,7 @@ class MessageReceiver:
         self.bytes = 0
         self.has_left = False
         self.may_go = False
-        self.said = 0
+        self.rest_word = 0
         """What the peer said last about resting: REST, REST_TOO or STAY."""
         self.replayed = 0
         """Up to where it repeats what it said over another connection, which rests already."""
@@ -165,7 +180,7 @@ class MessageReceiver:
                 self._at += count
                 self.current.came += count
                 if self._untold >= self._wait:
-                    self._tell()
+                    self._acknowledge()
                 return
             count -= self._left
             self._advance(self._left)
@@ -174,7 +189,7 @@ class MessageReceiver:
             end = len(self._rest) + count
         self._read(end)
         if self._untold >= self._wait:
-            self._tell()
+            self._acknowledge()
 
     # --- resumption -------------------------------------------------------------------------------
 
@@ -194,12 +209,12 @@ class MessageReceiver:
             self._told = self._untold = 0
             self._wait = UNTOLD
 
-    def _tell(self) -> None:
+    def _acknowledge(self) -> None:
         """Tell the peer how far it has come."""
         self._told += self._untold
         self._untold = 0
         self._wait = UNTOLD
-        self._sender.tell(self._told)
+        self._sender.acknowledge(self._told)
         self._kick()
 
     def feed(self, data: bytes) -> None:
@@ -271,7 +286,7 @@ class MessageReceiver:
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
         claim(incoming.claims, offset, offset + size)
         if incoming.payload is None:
-            incoming.payload = self._room(incoming.size)
+            incoming.payload = memory_for(incoming.size)
         if flags & ASKS:
             self.asked.add(number)
         incoming.reach = max(incoming.reach, offset + size)
@@ -303,11 +318,11 @@ class MessageReceiver:
         self.bytes += incoming.size
         if number in self.asked:
             self.asked.discard(number)
-            self._sender.say(WHOLE, number)
+            self._sender.put_frame(WHOLE, number)
             if self._wait == _NEVER:
                 self._kick()
             else:
-                self._tell()  # so that its sender holds nothing of it any more
+                self._acknowledge()  # so that its sender holds nothing of it any more
         if incoming.is_matched:
             incoming.done = True
             self._sink.completed(incoming)
@@ -327,7 +342,7 @@ class MessageReceiver:
             self._sender.came(number)
         elif REST <= kind <= STAY:
             if number >= self.replayed:
-                self.said = kind
+                self.rest_word = kind
                 self._goodbye()
         elif kind == WHOLE:
             self._sender.whole(number)
@@ -341,10 +356,10 @@ class MessageReceiver:
     def matched(self, incoming: Incoming) -> None:
         """Tell the peer that somebody takes a message, now or with others later."""
         if incoming.asks:
-            self._sender.say(MATCHED, incoming.number)
+            self._sender.put_frame(MATCHED, incoming.number)
             self._kick()
             return
         told = self._debt.take(incoming.size + _OVERHEAD)
         if told:
-            self._sender.say(TAKEN, 0, told)
+            self._sender.put_frame(TAKEN, 0, told)
             self._kick()

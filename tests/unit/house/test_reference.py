@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -24,10 +25,14 @@ ROOT = Path(__file__).parents[3]
 
 @cache
 def names_in_examples() -> set[str]:
-    """Return every name that a program under examples/ or its documents use."""
+    """Return every name that a program or a notebook under examples/ uses."""
     found: set[str] = set()
-    for path in (ROOT / "examples").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    programs = [path.read_text("utf-8") for path in (ROOT / "examples").rglob("*.py")]
+    for path in (ROOT / "examples").rglob("*.ipynb"):
+        cells = json.loads(path.read_text("utf-8"))["cells"]
+        programs += ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    for program in programs:
+        for node in ast.walk(ast.parse(program)):
             if isinstance(node, ast.Name):
                 found.add(node.id)
             elif isinstance(node, ast.Attribute):

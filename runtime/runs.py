@@ -1,0 +1,392 @@
+"""Runs started by a Python program, or in a notebook: `run` waits for the end, `start` does not.
+
+They take what the command line of `gcm-deploy` takes, by the names of its options, and go the same
+way from there: descriptor, plan, machine. Nothing is printed; a run keeps its output, and what is
+known about it, for whoever asks. The thread of the machine hears the facts of the run, that of the
+caller asks; a lock is between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import html
+import io
+import os
+import re
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import redirect_stderr
+from dataclasses import field
+from typing import Any, Self
+
+from gcm.records import dataclass
+from gcm.suggestion import did_you_mean
+from runtime.cli.errors import UsageError
+from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
+from runtime.cli.load import load_deployment
+from runtime.cli.machine_picture import machine_picture
+from runtime.cli.programs import look_at_programs
+from runtime.cli.run import SNAPSHOT_TIMEOUT, copying_time
+from runtime.deployment import DeploymentPlan, make_plan
+from runtime.errors import GridError
+from runtime.lifecycle.outcome import Outcome
+from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.state import RunTimeouts
+from runtime.processes.launcher.machine import Machine
+from runtime.views.account import RunAccount
+from runtime.views.facts import Fact, OutputWritten, WaitExplained
+from runtime.views.page import page_of
+from runtime.views.run_view import RunView
+from runtime.views.stream import nothing
+from runtime.views.summary import headline
+from runtime.waits.findings import NEVER
+
+MOST_OUTPUT = 64 << 20
+"""So many bytes of output are kept of a run, the latest; a line tells that there were more."""
+
+MOST_SHOWN = 4_000
+"""So many characters of the end of the output are shown in a notebook."""
+
+_SHAPE = re.compile(r"[0-9]+(x[0-9]+)*")
+
+_ALSO = ("settings", "variables", "timeout", "run_timeout", "explain_waits", "wan", "python")
+"""The options of a run, beside those that write an attribute of the descriptor."""
+
+
+class RunFailed(GridError):
+    """A run did not end well; its `result` has all that is known of it."""
+
+    def __init__(self, result: RunResult) -> None:
+        first, *others = result.errors or (f"the run ended with exit code {result.code}",)
+        super().__init__(first, cause="\n".join(others))
+        self.result = result
+
+
+@dataclass(frozen=True, slots=True)
+class RankAtHand:
+    """A rank as it is known to be.
+
+    `number` is its rank in its COMM_WORLD, `name` how messages call it, `detail` how it ended or
+    what it does; `code` is None until it has ended. `output` is what it wrote to both streams.
+    """
+
+    number: int
+    name: str
+    state: str
+    host: str
+    pid: int
+    code: int | None
+    detail: str
+    output: str = field(repr=False)
+
+
+class _Ear:
+    """Hears the facts of a run, and keeps what may be asked."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.view = RunView()
+        self.account = RunAccount()
+        self._output: deque[tuple[str, str, bytes]] = deque()
+        self._size = 0
+        self._lost = 0
+
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        """Take a fact, on the thread of the machine."""
+        with self.lock:
+            self.account.take(fact)
+            self.view.take(fact)
+            if isinstance(fact.record, OutputWritten):
+                self._keep(fact.name, fact.record)
+        taken()
+
+    def _keep(self, name: str, written: OutputWritten) -> None:
+        self._output.append((name, written.stream, written.data))
+        self._size += len(written.data)
+        while self._size > MOST_OUTPUT:
+            dropped = len(self._output.popleft()[2])
+            self._size -= dropped
+            self._lost += dropped
+
+    def output(self) -> str:
+        """Return what all ranks have written to standard output."""
+        with self.lock:
+            pieces = [data for _, stream, data in self._output if stream == "stdout"]
+            head = f"[{self._lost} earlier bytes are not kept]\n" if self._lost else ""
+        return head + b"".join(pieces).decode(errors="replace")
+
+    def ranks(self) -> tuple[RankAtHand, ...]:
+        """Return the ranks as they are, with their output."""
+        written: dict[str, list[bytes]] = {}
+        with self.lock:
+            document: dict[str, Any] = self.view.document()
+            for name, _, data in self._output:
+                written.setdefault(name, []).append(data)
+        return tuple(
+            RankAtHand(
+                one["number"], one["name"], one["state"], one["host"], one["pid"], one["code"],
+                one["detail"], b"".join(written.get(one["id"], ())).decode(errors="replace"),
+            )
+            for one in document["ranks"]
+        )  # fmt: skip
+
+
+class _Shown:
+    """What a run and its result have in common: ranks, output, and how a notebook shows them."""
+
+    _kind = "run"
+
+    def __init__(self, plan: DeploymentPlan, ear: _Ear) -> None:
+        self._plan = plan
+        self._ear = ear
+
+    @property
+    def ranks(self) -> tuple[RankAtHand, ...]:
+        """All ranks as they are now, in the order of the machine."""
+        return self._ear.ranks()
+
+    @property
+    def output(self) -> str:
+        """What all ranks have written to standard output until now, in the order of arrival."""
+        return self._ear.output()
+
+    def report(self) -> str:
+        """Return the page of `gcm-deploy --report`: all that is known, as one HTML file."""
+        with self._ear.lock:
+            return page_of(self._ear.view.document(), self._ear.view.output())
+
+    def _headline(self) -> str:
+        with self._ear.lock:
+            summary = self._ear.account.summary()
+            document = self._ear.view.document()
+        if summary.code is not None:
+            return headline(summary)
+        return f"{document['title']}: {document['headline']}, {document['phase']}"
+
+    def __repr__(self) -> str:
+        return f"<{self._kind} of {self._headline()}>"
+
+    def _repr_svg_(self) -> str:
+        return machine_picture(self._plan.deployment)
+
+    def _repr_html_(self) -> str:
+        picture = base64.b64encode(self._repr_svg_().encode()).decode()
+        rows = [
+            (str(one.number), one.state, one.host, str(one.pid or ""), one.detail)
+            for one in self.ranks
+        ]
+        return (
+            f"<p><b>{html.escape(self._headline())}</b></p>"
+            f'<img alt="the machine" src="data:image/svg+xml;base64,{picture}"/>'
+            f"{_table(('rank', 'state', 'host', 'process', ''), rows)}"
+            f"<pre>{html.escape(self.output[-MOST_SHOWN:])}</pre>"
+        )
+
+
+def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [("th", heading), *(("td", row) for row in rows)]
+    cells = ("".join(f"<{tag}>{html.escape(one)}</{tag}>" for one in row) for tag, row in lines)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+class RunResult(_Shown):
+    """How a run has ended: its exit code, errors and output, its ranks, and its seconds.
+
+    The exit code of a run that was stopped is 0 if nothing had failed. `outcome` has the rest:
+    traffic, connections, results that came home. A notebook shows the machine, the ranks and the
+    end of the output.
+    """
+
+    _kind = "result"
+
+    def __init__(self, plan: DeploymentPlan, ear: _Ear, outcome: Outcome) -> None:
+        super().__init__(plan, ear)
+        self.outcome = outcome
+
+    @property
+    def code(self) -> int:
+        """The exit code with which `gcm-deploy` would have ended."""
+        return self.outcome.exit_code
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """Whole messages about what failed, the first cause first."""
+        return self.outcome.errors
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took, its start included."""
+        return self.outcome.seconds
+
+    def check(self) -> Self:
+        """Return the result; raises RunFailed unless the run has ended well."""
+        if self.code:
+            raise RunFailed(self)
+        return self
+
+    def _repr_html_(self) -> str:
+        faults = "".join(f"<pre>{html.escape(one)}</pre>" for one in self.errors)
+        return super()._repr_html_() + faults
+
+
+class StartedRun(_Shown):
+    """A run that goes on: `start` makes it. Leaving its block, or `stop`, ends what still runs.
+
+    It can be awaited, as `result = await run`, and is a context manager for `async with` too.
+    """
+
+    def __init__(self, plan: DeploymentPlan, timeout: float) -> None:
+        super().__init__(plan, _Ear())
+        timeouts = RunTimeouts(start=timeout + copying_time(plan))
+        self._machine = Machine(plan, self._ear, timeouts=timeouts).start()
+
+    def wait(self, timeout: float | None = None) -> RunResult:
+        """Return the result once everything is gone; raises TimeoutError after so many seconds."""
+        return RunResult(self._plan, self._ear, self._machine.wait(timeout))
+
+    def waits(self) -> list[str]:
+        """Return why ranks wait that can never continue, a sentence for each finding.
+
+        Raises:
+            TimeoutError: the machine does not answer in time.
+        """
+        if self._machine.state is not RunPhase.RUNNING:
+            return []
+        seen = self._machine.snapshot(SNAPSHOT_TIMEOUT)
+        found = (record for _, record in seen if isinstance(record, WaitExplained))
+        return [one.text for one in found if one.kind in NEVER]
+
+    def stop(self) -> RunResult:
+        """End what still runs, and return the result."""
+        self._machine.stop()
+        return self.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def __await__(self) -> Generator[Any, None, RunResult]:
+        return asyncio.to_thread(self.wait).__await__()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.stop)
+
+
+def start(
+    program: str | os.PathLike[str],
+    *arguments: object,
+    machine: str | int = "",
+    **options: object,
+) -> StartedRun:
+    """Start a program on a machine, or what a descriptor describes, and return at once.
+
+    `machine` is a number of ranks, a shape such as `"2x2x2"` (sites, clusters, ranks, emulated on
+    this machine), or hosts such as `"lyon:4,porto:4"`; a descriptor has its own. The `arguments`
+    are those of the program. The `options` are those of `gcm-deploy` that change the run, with
+    underscores: `failures="return"`, `run_timeout=60`, `set={"ranks": 4}`, `x={"NAME": "value"}`.
+
+    Raises:
+        UsageError: there is no such option, or no machine of that kind.
+        GridError: the descriptor has faults, or the program cannot be read.
+
+    >>> with start("ring.py", machine="2x2x2") as ring:          # doctest: +SKIP
+    ...     print(ring.waits(), ring.wait().output)
+    """
+    words = _words(os.fspath(program), arguments, machine, options)
+    plan, options_read = _planned(words)
+    return StartedRun(plan, options_read.timeout)
+
+
+def run(
+    program: str | os.PathLike[str],
+    *arguments: object,
+    machine: str | int = "",
+    check: bool = True,
+    **options: object,
+) -> RunResult:
+    """Run a program on a machine to its end, and return the result; `start` has the arguments.
+
+    Ctrl-C, or any other exception, ends what was started.
+
+    Raises:
+        RunFailed: the run did not end well; unless `check` is False.
+        UsageError, GridError: nothing was started; as `start` does.
+
+    >>> run("ring.py", 10, machine="2x2x2").output               # doctest: +SKIP
+    '8 ranks add up to 36\\n'
+    """
+    with start(program, *arguments, machine=machine, **options) as going:
+        result = going.wait()
+    return result.check() if check else result
+
+
+def _words(
+    program: str, arguments: tuple[object, ...], machine: str | int, options: Mapping[str, object]
+) -> list[str]:
+    """Return the command line that means the same."""
+    words = [word for name, value in options.items() for word in _option(name, value)]
+    if program.endswith(".xml"):
+        if machine != "":
+            raise UsageError(
+                f"'{program}' describes its machine itself",
+                cure="Leave machine= out, or name a program in place of the descriptor",
+            )
+        return [*words, program, "--", *map(str, arguments)]
+    where = str(machine)
+    if where.endswith(".xml"):
+        raise UsageError(
+            f"machine='{where}' is a descriptor, which names its program itself",
+            cure=f"Write run('{where}'), with <application script='{program}'/> in it",
+        )
+    if not where:
+        raise UsageError(f"say where to run '{program}'", cure="machine=4 is 4 ranks here")
+    kind = "-n" if where.isdecimal() else "--emulate" if _SHAPE.fullmatch(where) else "-H"
+    return [*words, kind, where, program, *map(str, arguments)]
+
+
+def _option(name: str, value: object) -> list[str]:
+    """Return the words of an option; raises UsageError if a run has none of that name."""
+    known = {
+        word.lstrip("-").replace("-", "_"): (word, row)
+        for row in GCM_DEPLOY.rows()
+        if row.sets or row.dest in _ALSO
+        for word in row.names
+    }
+    if name not in known:
+        hint = did_you_mean(name, known)
+        raise UsageError(f"a run has no option '{name}'{hint and f'; {hint}'}")
+    word, row = known[name]
+    if row.settings.get("action") == "store_true":
+        return [word] if value else []
+    if isinstance(value, Mapping):
+        return [part for one, of_it in value.items() for part in (word, f"{one}={of_it}")]
+    return [word, str(value)]
+
+
+def _planned(words: list[str]) -> tuple[DeploymentPlan, Options]:
+    """Return the plan of a command line. What the command would print is the error, or a warning.
+
+    The parser and the checks of documents write to standard error, which is caught meanwhile.
+    """
+    said = io.StringIO()
+    with redirect_stderr(said):
+        try:
+            options = read_options(words)
+        except SystemExit:
+            raise UsageError(said.getvalue().strip().partition("error: ")[2]) from None
+        deployment = load_deployment(options)
+        programs = None if deployment is None else look_at_programs(deployment, options)
+    if deployment is None or programs is None:
+        raise GridError("nothing was started", cause=said.getvalue())
+    if deployment.peers is not None:
+        raise UsageError("a lab is booked by a command", cure="Run gcm-run, or gcm-deploy")
+    sys.stderr.write(said.getvalue())
+    return make_plan(deployment, programs), options
