@@ -163,7 +163,7 @@ def _entry(package: str, name: str, home: str, *, whole: bool) -> str:
     if isinstance(found, griffe.Function):
         signature = _signature(found, typed=whole)
         text.append(_code(signature) if "\n" in signature or whole else f"`{signature}`\n")
-    elif isinstance(found, griffe.Class) and (fields := list(_fields(found))):
+    elif isinstance(found, griffe.Class) and (fields := list(_fields(found, whole=whole))):
         text.append(_code("\n".join([_class_line(found), *fields])))
     text.append(_whole(found) if whole else _short(found))
     if isinstance(found, griffe.Class):
@@ -182,8 +182,10 @@ def _class_line(found: griffe.Class) -> str:
     return f"class {found.name}({bases})" if bases else f"class {found.name}"
 
 
-def _fields(found: griffe.Class) -> Iterator[str]:
-    """Yield the members of enumerations and the fields of records."""
+def _fields(found: griffe.Class, *, whole: bool) -> Iterator[str]:
+    """Yield the members of enumerations and fields; the only one of a controller is its name."""
+    if not whole and found.name.endswith("Controller"):
+        return
     for name, member in found.members.items():
         if isinstance(member, griffe.Attribute) and not name.startswith("_"):
             made_later = member.value and "class-attribute" not in member.labels

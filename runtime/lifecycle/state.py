@@ -184,16 +184,6 @@ class RunState:
         """How every rank has died that has ended and was not told to."""
         return {rank: one.death for rank, one in self.ranks.items() if one.death is not None}
 
-    @property
-    def codes(self) -> dict[str, int]:
-        """The exit codes of these ranks."""
-        return {rank: death.code for rank, death in self.deaths.items()}
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Return what has been started but is not up yet; see `Progress.missing`."""
-        return self._progress.missing
-
     # --- up to the start of the application ---------------------------------------------------
 
     def _begin(self, _: Begin) -> Iterable[Effect]:

@@ -63,12 +63,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             for one in deployment.named_classes
         ],
         "virtual_nodes": {
-            one.name: [
-                f"{cluster.path}/{cluster.nodes[address.number].name}"
-                for address in one.nodes
-                for cluster in [deployment.cluster(address.cluster)]
-            ]
-            for one in deployment.virtual_nodes
+            one.name: list(map(deployment.path_of, one.nodes)) for one in deployment.virtual_nodes
         },
         "programs": {
             name: {
@@ -157,12 +152,8 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
             yield from (f"      {line}" for line in _nodes(plan, one))
             yield from (f"      {line}" for line in _job_script(one))
     for virtual in plan.deployment.virtual_nodes:
-        names = [
-            f"{owner.path}/{owner.nodes[address.number].name}"
-            for address in virtual.nodes
-            for owner in [plan.deployment.cluster(address.cluster)]
-        ]
-        yield f"  virtual node {virtual.name}: {' '.join(names)}"
+        names = " ".join(map(plan.deployment.path_of, virtual.nodes))
+        yield f"  virtual node {virtual.name}: {names}"
 
 
 def _named_classes(plan: DeploymentPlan, scope: tuple[int, ...], indent: str) -> Iterator[str]:

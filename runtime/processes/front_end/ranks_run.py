@@ -144,6 +144,7 @@ class RanksRun:
                 incarnation=self.incarnation,
                 relay=self._relay,
                 names=told.names,
+                stays=self._ranks.goes_on,
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)
