@@ -124,7 +124,19 @@ def _summary(plan: DeploymentPlan) -> list[str]:
             (plan.grid.size, "rank"),
         )
     )
-    return [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
+    lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
+    queued = [one for one in clusters if one.batch is not None and not one.batch.job]
+    if len(queued) > 1:
+        lines.append(
+            "begins when all queues have granted nodes; until then they wait, at most"
+            f" {', '.join(f'{_idle(one):g} s in {one.path}' for one in queued)},"
+            " are given back, and asked for again"
+        )
+    return lines
+
+
+def _idle(cluster: DeployedCluster) -> float:
+    return 0.0 if cluster.batch is None else cluster.batch.longest_idle
 
 
 def _machine(plan: DeploymentPlan) -> Iterator[str]:
