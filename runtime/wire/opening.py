@@ -192,15 +192,7 @@ def directory_of(known: Everybody) -> RankDirectory:
     """Return who is where, as far as a rank was told."""
     return RankDirectory(
         tuple(
-            Party(
-                str(one.identifier),
-                one.host,
-                one.machine,
-                one.addresses,
-                one.incarnation,
-                known.cluster_name(one.identifier),
-                known.names,
-            )
+            Party.of(one, known.cluster_name(one.identifier), known.names)
             for one in known.residents
         )
     )

@@ -81,7 +81,7 @@ def ray_tracer(setting: Setting) -> Iterator[Sample]:
     yield from _runs(setting, runs, 4)
 
 
-SPEEDUP = "all ranks share the two cores of this machine, so more of them compute no faster"
+SPEEDUP = "all ranks share two cores"
 
 FIGURES = (
     Figure(

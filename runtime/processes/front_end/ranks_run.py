@@ -76,7 +76,7 @@ class RanksRun:
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
-        self.incarnation = incarnation
+        self.incarnation, self.cluster = incarnation, told.cluster
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
@@ -144,6 +144,7 @@ class RanksRun:
                 incarnation=self.incarnation,
                 relay=self._relay,
                 names=told.names,
+                stays=self._ranks.goes_on,
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)

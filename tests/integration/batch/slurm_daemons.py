@@ -13,7 +13,6 @@ from pathlib import Path
 from benchmarks.grid import EmulatedGrid
 from benchmarks.grid.sweeping import sweep
 from tests.integration.batch.site import (
-    ACCOUNT,
     CORES,
     NUMBER,
     PATIENCE,
