@@ -152,7 +152,9 @@ def test_what_is_told_later_of_a_rank_replaces_what_was_told_before() -> None:
     assert found.code == LOST
 
 
-@pytest.mark.parametrize("by, first", [(Witness.MPIEXEC, "front-ends"), (Witness.PARENT, "1:0:0")])
+@pytest.mark.parametrize(
+    ("by", "first"), [(Witness.MPIEXEC, "front-ends"), (Witness.PARENT, "1:0:0")]
+)
 def test_the_code_that_an_mpiexec_gives_a_rank_is_no_cause_where_all_was_ended(
     by: Witness, first: str
 ) -> None:
