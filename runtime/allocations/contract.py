@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from runtime.allocations.request import BatchJob, Grant, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobRequest
 
 
 class Unreadable(ValueError):
@@ -78,7 +78,7 @@ class BatchSystem(ABC):
         """
 
     @abstractmethod
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return what goes before a command, so that it runs on the first host of a job.
 
         Its standard input and output go through, whatever they carry. A native MPI is told the

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import directives
 
 _FORMAT = (
@@ -75,7 +75,7 @@ class Flux(BatchSystem):
         """Return `flux pkill` for exactly that name."""
         return ("flux", "pkill", f"^{name}$")
 
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return a command that goes to the first node of the instance."""
         return ("flux", "proxy", grant.job.number, "flux", "exec", "--rank=0", "--noverbose")
 

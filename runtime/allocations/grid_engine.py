@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, clock, directives, remote_shell
 
 _COLUMNS = 9
@@ -98,7 +98,7 @@ class GridEngine(BatchSystem):
         """Return `qdel`, which takes names too."""
         return ("qdel", name)
 
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""
         return remote_shell(SSH, grant.hosts[0], {"JOB_ID": grant.job.number})
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, directives, remote_shell
 
 _QUEUED = frozenset(("PEND", "PSUSP", "WAIT", "PROV", "USUSP", "SSUSP", "UNKWN"))
@@ -70,7 +70,7 @@ class Lsf(BatchSystem):
         """Return `bkill` for all jobs of that name."""
         return ("bkill", "-J", name, "0")
 
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node, which finds the hosts as within the job."""
         each = " ".join(f"{host} {grant.tasks}" for host in grant.hosts)
         found = {"LSB_JOBID": grant.job.number, "LSB_MCPU_HOSTS": each}

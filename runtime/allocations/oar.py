@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import clock, directives, remote_shell
 
 _QUEUED = frozenset(
@@ -79,7 +79,7 @@ class Oar(BatchSystem):
         """Return `oardel` for all jobs of that name."""
         return ("oardel", "--sql", f"job_name = '{name}'")
 
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return `oarsh`, which goes into the job that a variable names, for a native MPI too."""
         job = f"OAR_JOB_ID={grant.job.number}"
         there = dict.fromkeys(("HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent"), "oarsh")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, clock, directives, remote_shell, seconds_of
 
 
@@ -68,7 +68,7 @@ class Pbs(BatchSystem):
         delete = 'jobs=$(qselect -N "$1") && [ -n "$jobs" ] && qdel $jobs'
         return ("/bin/sh", "-c", delete, "gcm", name)
 
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""
         return remote_shell(SSH, grant.hosts[0], {"PBS_JOBID": grant.job.number})
 

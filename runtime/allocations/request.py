@@ -97,7 +97,7 @@ class BatchJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class GrantedJob:
     """The nodes that a job holds, the first one first, with places for so many `tasks` on each."""
 
     job: BatchJob

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import seconds_of
 
 _QUEUED = frozenset(
@@ -140,7 +140,7 @@ class Slurm(BatchSystem):
         """Return `scancel`, which ends no job of other users, but for root."""
         return ("scancel", f"--name={name}")
 
-    def inside(self, grant: Grant) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return an `srun` that shares the nodes with the job's other steps.
 
         A native MPI must not take the one node and task of this step for those of the job, and the

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from runtime.allocations import BatchJob, Grant, JobPhase, JobRequest
+from runtime.allocations import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.contract import Unreadable
 from runtime.launchers.base import Command, Process
 from runtime.launchers.errors import LauncherClosed, LaunchError
@@ -65,7 +65,7 @@ class JobAllocation:
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
         self._number = ""
-        self._grant: Grant | None = None
+        self._grant: GrantedJob | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class JobAllocation:
             else:
                 silent = 0
                 if job.phase is JobPhase.RUNNING:
-                    self._grant = Grant(job, self._names(job), self._request.tasks_per_node)
+                    self._grant = GrantedJob(job, self._names(job), self._request.tasks_per_node)
                     return job
                 if job.phase is not JobPhase.QUEUED:
                     raise JobFailed(

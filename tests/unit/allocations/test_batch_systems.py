@@ -16,7 +16,7 @@ from runtime.allocations import (
     SYSTEMS,
     BatchJob,
     BatchSystem,
-    Grant,
+    GrantedJob,
     JobPhase,
     JobRequest,
     batch_system,
@@ -45,7 +45,7 @@ def commands(system: BatchSystem) -> Iterator[str]:
         "check": system.check(),
         "status": system.status(["17", "18"]),
         "cancel": system.cancel("gcm-1"),
-        "inside": system.inside(Grant(job, ("n1", "n2"), 8)),
+        "inside": system.inside(GrantedJob(job, ("n1", "n2"), 8)),
     }.items():
         yield f"{name}: {shlex.join(words)}"
 
