@@ -311,7 +311,7 @@ class RunState:
         yield from self._show_end(death)
         if goes_on:
             yield self._announce(death)
-            self._look_after_replicas(death.who)
+            self._check_replicas(death.who)
             yield from self._end_if_all_ended()
         else:
             if death.code and not death.is_said:
@@ -330,7 +330,7 @@ class RunState:
         self.ranks[death.who].announced = death
         return Announce(death)
 
-    def _look_after_replicas(self, ended: str) -> None:
+    def _check_replicas(self, ended: str) -> None:
         """Give the others a while to end once a rank has lost all replicas, or each has a result.
 
         A replica that fails counts as lost, whatever the reason: its host may be to blame.
@@ -496,7 +496,7 @@ class RunState:
                 death = RankDeath.lost(one.rank, "was lost with its front-end")
                 one.die(death, is_kept=True)
                 yield self._announce(death)
-                self._look_after_replicas(one.rank)
+                self._check_replicas(one.rank)
         self._lose_results(cluster.identifier)
         yield from self._end_if_all_ended()
 

@@ -177,7 +177,7 @@ class PartSink:
     def __init__(self, output: JobOutput, part: JobPart, native: NativeMpi) -> None:
         self._output = output
         self._part, self._native = part, native
-        self._lines = RankLines(self._heard, output.record_end, first=part.first, tag=native.tag)
+        self._lines = RankLines(self._block_read, output.record_end, first=part.first, tag=native.tag)
         self._batch: list[Said] = []
 
     def received(self, stream: OutputStream, data: bytes) -> None:
@@ -191,7 +191,7 @@ class PartSink:
         self._lines.finished()
         self._pass_on()
 
-    def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
+    def _block_read(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
         if rank is None and self._part.has_mpiexec:
             words = block.decode("utf-8", errors="replace")
             self._output.keep_own_words(block, self._native.signal_in(words))

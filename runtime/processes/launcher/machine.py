@@ -327,14 +327,14 @@ class Machine:
                 code = self._loop(executor)
                 self._executor = None
                 executor.tell_figures(self._state)
-        self._tell_ends(facts)
+        self._publish_ends(facts)
         failures, ranks = self._state.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
         names = self._state.outline.names
         errors = (*messages(failures, ranks, paths, names), *self._state.errors)
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 
-    def _tell_ends(self, facts: FactStream) -> None:
+    def _publish_ends(self, facts: FactStream) -> None:
         for rank, death in self._state.deaths.items():
             facts.tell(rank, RankResult(death.code, death.observed.signal))
         for one in () if self._deployed is None else self._deployed.reports():
@@ -348,7 +348,7 @@ class Machine:
             cure="Everything was ended; the log has the traceback",
         )
         with suppress(ListenerRaised):
-            self._tell_ends(facts)
+            self._publish_ends(facts)
         with suppress(ListenerRaised):
             facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.errors, str(fault))))
 

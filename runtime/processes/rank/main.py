@@ -130,7 +130,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
             words = _last_words(error)
             if options.recovery == "abort":
                 tell = link.wrapper.health.aborted
-                _say_no_goodbye()
+                _exit_without_goodbye()
         _run_exit_handlers()
     end.has_come = True
     tell(link.name, {"code": code, "why": why, **words})
@@ -193,7 +193,7 @@ def tell_crashes(path: str) -> None:
     faulthandler.enable(file)
 
 
-def _say_no_goodbye() -> None:
+def _exit_without_goodbye() -> None:
     """Let others lose this rank, which ends their part of the run before they can catch that."""
     import atexit
 
