@@ -364,7 +364,7 @@ class RunState:
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
         cluster.advance_job(JobEvent.ENDED, f"it has ended with code {event.code}")
-        is_unknown = not self.failures.knows_rank_of(event.cluster)
+        is_unknown = not self.failures.has_failed_rank_of(event.cluster)
         goes_on = cluster.goes_on
         if not self.steered and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
@@ -638,7 +638,7 @@ class RunState:
 
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
-        is_wanted = self.failures.knows(death.who) or not self.failures.is_explained
+        is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
         is_wanted &= not self.outline.replicas or bool(self._needed.ranks_without())
         if self._outcome is None and not self.steered and is_wanted:
             self.failures.rank_died(death)

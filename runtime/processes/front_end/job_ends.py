@@ -46,7 +46,7 @@ class JobEnds:
         self._stopped_at: float | None = None
 
     @property
-    def told(self) -> set[str]:
+    def known(self) -> set[str]:
         """The ranks whose end is known."""
         return set(self._told)
 
@@ -87,7 +87,7 @@ class JobEnds:
         """Record that ranks run although a process of `mpiexec` has ended a while ago."""
         self._is_outlived = True
 
-    def said(self, rank: str, observed: Observation) -> RankDeath:
+    def program_ended(self, rank: str, observed: Observation) -> RankDeath:
         """Record how the program of a rank ended, by its own word."""
         if rank in self._aborted and observed.is_loss and self._stopped_at is None:
             self._missed.update(map(str, observed.lost))
@@ -106,7 +106,7 @@ class JobEnds:
         self._left[rank] = None
         return self._decide(rank)
 
-    def saw(self, rank: str, seen: Observation, *, is_connected: bool) -> RankDeath | None:
+    def exited(self, rank: str, seen: Observation, *, is_connected: bool) -> RankDeath | None:
         """Record how the process of a rank ended.
 
         While it `is_connected`, its own word about that may still come, and counts more.

@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, collect_children
-from runtime.launchers.ranks import tell_end
+from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
 from runtime.processes.rank.parted_rank import become
@@ -172,7 +172,7 @@ class RankNursery:
             if rank is not None:
                 place = rank.place()
                 if place is not None and not (rank.was_killed and os.WIFSIGNALED(status)):
-                    tell_end(*place, status)
+                    report_end(*place, status)
                 self._report_status(rank.connection, status)
                 self._has_ended(rank)
         self._over = [job for job in self._over if job.is_left()]

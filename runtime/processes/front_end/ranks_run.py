@@ -205,7 +205,7 @@ class RanksRun:
         """Return what ranks need to know before they run."""
         return {
             "machine": self._told.machine,
-            "routes": self._routes.known(),
+            "routes": self._routes.experiences(),
             "named-classes": list(self._told.named_classes),
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
@@ -307,12 +307,12 @@ class RanksRun:
     def _at_home(self, fault: GridError) -> str:
         return rank_faults.at_home(self._told.path, fault)
 
-    def job_said(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[Said]) -> None:
         """Pass on lines of ranks, once the launcher takes them."""
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
         size = sum(len(block) for _, _, block in lines)
-        self._room.say(size, lambda: self._launcher.lines(blocks), len(blocks))
+        self._room.put(size, lambda: self._launcher.lines(blocks), len(blocks))
 
     def output_follows(self) -> None:
         """Pass on that only output is left of the job."""

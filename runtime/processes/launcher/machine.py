@@ -277,7 +277,7 @@ class Machine:
         """
         found: SimpleQueue[list[tuple[str, Record]]] = SimpleQueue()
 
-        self._ask(lambda executor: executor.look(found.put, with_stacks=with_stacks))
+        self._ask(lambda executor: executor.ask(found.put, with_stacks=with_stacks))
         try:
             return found.get(timeout=timeout)
         except Empty:
@@ -312,7 +312,7 @@ class Machine:
                 _log.exception("the engine failed")
                 self._failed(error, facts)
             outcome = facts.account.outcome()
-            self._outcome = replace(outcome, exceptions=self._state.failures.told_exceptions)
+            self._outcome = replace(outcome, exceptions=self._state.failures.exceptions)
 
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
@@ -326,7 +326,7 @@ class Machine:
                 self._executor = executor
                 code = self._loop(executor)
                 self._executor = None
-                executor.tell_figures(self._state)
+                executor.publish_figures(self._state)
         self._publish_ends(facts)
         failures, ranks = self._state.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}

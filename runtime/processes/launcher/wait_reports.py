@@ -178,7 +178,7 @@ class WaitReports:
     def _ask_those_left_behind(self, number: int, before: Sequence[str], stuck: Set[str]) -> None:
         if number == self._look_number and self._is_look_due:
             self._is_look_due = False
-            self.look(lambda seen: self._judge(seen, before, stuck))
+            self.ask(lambda seen: self._judge(seen, before, stuck))
 
     def _judge(self, seen: Snapshot, before: Sequence[str], stuck: Set[str]) -> None:
         """Believe what was the same at two looks."""
@@ -193,7 +193,7 @@ class WaitReports:
         self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
         self._find_left_behind(found, now_stuck)
 
-    def told(self, rank: str, number: int, state: Facts) -> None:
+    def answered(self, rank: str, number: int, state: Facts) -> None:
         """Take what a rank tells; what is not understood is in the log, and ends nothing."""
         if number == AT_THE_END:
             self._at_end[rank] = state
@@ -206,12 +206,12 @@ class WaitReports:
             self._limit = min(longest, self._limit or longest)
             if not self._is_telling_due:  # a look that goes on may have asked before that wait
                 self._is_telling_due = True
-                self.look(self._report_long_waits)
+                self.ask(self._report_long_waits)
         elif self._round is not None and number == self._round.number:
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
-    def look(self, then: Seen, *, with_stacks: bool = False, patience: float = ANSWERS) -> None:
+    def ask(self, then: Seen, *, with_stacks: bool = False, patience: float = ANSWERS) -> None:
         """Ask all ranks, and call `then` with what they say, in less than four seconds."""
         if self._round is not None:
             self._queue.append((with_stacks, patience, then))
@@ -222,7 +222,7 @@ class WaitReports:
         if then == self._report_long_waits:
             self._is_telling_due = False  # who tells of a wait from now on needs one more look
         self._round = _Round(UNASKED, with_stacks, patience, then)
-        self._ask()
+        self._ask_once()
 
     def glance(self, then: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
         """Ask all ranks, tell why some can never go on if that is wanted still, and call `then`.
@@ -237,9 +237,9 @@ class WaitReports:
                 self._report_waits(replace(seen, findings=never))
             then()
 
-        self.look(tell, patience=BRIEF_ANSWERS)
+        self.ask(tell, patience=BRIEF_ANSWERS)
 
-    def tell_unreceived(self) -> None:
+    def log_unreceived(self) -> None:
         """Tell of messages that nobody had received when the run ended well.
 
         One with data is suspicious. One that is a mere sign may be left by a correct program, such
@@ -267,7 +267,7 @@ class WaitReports:
                 shown = "\n".join(lines[:MOST_UNRECEIVED])
                 _log.log(level, "messages that nobody has received:\n%s%s", shown, more)
 
-    def _ask(self) -> None:
+    def _ask_once(self) -> None:
         assert self._round is not None
         self._numbers += 1
         number = self._round.number = self._numbers
@@ -292,7 +292,7 @@ class WaitReports:
         found.number = UNASKED  # nothing that comes late is meant any more
         if found.before is None:
             found.before, found.answers = found.answers, {}
-            self._later(PAUSE, self._ask)
+            self._later(PAUSE, self._ask_once)
             return
         self._round = None
         found.then(self._snapshot(found.before, found.answers))
