@@ -12,8 +12,11 @@ from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import LaunchError, StillRunning
 from runtime.launchers.lines import Collected
 
-ANSWER_TIMEOUT = 60.0
-"""Seconds for a command of the batch system: one that hangs must not hang the run."""
+ANSWER_TIMEOUT = 45.0
+"""Seconds for a command of the batch system: one that hangs must not hang the run.
+
+Fewer than a start may take by default, so that it is named before that is over.
+"""
 
 
 class QueueSilent(LaunchError):
