@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.errors import GridMPIError, tell
-from runtime.mpi.progress.polling import NATIVE, settle
+from runtime.mpi.progress.native_waits import NATIVE, settle
 from runtime.mpi.requests.parts import (
     correct,
     describe,
@@ -397,7 +397,7 @@ def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object])
     elif not mix.mine:
         settle(engine, again)
     else:
-        engine.wait_until(lambda: bool(again()), lambda: _operations(mix))
+        engine.waits.wait(lambda: bool(again()), lambda: _operations(mix))
     return found
 
 
