@@ -1,7 +1,8 @@
-"""Writes docs/reference.md, the public names with what their docstrings say.
+"""Writes docs/reference.md, the public names with what their docstrings say in short.
 
-    python -m tools.reference            write it
-    python -m tools.reference --check    tell whether it is up to date
+    python -m tools.reference                 write it
+    python -m tools.reference --check         tell whether it is up to date
+    python -m tools.reference --whole FILE    write it with whole docstrings, as the site has it
 
 A test compares the file with the code, and asks that each name is used in an example.
 """
@@ -27,9 +28,9 @@ FILE = ROOT / "docs" / "reference.md"
 _HEAD = """\
 # Reference
 
-The public names, as their docstrings describe them: `python -m tools.reference` writes this page.
-[How to](how-to.md) shows most of them at work, and each is used in a program in `examples`. Of a
-class it lists what users call, without types; what it inherits is explained at its base.
+The public names, each with the beginning of its docstring: `python -m tools.reference` writes this
+page. `help(name)` prints all of one; the site that `make docs` builds has all, with types, errors
+and examples. [How to](how-to.md) shows names at work.
 """
 
 _SECTIONS = (
@@ -85,6 +86,13 @@ _INSIDE = {
 }
 """Members that the package itself calls, or that explain themselves."""
 
+_FOR_TOOLS = {
+    "gcm.adl": "AssemblyPlan ComponentPlan has_run MissingClasses Ported port_files result_of "
+    "run_operation scene_of_plan virtual_nodes_of",
+    "gcm.drawing": "Box check_ending OutputError SceneError SceneLink ScenePort write_picture",
+}
+"""What commands are made of; the page says in a sentence what each is."""
+
 _ROLE = re.compile(r"^(Raises|Returns|Yields):$", re.MULTILINE)
 
 
@@ -113,35 +121,36 @@ def _homes(package: str) -> Iterator[tuple[str, str]]:
             yield name, homes.get(name, package)
 
 
-def reference() -> str:
-    """Return the text of the page."""
+def reference(*, whole: bool = False) -> str:
+    """Return the text of the page, in short or with whole docstrings."""
     names = public_names()
     left = names["gcm"]
     parts = [_HEAD]
     for title, homes in _SECTIONS:
         inside = {name: home for name, home in left.items() if home.startswith(homes)}
-        parts += _section(title, "gcm", inside)
+        parts += _section(title, "gcm", inside, whole=whole)
         left = {name: home for name, home in left.items() if name not in inside}
     assert not left, f"no section holds {', '.join(left)}"
-    parts += [_entry("gcm.errors", name, home) for name, home in names["gcm.errors"].items()]
+    errors = names["gcm.errors"].items()
+    parts += [_entry("gcm.errors", name, home, whole=whole) for name, home in errors]
     for package, title in _PACKAGES.items():
         if title:
-            parts += _section(f"{title}: `{package}`", package, names[package])
+            parts += _section(f"{title}: `{package}`", package, names[package], whole=whole)
     return "\n".join(parts)
 
 
-def _section(title: str, package: str, names: Mapping[str, str]) -> Iterator[str]:
+def _section(title: str, package: str, names: Mapping[str, str], *, whole: bool) -> Iterator[str]:
     yield f"## {title}\n"
     for name in sorted(names, key=str.lower):
         known = _WRITTEN.get(f"{package}.{name}")
         yield (
-            _entry(package, name, names[name])
+            _entry(package, name, names[name], whole=whole)
             if known is None
             else f"### `{package}.{name}`\n\n{known}\n"
         )
 
 
-def _entry(package: str, name: str, home: str) -> str:
+def _entry(package: str, name: str, home: str, *, whole: bool) -> str:
     value = getattr(importlib.import_module(home), name)
     here = value.__module__ if callable(value) and hasattr(value, "__qualname__") else home
     found = _loaded(here)[name]
@@ -149,13 +158,16 @@ def _entry(package: str, name: str, home: str) -> str:
         here, _, last = found.target_path.rpartition(".")
         found = _loaded(here)[last]
     text = [f"### `{package}.{name}`\n"]
+    if not whole and name in _FOR_TOOLS.get(package, "").split():
+        return "\n".join([*text, f"{_first(found)}\n"])
     if isinstance(found, griffe.Function):
-        text.append(_code(_signature(found)))
-    elif isinstance(found, griffe.Class) and (fields := list(_fields(found))):
+        signature = _signature(found, typed=whole)
+        text.append(_code(signature) if "\n" in signature or whole else f"`{signature}`\n")
+    elif isinstance(found, griffe.Class) and (fields := list(_fields(found, whole=whole))):
         text.append(_code("\n".join([_class_line(found), *fields])))
-    text.append(_said(found))
+    text.append(_whole(found) if whole else f"{_first(found)}\n")
     if isinstance(found, griffe.Class):
-        text += _members(found, value)
+        text += _members(found, value, typed=whole)
     return "\n".join(text)
 
 
@@ -170,35 +182,42 @@ def _class_line(found: griffe.Class) -> str:
     return f"class {found.name}({bases})" if bases else f"class {found.name}"
 
 
-def _fields(found: griffe.Class) -> Iterator[str]:
-    """Yield the members of enumerations and the fields of records."""
+def _fields(found: griffe.Class, *, whole: bool) -> Iterator[str]:
+    """Yield the members of enumerations and fields; the only one of a controller is its name."""
+    if not whole and found.name.endswith("Controller"):
+        return
     for name, member in found.members.items():
         if isinstance(member, griffe.Attribute) and not name.startswith("_"):
             made_later = member.value and "class-attribute" not in member.labels
-            if "property" in member.labels or made_later:
+            if "property" in member.labels or made_later or name in _inside(found):
                 continue
             kind = f": {member.annotation}" if member.annotation else ""
             yield f"    {name}{kind}" + (f" = {member.value}" if member.value else "")
 
 
-def _members(found: griffe.Class, value: type) -> Iterator[str]:
+def _inside(found: griffe.Class) -> list[str]:
+    return _INSIDE.get(found.name, "").split()
+
+
+def _members(found: griffe.Class, value: type, *, typed: bool) -> Iterator[str]:
     """Yield a line for each method and property of its own: its signature, and what it is for."""
     lines = []
-    inside = _INSIDE.get(found.name, "").split()
     for name, member in found.members.items():
-        if name.startswith("_") or not member.docstring or name in inside:
+        if name.startswith("_") or not member.docstring or name in _inside(found):
             continue
         if any(name in vars(base) for base in value.__mro__[1:]):
             continue
+        said = _first(member) if typed else _first(member).removeprefix("Return ")
+        said = said[:1].upper() + said[1:]
         if isinstance(member, griffe.Function):
-            lines.append(f"- `{_signature(member, method=True)}`: {_first(member)}")
+            lines.append(f"- `{_signature(member, method=True, typed=typed)}`: {said}")
         elif "property" in member.labels:
-            lines.append(f"- `{name}`: {_first(member)}")
+            lines.append(f"- `{name}`: {said}")
     if lines:
         yield "\n".join(lines) + "\n"
 
 
-def _signature(found: griffe.Function, *, method: bool = False) -> str:
+def _signature(found: griffe.Function, *, method: bool = False, typed: bool = True) -> str:
     words: list[str] = []
     starred = False
     for parameter in found.parameters:
@@ -213,11 +232,11 @@ def _signature(found: griffe.Function, *, method: bool = False) -> str:
             griffe.ParameterKind.var_positional: "*",
             griffe.ParameterKind.var_keyword: "**",
         }.get(kind, "")
-        typed = f": {parameter.annotation}" if parameter.annotation and not method else ""
+        kind_of = f": {parameter.annotation}" if parameter.annotation and typed else ""
         given = parameter.default is not None and not stars
-        default = f"{' = ' if typed else '='}{parameter.default}" if given else ""
-        words.append(f"{stars}{parameter.name}{typed}{default}")
-    result = f" -> {found.returns}" if found.returns and not method else ""
+        default = f"{' = ' if kind_of else '='}{parameter.default}" if given else ""
+        words.append(f"{stars}{parameter.name}{kind_of}{default}")
+    result = f" -> {found.returns}" if found.returns and typed else ""
     line = f"{found.name}({', '.join(words)}){result}"
     if method or len(line) <= 96:
         return line
@@ -225,13 +244,20 @@ def _signature(found: griffe.Function, *, method: bool = False) -> str:
     return f"{found.name}(\n{inner}){result}"
 
 
-def _said(found: griffe.Object | griffe.Alias) -> str:
-    """Return the docstring as Markdown, without its examples."""
-    if not found.docstring:
-        return ""
-    parts = found.docstring.value.split("\n\n")
-    shown = "\n\n".join(part for part in parts if not part.startswith(">>>"))
-    return _ROLE.sub(r"**\1**\n", shown) + "\n"
+def _whole(found: griffe.Object | griffe.Alias) -> str:
+    """Return the docstring as Markdown, with its examples."""
+    lines: list[str] = []
+    example = False
+    for line in found.docstring.value.splitlines() if found.docstring else ():
+        shown = line.startswith((">>>", "...")) or (example and line.strip())
+        if shown and not example:
+            lines.append("```pycon")
+        elif example and not shown:
+            lines.append("```")
+        example = bool(shown)
+        lines.append(re.sub(r" *# doctest: .*", "", line) if shown else line)
+    lines += ["```"] if example else []
+    return _ROLE.sub(r"**\1**\n", "\n".join(lines)) + "\n"
 
 
 def _first(found: griffe.Object | griffe.Alias) -> str:
@@ -245,6 +271,9 @@ def _code(text: str) -> str:
 
 def main() -> int:
     """Write the page, or check it; return the exit code."""
+    if "--whole" in sys.argv:
+        Path(sys.argv[-1]).write_text(reference(whole=True), encoding="utf-8")
+        return 0
     made = reference()
     if "--check" not in sys.argv:
         FILE.write_text(made, encoding="utf-8")

@@ -43,6 +43,8 @@ def main(argv: list[str] | None = None) -> int:
     if options.list:
         for one in FIGURES:
             print(f"{one.name:24} {one.title} ({', '.join(one.shows)})")
+        for name, why in ELSEWHERE:
+            print(f"{'(not measured)':24} {name}: {why}")
         return 0
     everything = [one for one in FIGURES if not (options.short and one.is_long)]
     wanted = [by_name[name] for name in options.figures] or everything
@@ -82,7 +84,7 @@ def write_page(store: Store, folder: Path, path: Path) -> None:
         for name, picture in plots(figure, record).items():
             (folder / name).write_text(picture, "utf-8")
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page(records, ELSEWHERE), "utf-8")
+    path.write_text(page(records), "utf-8")
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ HEAD = """\
 # Evaluation
 
 The figures that the five source documents measured, measured again here. `make evaluate` measures
-all of them, `python -m benchmarks.evaluate NAME` a single one; what was measured is in
-`docs/evaluation/NAME.json`, and `python -m benchmarks.evaluate --page docs/evaluation.md` writes
-this page from it.
+all of them, `python -m benchmarks.evaluate NAME` a single one; `--list` names all, with the reason
+for figures that are not measured. This page is made of `docs/evaluation/NAME.json` by `python -m
+benchmarks.evaluate --page docs/evaluation.md`.
 
 A claim is an inequality that was written before anything was measured. Ways are measured in
 turns, and their ratio is taken within each repetition, so that what else the machine does meets
@@ -27,11 +27,11 @@ Clusters are network namespaces of one machine, between which packets are delaye
 rate: 5 ms and 1 Gbit/s between sites unless a figure says otherwise, 0.17 ms inside one. All
 ranks share the cores of that machine: messages are as on a real grid, but computing does not
 speed up with ranks. So speedups are given as overheads: how much longer the same work takes in
-one way than in another.
+one way than in another. Where a source prints values, they are given.
 """
 
 
-def page(records: Sequence[tuple[Figure, Record]], elsewhere: Sequence[tuple[str, str]]) -> str:
+def page(records: Sequence[tuple[Figure, Record]]) -> str:
     """Return the whole page."""
     verdicts = [record.judged(claim)[0] for figure, record in records for claim in figure.claims]
     parts = [HEAD, _summary(verdicts), "", "| claim | verdict | ratio | n |", "|---|---|---|---|"]
@@ -40,11 +40,6 @@ def page(records: Sequence[tuple[Figure, Record]], elsewhere: Sequence[tuple[str
     for figure, record in records:
         parts.append(_section(figure, record, figure.found if figure.found != before else ""))
         before = figure.found
-    parts += [
-        "\n## Figures of the sources that are not measured\n",
-        "| figure | why, or where it is |",
-    ]
-    parts += ["|---|---|", *(f"| {name} | {where} |" for name, where in elsewhere)]
     return "\n".join(parts) + "\n"
 
 

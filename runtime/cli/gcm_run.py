@@ -69,8 +69,8 @@ GCM_RUN = deploy_command(
     ),
     Option(
         "--restart", action="store_true", sets="application restart",
-        help="start replicas again that have died while their peer has not: they join the others"
-        " when the program calls MPI.Checkpoint",
+        help="restart replicas that have died while their peer has not: they join when the "
+             "program calls MPI.Checkpoint",
     ),
     *RECOVERY,
     Option(
@@ -84,9 +84,8 @@ GCM_RUN = deploy_command(
     ),
     Option(
         "--staging", choices=_row("peers", "staging").choices, default="", sets="peers staging",
-        help="how the program gets to the peers: each passes it to two others, or to the next one, "
-        "or it is sent from here to each; auto: by size "
-        f"(default: {_row('peers', 'staging').default})",
+        help="how the program gets to the peers: each passes it to two others, to the next one, "
+             "or it is sent from here to each; auto: by size (default: auto)",
     ),
     Option(
         "--credential", metavar="FILE", default="", sets="peers credential",
@@ -95,8 +94,8 @@ GCM_RUN = deploy_command(
     MODULE,
     Option(
         "-l", dest="inputs", metavar="FILE", read=values.listed, default=(),
-        help="copy the files that FILE lists, one in a line, to the peers as well: relative to this"
-        " folder, or addresses of a web server; those outside of it arrive under their last name",
+        help="also copy the files that FILE lists, one in a line: relative to this folder, or "
+             "addresses of a web server",
     ),
     OptionGroup(
         Option(

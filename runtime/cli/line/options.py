@@ -112,35 +112,33 @@ SETTINGS = Option(
 )  # fmt: skip
 DETACH = Option(
     "--detach", action="store_true",
-    help="let the run go on without this terminal: gcm-deploy attach shows its output, list, logs "
-    "and stop are further commands for it",
+    help="let the run go on without this terminal; see gcm-deploy attach, list, logs, stop",
 )  # fmt: skip
 MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
 VARIABLES = Option(
     "-x", dest="variables", metavar="NAME[=VALUE]", action="append", default=[],
     read=values.variable,
-    help="give every rank this environment variable, by default with its value here; `*` stands"
-    " for any text, may be repeated",
+    help="give every rank this variable, by default with its value here; `*` stands for any "
+            "text, may be repeated",
 )  # fmt: skip
 
 RECOVERY = (
     Option(
         "--failures", choices=("abort", "return"), default="", sets="application failures",
-        help="what happens when a rank is lost: abort ends the run (the default); with return, "
-        "calls that need the lost rank raise an MPI error, and the other ranks continue",
+        help="what the loss of a rank does: abort ends the run (the default); with return, calls "
+             "that need the lost rank raise an MPI error, and the other ranks continue",
     ),
     Option(
         "--recovery", choices=("shrink", "blank", "rebuild", "abort"), default="",
         sets="application recovery",
         help="what Dup, Split and Create make of a communicator that has lost ranks: one of the "
-        "survivors, one with gaps, or one for which lost ranks are restarted; abort ends the "
-        "run",
+             "survivors, with gaps, or with restarted ranks; abort ends the run",
     ),
     Option(
         "--recovery-messages", choices=("nop", "cont"), default="",
         sets="application recovery-messages",
-        help="which calls work between a loss and the recovery: none (nop, the default), or all "
-        "that do not need the lost ranks (cont)",
+        help="which calls work between a loss and the recovery: none (nop, the default), or those "
+             "that do not need lost ranks (cont)",
     ),
 )  # fmt: skip
 """What the loss of a rank means."""
@@ -155,20 +153,19 @@ _MACHINE = OptionGroup(
     ),
     Option(
         "--emulate", metavar="SHAPE", read=values.shape,
-        help="clusters on this machine: SITESxCLUSTERSxRANKS, the ranks being those of each"
-        " cluster; CLUSTERSxRANKS is one site, RANKS one cluster",
+        help="clusters on this machine: SITESxCLUSTERSxRANKS, CLUSTERSxRANKS (one site) or RANKS "
+             "(one cluster)",
     ),
     Option(
         "--wan", metavar="DELAY[,RATE]", read=values.line,
-        help="the line between the sites of --emulate: messages arrive so much later one way, and"
-        " at most so many bits a second, as 10ms,1gbit",
+        help="the line between the sites of --emulate: delay one way and bits a second, as "
+             "10ms,1gbit",
     ),
     Option(
         "-H", dest="hosts", metavar="HOSTS", action="append", read=values.hosts,
         also=("-host", "-hosts", "--host", "--hosts"),
-        help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as"
-        " node[1-4]:8; without a number 1 rank; localhost is this machine; a second -H is a"
-        " second site",
+        help="a cluster on each host, over ssh: [USER@]HOST[:RANKS],... with ranges such as "
+             "node[1-4]:8; localhost is this machine; a second -H is a second site",
     ),
     Option(
         "-f", "-hostfile", "--hostfile", "-machinefile", "--machinefile", dest="hosts",
@@ -184,13 +181,11 @@ _MACHINE = OptionGroup(
     Option("--python", metavar="PATH", default="", help="the Python on the remote hosts of -H"),
     Option(
         "--replicas", metavar="R", read=values.replicas, default=0, sets="application replicas",
-        help="each rank is R processes on different hosts or clusters, and survives while one of "
-        "them lives; so --emulate 2x4 --replicas 2 is 4 ranks",
+        help="each rank is R processes on different hosts, and survives while one of them lives",
     ),
     Option(
         "--restart", action="store_true", sets="application restart",
-        help="restart replicas that have died: they join the others when the program calls"
-        " MPI.Checkpoint",
+        help="restart replicas that have died: they join when the program calls MPI.Checkpoint",
     ),
     *RECOVERY,
     title="without a descriptor",
@@ -201,8 +196,7 @@ _INSTEAD = OptionGroup(
     OptionGroup(
         Option(
             "--dry-run", action="store_true",
-            help="show what would be started where, with the exact commands, and start nothing;"
-            " not even the Python modules of an assembly are imported",
+            help="show what would be started where, with the exact commands, and start nothing",
         ),
         Option(
             "--show-variables", action="store_true",
@@ -210,12 +204,12 @@ _INSTEAD = OptionGroup(
         ),
         Option(
             "--export-adl", metavar="FILE", read=values.document,
-            help="write the machine that would be built as an ADL document, FILE.fractal",
+            help="write the machine as an ADL document, FILE.fractal",
         ),
         Option(
             "--draw", metavar="FILE", default="",
-            help="draw the machine that would be built: its sites, hosts and ranks, and which can "
-            "reach each other; FILE.svg, or FILE.png where resvg_py is installed",
+            help="draw the machine: sites, hosts and ranks, and which can reach each other; "
+                 "FILE.svg, or FILE.png where resvg_py is installed",
         ),
         Option(
             "--write", metavar="FILE", default="",
@@ -242,17 +236,16 @@ WATCHING = OptionGroup(
     ),
     Option(
         "--all-tracebacks", action="store_true",
-        help="show the traceback of every rank that fails, not only that of the first",
+        help="show the traceback of every rank that fails",
     ),
     Option(
         "--format", choices=[str(one) for one in Format], default=Format.TEXT,
-        help="output for people or for programs; with json the summary of a run is the last "
-        "line of standard output",
+        help="output for people or for programs; with json the last line is the summary",
     ),
     Option(
         "--progress", choices=[str(one) for one in ProgressMode], default=ProgressMode.AUTO,
-        help="show the progress as a live tree, erased at the end; auto: on a terminal; "
-        "elsewhere it is a line a minute, after the first minute",
+        help="show the progress as a live tree; auto: on a terminal; elsewhere a line a minute, "
+             "after the first one",
     ),
     Option(
         "--timeout", metavar="SECONDS", read=values.seconds, default=DEFAULT_TIMEOUT,
@@ -274,13 +267,13 @@ WATCHING = OptionGroup(
     ),
     Option(
         "--log-level", choices=("debug", "info", "warning"), default="warning",
-        help="log what is at least as important; info: each change of the run, of a cluster or of "
-        "a rank, and why",
+        help="log what is at least as important; info: each change of the run, a cluster or a "
+             "rank",
     ),
     Option(
         "--log", metavar="FILE", default="",
-        help="keep the log of the run in FILE: each change and why, commands and processes; without"
-        " this only a failed run leaves one, and its last line names it",
+        help="keep the log of the run in FILE; without this only a failed run leaves one, which "
+             "its last line names",
     ),
     Option(
         "--record", metavar="FILE", default="",
@@ -288,13 +281,11 @@ WATCHING = OptionGroup(
     ),
     Option(
         "--report", metavar="FILE", default="",
-        help="at the end write FILE, a page for a browser with all that is known of the run: what"
-        " ran where and when, messages, waits, losses, output; gcm-deploy view makes one later",
+        help="at the end write a page about the run for a browser",
     ),
     Option(
         "--web", action="store_true",
-        help="print the address of a page that shows the run in a browser of this machine while it"
-        " goes on; gcm-deploy web PID does so for one that has begun",
+        help="print the address of a page that shows the run in a browser of this machine",
     ),
     OptionGroup(
         Option(

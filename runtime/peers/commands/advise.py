@@ -179,8 +179,7 @@ ADVISE = CommandTable(
     _DESCRIPTION,
     Option(
         "--failure-rate", required=True, metavar="RATE", read=_failures,
-        help="how often a host fails, as 1/30d or 0.01/h; or how likely it fails within --time, "
-        "as 5%%",
+        help="how often a host fails, as 1/30d or 0.01/h; or how likely within --time, as 5%%",
     ),
     Option(
         "-n", "--processes", required=True, metavar="N", read=_count, help="ranks of the run"
@@ -196,12 +195,12 @@ ADVISE = CommandTable(
     Option(
         "--shape", default=1.0, metavar="δ", read=_above_0,
         help="shape of the Weibull distribution: below 1 where hosts that have been up for long "
-        "fail less (default: 1, a constant rate)",
+             "fail less (default: 1)",
     ),
     Option(
         "--slowdown", default=1.0, metavar="S", read=_from_0,
-        help="by how much of --time each further replica prolongs the run: 1 where the replicas "
-        "share the hosts there were, 0 where each has one of its own (default: 1)",
+        help="by how much of --time each further replica prolongs the run: 1 where replicas share "
+             "the hosts there were, 0 where each has its own (default: 1)",
     ),
     Option("--json", action="store_true", help="print all figures as JSON"),
     epilog=_EXAMPLES,

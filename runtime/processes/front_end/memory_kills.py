@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,8 +16,13 @@ class MemoryKills:
         self._root = root
         self._before = dict(_counters(root))
 
-    def words(self) -> str:
-        """Return what the kernel has done since, "" for nothing: the cgroup's counter says most."""
+    def words(self, host: str = "") -> str:
+        """Return what the kernel has done since, "" for nothing: the cgroup's counter says most.
+
+        Of another host than this one nothing is known, and that is said.
+        """
+        if host not in ("", os.uname().nodename):
+            return f"whether {host} lacked memory was not looked at: see the log of its kernel"
         for place, number in _counters(self._root):
             if (killed := number - self._before.get(place, number)) > 0:
                 many = "a process" if killed == 1 else f"{killed} processes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,13 @@ def test_what_cannot_be_read_says_nothing(tmp_path: Path) -> None:
     assert MemoryKills(tmp_path).words() == ""
     write(tmp_path, {"proc/self/cgroup": V2, f"{V2_FOLDER}/memory.events": "nonsense"})
     assert MemoryKills(tmp_path).words() == ""
+
+
+def test_another_host_was_not_looked_at_and_that_is_said(tmp_path: Path) -> None:
+    write(tmp_path, {"proc/vmstat": "oom_kill 4\n"})
+    kills = MemoryKills(tmp_path)
+    write(tmp_path, {"proc/vmstat": "oom_kill 5\n"})
+    assert kills.words("n7") == (
+        "whether n7 lacked memory was not looked at: see the log of its kernel"
+    )
+    assert kills.words(os.uname().nodename) == kills.words() != ""
