@@ -28,9 +28,9 @@ FILE = ROOT / "docs" / "reference.md"
 _HEAD = """\
 # Reference
 
-The public names. `python -m tools.reference` writes this page from the docstrings, of which it has
-the beginning and the errors. `help(name)` prints all of one; the site that `make docs` builds has
-all, with types and examples. [How to](how-to.md) shows names at work.
+The public names, each with the beginning of its docstring: `python -m tools.reference` writes this
+page. `help(name)` prints all of one; the site that `make docs` builds has all, with types, errors
+and examples. [How to](how-to.md) shows names at work.
 """
 
 _SECTIONS = (
@@ -165,7 +165,7 @@ def _entry(package: str, name: str, home: str, *, whole: bool) -> str:
         text.append(_code(signature) if "\n" in signature or whole else f"`{signature}`\n")
     elif isinstance(found, griffe.Class) and (fields := list(_fields(found, whole=whole))):
         text.append(_code("\n".join([_class_line(found), *fields])))
-    text.append(_whole(found) if whole else _short(found))
+    text.append(_whole(found) if whole else f"{_first(found)}\n")
     if isinstance(found, griffe.Class):
         text += _members(found, value, typed=whole)
     return "\n".join(text)
@@ -242,13 +242,6 @@ def _signature(found: griffe.Function, *, method: bool = False, typed: bool = Tr
         return line
     inner = "".join(f"    {word},\n" for word in words)
     return f"{found.name}(\n{inner}){result}"
-
-
-def _short(found: griffe.Object | griffe.Alias) -> str:
-    """Return the beginning of a docstring, and the errors, as Markdown."""
-    first, *others = found.docstring.value.split("\n\n") if found.docstring else [""]
-    shown = "\n\n".join([first, *(part for part in others if _ROLE.match(part))])
-    return _ROLE.sub(r"**\1**\n", shown) + "\n"
 
 
 def _whole(found: griffe.Object | griffe.Alias) -> str:
