@@ -284,6 +284,11 @@ WATCHING = OptionGroup(
         help="at the end write a page about the run for a browser",
     ),
     Option(
+        "--trace", metavar="FILE", default="",
+        help="at the end write FILE for Perfetto or chrome://tracing: the latest calls of each"
+        " rank, its messages with their routes, losses, and the states of clusters",
+    ),
+    Option(
         "--web", action="store_true",
         help="print the address of a page that shows the run in a browser of this machine",
     ),
@@ -344,6 +349,7 @@ class Options:
     log: str
     record: str
     report: str
+    trace: str
     web: bool
     write: str
     run_timeout: float | None = None
