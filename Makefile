@@ -70,10 +70,11 @@ format: $(VENV)/.dev
 	@$(BIN)/ruff check --quiet --fix .
 	@$(BIN)/ruff format --quiet .
 
-# The site has the reference with whole docstrings. Strict: a link that leads nowhere ends it.
+# The site has whole docstrings and all options. Strict: a link that leads nowhere ends it.
 docs: $(VENV)/.docs
 	@rm -rf build/pages && mkdir -p build && cp -r docs build/pages
 	@$(BIN)/python -m tools.reference --whole build/pages/reference.md
+	@$(BIN)/python -m runtime.cli.reference >> build/pages/commands.md
 	@$(BIN)/zensical build --strict > $(VENV)/site.txt 2>&1 || { cat $(VENV)/site.txt; exit 1; }
 	@echo "build/site/index.html"
 

@@ -98,7 +98,7 @@ class MembershipRun:
                 row = own.beat()
                 known = table.known(row.name)
                 if known is not None and known.version >= row.version:
-                    own.hear(known)
+                    own.take(known)
                     row = own.beat()
                 table.take(row, 0.0, float(now))
                 self._sent += 2

@@ -1,7 +1,8 @@
-"""Writes the list of all options in docs/commands.md, and manual pages, from the tables of options.
+"""Writes the list of all options on the site, and manual pages, from the tables of options.
 
-`python -m runtime.cli.reference` prints the list; the build of the package writes the pages, which
-`man` finds beside the commands. Nothing outside of the standard library is imported for either.
+`python -m runtime.cli.reference` prints the list, which `make docs` adds to the page of commands;
+the build of the package writes the manual pages, which `man` finds beside the commands. Nothing
+outside of the standard library is imported for either.
 """
 
 from __future__ import annotations

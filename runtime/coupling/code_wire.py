@@ -100,7 +100,7 @@ class CodeWire:
         if self._is_broken:
             return  # too late to send anything
         with self._lock:
-            self._connections.at_end = self._tell_figures
+            self._connections.at_end = self._report_traffic
             self._connections.close()
 
     def _send(self, index: int, _: str, operation: str, args: tuple[Any, ...]) -> None:
@@ -110,7 +110,7 @@ class CodeWire:
             if index in self._opened:  # otherwise it has ended meanwhile
                 self._connections.send(index, b"", [whole])
 
-    def _tell_figures(self) -> None:
+    def _report_traffic(self) -> None:
         self._link.wrapper.references.exchanged(self._link.name, *self._connections.rows())
 
     # -- for the thread that listens to the front-end, which must not block ------------------------
@@ -188,14 +188,14 @@ class CodeWire:
                     return
                 try:
                     self._connections.progress()
-                    self._tell_unexplained()
+                    self._report_unexplained()
                 except Exception as fault:  # nobody may block for ever
                     _log.exception("messages of other codes cannot be received any more")
                     self._is_broken = True
                     self._mailbox.lose(f"{type(fault).__name__}: {fault}")
                     return
 
-    def _tell_unexplained(self) -> None:
+    def _report_unexplained(self) -> None:
         """Report ranks whose connection ended without a notice from the launcher."""
         now = time.monotonic()
         for index in [index for index, (at, _) in self._unexplained.items() if at <= now]:

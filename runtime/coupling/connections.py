@@ -107,14 +107,14 @@ class CodeConnections(PeerConnections):
     def learn(self, report: dict[str, Any]) -> None:
         """Record the address of a rank."""
         machine, addresses = report["doors"]
-        self._know(report["rank"], report["incarnation"], report["host"], machine, addresses)
+        self._add_rank(report["rank"], report["incarnation"], report["host"], machine, addresses)
 
     def rows(self) -> tuple[list[Any], dict[str, int]]:
         """Return the traffic per cluster, and how ranks were reached."""
         traffic = self.traffic()
         return self.references.rows(traffic, self._places), self.references.figures(traffic)
 
-    def _know(
+    def _add_rank(
         self,
         name: str,
         incarnation: int,
@@ -142,5 +142,5 @@ class CodeConnections(PeerConnections):
 
     def _admitted(self, connected: socket.socket, name: str, received: bytes) -> None:
         if not name.endswith(PROBES):
-            self._know(*parsed(name.removesuffix(LANE)))
+            self._add_rank(*parsed(name.removesuffix(LANE)))
         super()._admitted(connected, name, received)

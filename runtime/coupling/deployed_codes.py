@@ -134,7 +134,7 @@ class Codes:
             goes = run.ranks_up(cluster) and self._is_open and run.go()
             if goes:  # everybody has to know before a caller that waits for the start can proceed
                 self.hub.began(run.name, run.incarnation)
-                self._tell_where(run)
+                self._announce_address(run)
                 for control in self._controls(run):
                     control.go()
             self._changed.notify_all()
@@ -147,7 +147,7 @@ class Codes:
         with self._changed:
             ended = run.rank_ended(death, why)
             self._let_it_settle(run)
-        self._tell_ends(run, ended)
+        self._announce_ends(run, ended)
 
     def job_ended(self, cluster: str, code: int, why: str) -> None:
         """Record that all ranks of a cluster have ended."""
@@ -160,7 +160,7 @@ class Codes:
             self._let_it_settle(run)
             # As with a start, everybody has to know before a caller that waits for the end
             # proceeds.
-            self._tell_ends(run, silent)
+            self._announce_ends(run, silent)
             if run.state is CodeState.ENDED:
                 words = run.why or "its program ended, with exit code 0 on all ranks"
                 self.hub.ended(run.name, words)
@@ -187,7 +187,7 @@ class Codes:
             self._changed.notify_all()
         self.hub.lose(why)
 
-    def _tell_where(self, run: CodeRun) -> None:
+    def _announce_address(self, run: CodeRun) -> None:
         """Send all front-ends the addresses of the ranks in the current run of a code."""
         reports = [
             self._here[f"{cluster}:{rank}"]
@@ -207,7 +207,7 @@ class Codes:
             if run.settle(incarnation, self._settle):
                 self._kill(run)
 
-    def _tell_ends(self, run: CodeRun, ends: Mapping[int, str]) -> None:
+    def _announce_ends(self, run: CodeRun, ends: Mapping[int, str]) -> None:
         for rank, why in ends.items():
             self.hub.rank_ended(run.name, rank, why)
 

@@ -78,7 +78,7 @@ class Hub:
 
     # -- from the connections, which must not block ------------------------------------------------
 
-    def hear(
+    def handle_call(
         self, sender: str, path: str, interface: str, operation: str, args: tuple[Any, ...]
     ) -> None:
         """Handle a call of a rank to the launcher, or to the driver.

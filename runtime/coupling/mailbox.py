@@ -224,7 +224,7 @@ class CouplingMailbox:
                 raise TimeoutError(f"{doing}: timed out after {timeout:g} s")
             if not said and waited >= self._report_after:
                 said = True
-                _say(f"has waited for {waited:.0f} s: {doing}")
+                _warn(f"has waited for {waited:.0f} s: {doing}")
             left = None if timeout is None else timeout - waited
             until = None if said else self._report_after - waited
             self._changed.wait(min((one for one in (left, until) if one is not None), default=None))
@@ -254,7 +254,7 @@ def _opened(asked: PostedReceive) -> Message:
     return Message(value, code, rank, tag)
 
 
-def _say(what: str) -> None:
+def _warn(what: str) -> None:
     import logging
 
     logging.getLogger(__name__).warning("%s", what)

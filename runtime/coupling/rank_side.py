@@ -112,15 +112,15 @@ class RankSide:
 
     def began(self, code: str, incarnation: int) -> None:
         """Deliver at once."""
-        self._tell(lambda mailbox: mailbox.began(code, incarnation))
+        self._deliver(lambda mailbox: mailbox.began(code, incarnation))
 
     def ended(self, code: str, why: str, members: dict[str, int]) -> None:
         """Deliver after everything that the code has sent."""
-        self._tell(lambda mailbox: mailbox.ended(code, why), why, lambda _: members)
+        self._deliver(lambda mailbox: mailbox.ended(code, why), why, lambda _: members)
 
     def rank_ended(self, code: str, rank: int, why: str, incarnation: int) -> None:
         """Deliver after everything that the rank has sent."""
-        self._tell(
+        self._deliver(
             lambda mailbox: mailbox.rank_ended(code, rank, why),
             why,
             lambda directory: {identifier_of(directory.path(code, rank)): incarnation},
@@ -130,13 +130,13 @@ class RankSide:
         self, member: str, incarnation: int, to: int, number: int, tag: int, *parts: Any
     ) -> None:
         """Deliver a message that came through the front-end."""
-        self._tell(lambda mailbox: mailbox.deliver(member, incarnation, to, number, tag, *parts))
+        self._deliver(lambda mailbox: mailbox.deliver(member, incarnation, to, number, tag, *parts))
 
     def taken(self, member: str, incarnation: int, weight: int) -> None:
         """Deliver an acknowledgement that came through the front-end."""
-        self._tell(lambda mailbox: mailbox.taken(member, incarnation, weight))
+        self._deliver(lambda mailbox: mailbox.taken(member, incarnation, weight))
 
-    def _tell(
+    def _deliver(
         self,
         call: Callable[[CouplingMailbox], None],
         why: str = "",

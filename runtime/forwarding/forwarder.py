@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from runtime.forwarding.leading import Find, SilentStop, lead_on
@@ -50,8 +50,8 @@ class Forwarder:
         more: Sequence[str] = (),
         timeout: float = REQUEST_TIMEOUT,
     ) -> None:
-        self._reactor = reactor
-        self._timeout = timeout
+        self.reactor = reactor
+        self.timeout = timeout
         self._credentials = credentials
         self._find = find
         self._linked = linked
@@ -77,8 +77,8 @@ class Forwarder:
         for door in self._doors:
             door.close()
         done = threading.Event()
-        self._reactor.soon(lambda: self._close(done))
-        done.wait(self._timeout)
+        self.reactor.soon(lambda: self._close(done))
+        done.wait(self.timeout)
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _close(self, done: threading.Event) -> None:
@@ -96,13 +96,15 @@ class Forwarder:
         done.set()
 
     def _admit(self, came: socket.socket, peer: str, received: bytes) -> None:
-        asking = _Asking(
-            self._reactor, came, peer, self._open, self._asking.discard, timeout=self._timeout
-        )
+        asking = _Asking(self, came, peer)
         self._asking.add(asking)
         asking.begin(received)
 
-    def _open(self, came: socket.socket, peer: str, request: ForwardRequest, rest: bytes) -> None:
+    def forget(self, asking: _Asking) -> None:
+        """Take note that a member has asked, or has hung up before."""
+        self._asking.discard(asking)
+
+    def open(self, came: socket.socket, peer: str, request: ForwardRequest, rest: bytes) -> None:
         """Open a route in a thread, since names have to be looked up and hosts may be slow."""
         if self._is_closed:
             came.close()
@@ -119,7 +121,7 @@ class Forwarder:
         first = self._waiting.pop(second.place, None)
         if first is None:
             self._waiting[second.place] = second
-            second.timer = self._reactor.later(self._timeout, lambda: self._give_up(second))
+            second.timer = self.reactor.later(self.timeout, lambda: self._give_up(second))
             return
         if first.timer is not None:
             first.timer.cancel()
@@ -130,7 +132,7 @@ class Forwarder:
     def _give_up(self, waiting: _Waiting) -> None:
         if self._waiting.pop(waiting.place, None) is not None:
             here = self._credentials.name
-            why = f"{here}: nobody came to meet {waiting.peer} in {self._timeout:g} s"
+            why = f"{here}: nobody came to meet {waiting.peer} in {self.timeout:g} s"
             _answer(waiting.connection, Answer(why))
             waiting.connection.close()
 
@@ -144,14 +146,14 @@ class Forwarder:
             came.close()
             return
         _answer(came, Answer())
-        self._reactor.soon(lambda: self._join(came, made, rest, received))
+        self.reactor.soon(lambda: self._join(came, made, rest, received))
 
     def _join(self, came: socket.socket, made: socket.socket, rest: bytes, received: bytes) -> None:
         if self._is_closed:
             came.close()
             made.close()
             return
-        splice = Splice(self._reactor, came, made, self._pipes, self._ended)
+        splice = Splice(self.reactor, came, made, self._pipes, self._ended)
         self._splices.add(splice)
         self.opened += 1
         splice.open(rest, received)
@@ -177,24 +179,14 @@ class _Waiting:
 class _Asking:
     """A connected member whose request has not been read yet."""
 
-    def __init__(
-        self,
-        reactor: Reactor,
-        came: socket.socket,
-        peer: str,
-        asked: Callable[[socket.socket, str, ForwardRequest, bytes], None],
-        gone: Callable[[_Asking], None],
-        *,
-        timeout: float,
-    ) -> None:
-        self._reactor = reactor
+    def __init__(self, forwarder: Forwarder, came: socket.socket, peer: str) -> None:
+        self._forwarder = forwarder
+        self._reactor = forwarder.reactor
         self._socket = came
         self._peer = peer
-        self._asked = asked
-        self._gone = gone
         self._reader = RequestReader()
         self._is_open = True
-        self._timer: Timer = reactor.later(timeout, self.close)
+        self._timer: Timer = self._reactor.later(forwarder.timeout, self.close)
 
     def begin(self, received: bytes) -> None:
         self._socket.setblocking(False)
@@ -210,7 +202,7 @@ class _Asking:
         self._is_open = False
         self._timer.cancel()
         self._reactor.watch(self._socket.fileno(), 0, self._ready)
-        self._gone(self)
+        self._forwarder.forget(self)
 
     def _ready(self, events: int) -> None:  # noqa: ARG002 - there is only one kind
         try:
@@ -233,7 +225,7 @@ class _Asking:
             return
         if request is not None:
             self._let_go()
-            self._asked(self._socket, self._peer, request, self._reader.rest)
+            self._forwarder.open(self._socket, self._peer, request, self._reader.rest)
 
 
 def _answer(came: socket.socket, answer: Answer) -> None:

@@ -15,10 +15,12 @@ from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import Cardinality, Contingency, InterfaceType, Role
 from gcm.records import dataclass
 from gcm.suggestion import did_you_mean
-from runtime.hosting.remote import INNER
 from runtime.transport.channel import Channel
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.messages import Target
+
+INNER = "inner:"
+"""What goes before the name of the inner face of a composite's client interface."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gcm.interfaces.distribution import Mode
 from gcm.interfaces.future import Future
@@ -18,10 +18,8 @@ from gcm.interfaces.policies.parallel import BlockArray, UnassembledBlock
 from gcm.interfaces.signature import Operation
 from gcm.invocation import Invocation
 from gcm.records import dataclass
+from runtime.hosting.channels import HostChannels
 from runtime.transport.errors import TransportError
-
-if TYPE_CHECKING:
-    from runtime.hosting.host import Host
 
 BLOCKS = "@blocks"
 """The interface, on the path of every process, through which others take blocks."""
@@ -45,8 +43,8 @@ class _Lent:
 class LentBlocks:
     """The blocks of this process that others may take."""
 
-    def __init__(self, host: Host, result_seconds: float = RESULT_SECONDS) -> None:
-        self._host = host
+    def __init__(self, channels: HostChannels, result_seconds: float = RESULT_SECONDS) -> None:
+        self._channels = channels
         self._result_seconds = result_seconds
         self._lent: dict[int, _Lent] = {}
         self._tokens = itertools.count(1)
@@ -82,7 +80,7 @@ class LentBlocks:
         if lent is None:
             raise TransportError(
                 f"block {token} is not kept any more: the call it belongs to is over",
-                place=self._host.home,
+                place=self._channels.home,
                 cure="Let the members take their blocks before the call returns",
             )
         return lent.array[start:stop]
@@ -103,11 +101,11 @@ class LentBlocks:
             token = next(self._tokens)
             self._lent[token] = _Lent(part, None if tokens is not None else len(part))
         if tokens is None:
-            self._host.reactor.later(self._result_seconds, partial(self.take_back, (token,)))
+            self._channels.reactor.later(self._result_seconds, partial(self.take_back, (token,)))
         else:
             tokens.append(token)
-        owner = Owner(self._host.home, self._host.address, token)
-        return DistantBlock(self._host, owner, 0, part.shape, part.dtype)
+        owner = Owner(self._channels.home, self._channels.address, token)
+        return DistantBlock(self._channels, owner, 0, part.shape, part.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +121,9 @@ class DistantBlock:
     """Some rows of an array in another process; numpy can make an array of it."""
 
     def __init__(
-        self, host: Host, owner: Owner, start: int, shape: tuple[int, ...], dtype: Any
+        self, channels: HostChannels, owner: Owner, start: int, shape: tuple[int, ...], dtype: Any
     ) -> None:
-        self._host = host
+        self._channels = channels
         self.owner = owner
         self.start = start
         self.shape = shape
@@ -139,16 +137,16 @@ class DistantBlock:
         """Return some of the rows, not taken yet."""
         start, stop, _ = rows.indices(len(self))
         shape = (max(stop - start, 0), *self.shape[1:])
-        return DistantBlock(self._host, self.owner, self.start + start, shape, self.dtype)
+        return DistantBlock(self._channels, self.owner, self.start + start, shape, self.dtype)
 
     def ask(self) -> None:
         """Ask for the rows without waiting for them."""
         if self._asked is None:
             owner, stop = self.owner, self.start + len(self)
-            if owner.address and owner.home != self._host.home:
-                self._host.reach(owner.address, owner.home)
+            if owner.address and owner.home != self._channels.home:
+                self._channels.reach(owner.address, owner.home)
             call = Invocation(owner.home, BLOCKS, TAKE, (owner.token, self.start, stop))
-            self._asked = self._host.call(call)
+            self._asked = self._channels.call(call)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Take the rows; what numpy calls."""

@@ -51,7 +51,7 @@ class Mirror(Wrapper):
         return self.mirrored.remote(interface.type).port(operation)
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
-        if not (declared.is_server and _knows_its_clients(declared)):
+        if not (declared.is_server and _identifies_clients(declared)):
             return super()._add_interface(declared)
         made = self._interfaces[declared.name] = _ServerThere(self, declared)
         return made
@@ -106,14 +106,14 @@ class MirroredComposite(Composite):
         return there.port(operation)
 
     def _add_interface(self, declared: InterfaceType) -> ClientInterface | ServerInterface:
-        if declared.is_internal or not (declared.is_server and _knows_its_clients(declared)):
+        if declared.is_internal or not (declared.is_server and _identifies_clients(declared)):
             return super()._add_interface(declared)
         made = self._interfaces[declared.name] = _ServerThere(self, declared)
         self._add_face(declared.inner())
         return made
 
     def _add_face(self, inside: InterfaceType) -> ClientInterface | ServerInterface:
-        if inside.name in self._inner or inside.is_client or not _knows_its_clients(inside):
+        if inside.name in self._inner or inside.is_client or not _identifies_clients(inside):
             return super()._add_face(inside)
         made = self._inner[inside.name] = _ServerThere(self, inside, internal=True)
         return made
@@ -148,7 +148,7 @@ class PassedComposite(Composite):
         self._changed(self)
 
 
-def _knows_its_clients(declared: InterfaceType) -> bool:
+def _identifies_clients(declared: InterfaceType) -> bool:
     return declared.is_gathercast or redistributes(declared.signature)
 
 

@@ -14,11 +14,12 @@ from gcm.interfaces.interface import ClientInterface, ServerEnd, ServerInterface
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation
 from gcm.suggestion import did_you_mean
+from runtime.hosting.exports import INNER
 from runtime.hosting.host import Host
 from runtime.hosting.neighbours import behind_composites, clients_of, servers_of
 from runtime.hosting.node import name_of_class
 from runtime.hosting.other_node import NODE, NodeProcess
-from runtime.hosting.remote import INNER, RemoteInterface
+from runtime.hosting.remote import RemoteInterface
 from runtime.hosting.routes import only
 from runtime.transport.errors import ChannelClosed, Unreachable
 

@@ -6,20 +6,17 @@ import io
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gcm.interfaces.interface import ServerInterface
 from gcm.interfaces.stub import Stub
 from gcm.interfaces.types import InterfaceType
+from runtime.hosting.exports import INNER
 from runtime.hosting.lent_blocks import DistantBlock
-from runtime.hosting.remote import INNER, RemoteInterface
+from runtime.hosting.remote import RemoteEnds, RemoteInterface
 from runtime.transport.errors import NotSendable
 from runtime.transport.frames import Part
 from runtime.transport.messages import Codec
-
-if TYPE_CHECKING:
-    from runtime.hosting.host import Host
-
 
 _SCALARS = frozenset((int, float, str, bool, type(None)))
 _SEARCHED = (bytes, bytearray)
@@ -52,10 +49,10 @@ def _cannot_restore(component: str, interface: str, type: InterfaceType) -> NotS
 class ReferenceCodec(Codec):
     """The codec of a process that hosts components."""
 
-    __slots__ = ("_host",)
+    __slots__ = ("_ends",)
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, ends: RemoteEnds) -> None:
+        self._ends = ends
 
     def pickled(self, value: Any) -> list[Part]:
         """Return the parts of a value; a few plain ones hold no references."""
@@ -74,13 +71,13 @@ class ReferenceCodec(Codec):
     def pickler(self, stream: io.BytesIO, in_band: Any) -> pickle.Pickler:
         """Return a pickler that writes names for stubs and server ends."""
         made = _Pickler(stream, protocol=5, buffer_callback=in_band)
-        made.host = self._host
+        made.ends = self._ends
         return made
 
     def unpickler(self, stream: io.BytesIO, buffers: Iterable[Any]) -> pickle.Unpickler:
         """Return an unpickler that finds what the names mean here."""
         made = _Unpickler(stream, buffers=buffers)
-        made.host = self._host
+        made.ends = self._ends
         return made
 
 
@@ -94,7 +91,7 @@ def _is_plain(value: Any, deep: int = _DEEP) -> bool:
 
 class _Pickler(pickle.Pickler):
     # Not given to an `__init__`: each call makes one, and that would double the time it takes.
-    host: Host
+    ends: RemoteEnds
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, DistantBlock):
@@ -112,27 +109,27 @@ class _Pickler(pickle.Pickler):
         if isinstance(end, RemoteInterface):
             return end.component, end.interface, end.type
         is_the_shared_one = isinstance(end, ServerInterface) and end.stub is stub
-        if is_the_shared_one and self.host.exports.name_of(end.owner):
+        if is_the_shared_one and self.ends.exports.name_of(end.owner):
             return self._name_of_server(end)
-        return self.host.exports.lend(stub)
+        return self.ends.exports.lend(stub)
 
     def _name_of_server(self, end: ServerInterface) -> tuple[str, str, InterfaceType]:
-        path = self.host.exports.name_of(end.owner)
+        path = self.ends.exports.name_of(end.owner)
         if not path:
-            return self.host.exports.lend(end.stub)
+            return self.ends.exports.lend(end.stub)
         return path, f"{INNER if end.internal else ''}{end.name}", end.type
 
 
 class _Unpickler(pickle.Unpickler):
-    host: Host
+    ends: RemoteEnds
 
     def find_class(self, module: str, name: str) -> Any:
         """Return what a pickle names; references are restored by this process."""
         if module == __name__:
             restore: dict[str, Callable[..., Any]] = {
-                block_of_reference.__name__: partial(DistantBlock, self.host),
-                stub_of_reference.__name__: self.host.stub,
-                end_of_reference.__name__: self.host.end,
+                block_of_reference.__name__: partial(DistantBlock, self.ends),
+                stub_of_reference.__name__: self.ends.stub,
+                end_of_reference.__name__: self.ends.end,
             }
             if name in restore:
                 return restore[name]

@@ -2,33 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import weakref
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gcm.components.composite import Composite
 from gcm.interfaces.call_chain import as_header
 from gcm.interfaces.distribution import is_redistributing, redistributes
 from gcm.interfaces.future import Future, fulfil
-from gcm.interfaces.interface import ClientInterface
+from gcm.interfaces.interface import ClientInterface, ServerEnd
 from gcm.interfaces.signature import Operation, signature_of
 from gcm.interfaces.stub import Stub, stub_class
 from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
-from runtime.hosting.lent_blocks import arrived, of_blocks
+from runtime.hosting.channels import HERE, HostChannels
+from runtime.hosting.exports import INNER, Exports
+from runtime.hosting.lent_blocks import LentBlocks, arrived, of_blocks
 from runtime.machine.contracts import CONTRACTS
 from runtime.transport.errors import ChannelClosed, TransportError
-
-if TYPE_CHECKING:
-    from runtime.hosting.host import Host
+from runtime.transport.reactor import Reactor
 
 BINDING = "@binding"
 """The interface, on every path, through which processes bind: no component can have that name."""
 
-INNER = "inner:"
-"""What goes before the name of the inner face of a composite's client interface."""
-
 TYPE_OF, ADMIT, DISMISS = "type_of", "admit", "dismiss"
+
+
+class RemoteEnds(HostChannels):
+    """Makes the ends to which client interfaces of this process are bound in other processes.
+
+    What is bound to a component of this process gets the component's own end.
+    """
+
+    def __init__(self, home: str, reactor: Reactor) -> None:
+        super().__init__(home, reactor)
+        self.exports = Exports(home)
+        self.blocks = LentBlocks(self)
+        self._remotes: weakref.WeakValueDictionary[str, RemoteInterface] = (
+            weakref.WeakValueDictionary()
+        )
+
+    @abstractmethod
+    def work(self, work: Callable[[], object]) -> bool:
+        """Do something in a thread that may wait; return False once the host is closed."""
+
+    def name_of_client(self, client: ClientInterface) -> str:
+        """Return what others call a client interface of this process."""
+        path = self.exports.name_of(client.owner) or f"{self.home}{client.owner.path}"
+        return f"{path}.{client.name}"
+
+    def find(self, component: str, interface: str) -> ServerEnd:
+        """Return the server end of that path, here or elsewhere; its owner is asked.
+
+        Raises:
+            NoSuchComponentError, NoSuchInterfaceError: there is none.
+            Unreachable, ChannelClosed: there is no such component, or no route to it.
+        """
+        if self.routes.find(component) is HERE:
+            return self.exports.server(component, interface)
+        asked = self.call(Invocation(component, BINDING, TYPE_OF, (interface,)))
+        return self.end(component, interface, asked.result())
+
+    def end(self, component: str, interface: str, type: InterfaceType) -> ServerEnd:
+        """Return the server end that a reference means; its type is known."""
+        if self.routes.find(component) is HERE:
+            return self.exports.server(component, interface)
+        return self._remote(component, interface, type)
+
+    def stub(self, component: str, interface: str, type: InterfaceType) -> Stub:
+        """Return the stub that a reference means: the very one that was sent, if it is home."""
+        if self.routes.find(component) is HERE:
+            return self.exports.stub(component, interface)
+        return self._remote(component, interface, type).stub
+
+    def _remote(self, component: str, interface: str, type: InterfaceType) -> RemoteInterface:
+        path = f"{component}.{interface}"
+        known = self._remotes.get(path)
+        if known is None or known.type != type:
+            known = self._remotes[path] = RemoteInterface(self, component, interface, type)
+        return known
 
 
 class RemoteInterface:
@@ -38,8 +92,10 @@ class RemoteInterface:
     each client calls under its own name.
     """
 
-    def __init__(self, host: Host, component: str, interface: str, type: InterfaceType) -> None:
-        self._host = host
+    def __init__(
+        self, ends: RemoteEnds, component: str, interface: str, type: InterfaceType
+    ) -> None:
+        self._ends = ends
         self.component = component
         self.interface = interface
         self.type = type
@@ -82,20 +138,20 @@ class RemoteInterface:
         """
         lazy = isinstance(client.owner, Composite) and redistributes(self.type.signature)
         if self.type.signature in CONTRACTS:  # whose calls say who makes them
-            return self._made(self._host.name_of_client(client))
+            return self._made(self._ends.name_of_client(client))
         if not self._gathers:
             return self._made("", lazy=True) if lazy else self.stub
-        name = self._host.name_of_client(client)
+        name = self._ends.name_of_client(client)
         self._bind(ADMIT, name)
         return self._made(name, lazy=lazy)
 
     def disconnect(self, client: ClientInterface) -> None:
         """Forget `client`; a server whose process is gone has done so already."""
-        if self._gathers and self._host.reaches(self.component):
-            self._bind(DISMISS, self._host.name_of_client(client))
+        if self._gathers and self._ends.reaches(self.component):
+            self._bind(DISMISS, self._ends.name_of_client(client))
 
     def _bind(self, action: str, client: str) -> None:
-        self._host.call(
+        self._ends.call(
             Invocation(self.component, BINDING, action, (self.interface, client))
         ).result()
 
@@ -108,7 +164,7 @@ class RemoteInterface:
         stub = stub_class(self.type.signature)(self)
         for name in stub._operations:
             if self.type.signature in CONTRACTS:
-                where = self._host, self.component, self.interface, name
+                where = self._ends, self.component, self.interface, name
                 stub._set_port(name, _Notification(*where, client=client))
             else:
                 stub._set_port(name, self.port(name, client, lazy=lazy))
@@ -120,7 +176,7 @@ class RemoteInterface:
         A `lazy` one returns blocks of arrays as they are named, for others to take.
         """
         described = signature_of(self.type.signature).operations[operation]
-        where = self._host, self.component, self.interface, operation
+        where = self._ends, self.component, self.interface, operation
         if not is_redistributing(described):
             return _Port(*where, client=client)
         return _BlockPort(*where, client=client, described=described, lazy=lazy)
@@ -129,38 +185,38 @@ class RemoteInterface:
 class _Notification:
     """The port of an operation that nobody waits for: that of a contract of the machine."""
 
-    __slots__ = ("_call", "_host")
+    __slots__ = ("_call", "_ends")
 
     def __init__(
-        self, host: Host, component: str, interface: str, operation: str, *, client: str
+        self, ends: RemoteEnds, component: str, interface: str, operation: str, *, client: str
     ) -> None:
-        self._host = host
+        self._ends = ends
         self._call = Invocation(component, interface, operation, client=client)
 
     def __call__(self, *args: Any) -> None:
         """Send the call off; nothing happens once the other process has gone."""
         with suppress(ChannelClosed):
-            self._host.note(self._call._replace(args=args))
+            self._ends.note(self._call._replace(args=args))
 
 
 class _Port(RemotePort):
     """A port that refuses to wait where waiting would stop everything."""
 
-    __slots__ = ("_host",)
+    __slots__ = ("_ends",)
 
     def __init__(
-        self, host: Host, component: str, interface: str, operation: str, *, client: str
+        self, ends: RemoteEnds, component: str, interface: str, operation: str, *, client: str
     ) -> None:
-        super().__init__(host, component, interface, operation, client=client)
-        self._host = host
+        super().__init__(ends, component, interface, operation, client=client)
+        self._ends = ends
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call and wait for the result; not on the thread that would receive it."""
         self._check_thread()
-        return self._host.ask(self._invocation(args, kwargs, as_header()))
+        return self._ends.ask(self._invocation(args, kwargs, as_header()))
 
     def _check_thread(self) -> None:
-        if self._host.reactor.is_own_thread():
+        if self._ends.reactor.is_own_thread():
             raise TransportError(
                 f"a call of '{self._operation}' cannot wait on the thread that receives its result",
                 place=self._component,
@@ -201,7 +257,7 @@ class _BlockPort(_Port):
 
         def taken(_: Any) -> None:
             # Not in the thread that brings the result: it brings the rows too.
-            if not self._host.work(take):
+            if not self._ends.work(take):
                 whole.set_exception(ChannelClosed("this process ends", place=self._component))
 
         sent.add_done_callback(taken)
@@ -210,7 +266,7 @@ class _BlockPort(_Port):
     def send(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], chain: str) -> Future[Any]:
         """Send a call off that names the blocks."""
         tokens: list[int] = []
-        blocks = self._host.blocks
+        blocks = self._ends.blocks
         args, kwargs = of_blocks(
             self._described, lambda value: blocks.outgoing(value, tokens), args, kwargs
         )

@@ -13,7 +13,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
-from runtime.machine.deaths import BY_REQUEST, RankDeath
+from runtime.machine.deaths import BY_REQUEST, RankDeath, Witness
 
 THE_ASSEMBLY = "the assembly"
 """What messages call the user's components as a whole."""
@@ -143,9 +143,13 @@ class Failures:
         return bool(one.after), taken_along, one.observed.is_loss, self._missed_a_failure(one)
 
     def _has_common_cause(self, one: Failure) -> bool:
+        if self._common in ("", one.who):
+            return False
+        if isinstance(one, PartFailure):
+            return True
+        # An mpiexec gives a code of its own to ranks that it takes down when it is ended itself.
         signals = (signal.SIGTERM, signal.SIGKILL)
-        is_ended = isinstance(one, PartFailure) or one.observed.signal in signals
-        return is_ended and self._common not in ("", one.who)
+        return one.observed.by == Witness.MPIEXEC or one.observed.signal in signals
 
     def _is_consequence(self, one: Failure) -> bool:
         return any(self._doubt(one))

@@ -14,6 +14,7 @@ from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
 from runtime.membership.doorstep import NOWHERE
+from runtime.membership.room import Entrance
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.watch import WatchedGroups
 from runtime.topology import NO_NAMES, RankNames
@@ -137,6 +138,11 @@ class Configuration:
     def certificate(self, name: str) -> bytes:
         """Return the certificate of a member of the cluster; nothing where nothing is encrypted."""
         return self.certificates.get(audience_of(name), b"")
+
+    def entrance(self, address: str, incarnation: int) -> Entrance:
+        """Return what a rank reads first, whose front-end listens at an address."""
+        certificate = self.certificate(f"{self.cluster}:0")
+        return Entrance(address, self.reach, incarnation, self.keys, certificate)
 
     @property
     def credentials(self) -> Credentials:

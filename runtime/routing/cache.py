@@ -76,7 +76,7 @@ class ReferenceCache:
         `carried` maps each open connection to its traffic so far. `rest` is called with the least
         recently used one first; it closes the connection if it is idle, and returns whether it did.
         """
-        self._look(carried)
+        self._refresh(carried)
         rested: list[int] = []
         excess = len(self._carried) + more - self.most
         for peer in list(self._carried):
@@ -87,7 +87,7 @@ class ReferenceCache:
                 rested.append(peer)
         return rested
 
-    def _look(self, carried: Mapping[int, int]) -> None:
+    def _refresh(self, carried: Mapping[int, int]) -> None:
         for peer in self._carried.keys() - carried.keys():
             del self._carried[peer]
         for peer, much in carried.items():

@@ -160,11 +160,11 @@ class Tension:
     def news(self, now: float) -> list[Experience]:
         """Return what was learned here since the last call, to be shared."""
         untold, self._untold = sorted(self._untold), set()
-        return [self._told(way, now) for way in untold]
+        return [self._experience(way, now) for way in untold]
 
-    def known(self, now: float) -> list[Experience]:
+    def experiences(self, now: float) -> list[Experience]:
         """Return all that a newcomer needs to be told."""
-        return [self._told(way, now) for way, one in self._known.items() if not one.worked]
+        return [self._experience(way, now) for way, one in self._known.items() if not one.worked]
 
     def hear(self, told: Iterable[Experience], now: float) -> list[Experience]:
         """Learn from others, where their knowledge is newer; return what was new.
@@ -184,7 +184,7 @@ class Tension:
                 news.append(one)
         return news
 
-    def _told(self, way: Way, now: float) -> Experience:
+    def _experience(self, way: Way, now: float) -> Experience:
         known = self._known[way]
         return Experience(way, known.worked, max(0.0, now - known.at), known.failures)
 

@@ -48,7 +48,7 @@ class Widening:
 
     >>> widening = Widening()
     >>> looks = [PairFlow(look * 10**6, 1 << 23, 0.0201, 0.02, 1) for look in range(4)]
-    >>> [widening.look(flow, 0.1 * number) for number, flow in enumerate(looks)]
+    >>> [widening.update(flow, 0.1 * number) for number, flow in enumerate(looks)]
     [1, 1, 2, 2]
     """
 
@@ -74,7 +74,7 @@ class Widening:
         """Return the seconds from one look to the next."""
         return max(0.1, 5 * round_trip)
 
-    def look(self, flow: PairFlow, now: float) -> int:
+    def update(self, flow: PairFlow, now: float) -> int:
         """Return how many connections there should be."""
         if flow.waiting < ENOUGH:
             self._forget()

@@ -155,7 +155,7 @@ class BookingWorld:
 
     def _known(self, user: SimulatedUser, more: list[Offer]) -> None:
         if not user.is_dead:
-            self._do(user, user.asker.known(more, self.now))
+            self._do(user, user.asker.add_offers(more, self.now))
 
     def _call(self, user: SimulatedUser, effect: AskPlaces | RenewPlaces | ReleasePlaces) -> None:
         self._later(user, partial(self._serve, user, effect))

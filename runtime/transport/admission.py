@@ -45,22 +45,22 @@ class EventLoop(Protocol):
         """Return the time."""
         ...
 
-    def look_again(self) -> None:
-        """See to it that `look` of all that has a `deadline` is called soon."""
+    def tick_soon(self) -> None:
+        """See to it that `tick` of all that has a `deadline` is called soon."""
         ...
 
 
 class Exchange:
     """One end's part of a greeting, carried over a connection without waiting.
 
-    `said` is what the other end has said already, and then all that it has said.
+    `received` is what the other end has said already, and then all that it has said.
     """
 
-    def __init__(self, connected: socket.socket, greeting: Greeting, said: bytes = b"") -> None:
+    def __init__(self, connected: socket.socket, greeting: Greeting, received: bytes = b"") -> None:
         self.socket = connected
         self.greeting = greeting
-        self.said = said
-        self._unheard = said
+        self.received = received
+        self._unfed = received
         self._to_send = greeting.begin()
         self._is_set_up = False
 
@@ -83,20 +83,20 @@ class Exchange:
             return False
         self._is_set_up = True
         try:
-            self._hear(self._unheard)
+            self._feed(self._unfed)
             while greeting.peer is None:
                 received = self.socket.recv(_PIECE)
                 if not received:
                     raise ConnectionError("it closed the connection in the handshake")
-                self.said += received
-                self._hear(received)
+                self.received += received
+                self._feed(received)
         except BlockingIOError:
             return False
         return not self._to_send
 
-    def _hear(self, received: bytes) -> None:
+    def _feed(self, received: bytes) -> None:
         if received:
-            self._unheard = b""
+            self._unfed = b""
             self._to_send += self.greeting.feed(received, certified(self.socket))
         if self._to_send:
             self._to_send = self._to_send[self.socket.send(self._to_send) :]
@@ -106,12 +106,12 @@ class UnprovenConnection(Exchange):
     """One connection that came in; who it is and since when, for `who_goes`."""
 
     def __init__(
-        self, came: socket.socket, where: str, credentials: Credentials, now: float, said: bytes
+        self, came: socket.socket, where: str, credentials: Credentials, now: float, received: bytes
     ) -> None:
-        super().__init__(came, ListeningEnd(credentials, os.urandom(NONCE)), said)
+        super().__init__(came, ListeningEnd(credentials, os.urandom(NONCE)), received)
         self.where = where
         self.since = now
-        self.has_spoken = bool(said)
+        self.has_spoken = bool(received)
 
 
 class Admission:
@@ -159,23 +159,23 @@ class Admission:
 
     @property
     def deadline(self) -> float | None:
-        """When `look` has to be called."""
+        """When `tick` has to be called."""
         times = [one.since + self._patience for one in self._incoming]
         return min([*times, *([] if self._opens_at is None else [self._opens_at])], default=None)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """Send away slow connections, and open listeners that were shut for a while."""
         for one in [one for one in self._incoming if one.since + self._patience <= now]:
             self._refuse(one, "slow", f"no proof within {self._patience:g} s")
         if self._opens_at is not None and now >= self._opens_at:
             self.open()
 
-    def receive(self, came: socket.socket, where: str, said: bytes = b"") -> None:
+    def receive(self, came: socket.socket, where: str, received: bytes = b"") -> None:
         """Let a connection in that came by another way, once it has proved itself."""
         came.setblocking(False)
-        incoming = UnprovenConnection(came, where, self._credentials, self._loop.now(), said)
+        incoming = UnprovenConnection(came, where, self._credentials, self._loop.now(), received)
         self._incoming[incoming] = None
-        self._loop.look_again()
+        self._loop.tick_soon()
         self._go_on(incoming)
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class Admission:
             for listener in self._listeners:
                 self._loop.watch_descriptor(listener.fileno(), 0, None)
         if until is not None:
-            self._loop.look_again()
+            self._loop.tick_soon()
 
     def _has_room(self) -> bool:
         """Return whether one more may come in now, for whom somebody else may have to go."""
@@ -218,7 +218,7 @@ class Admission:
             return False
         except OSError as error:  # descriptors or memory are used up
             place = listener.getsockname()
-            self._refusals.tell("not taken", place, f"it could not be taken: {error}")
+            self._refusals.add("not taken", place, f"it could not be taken: {error}")
             self._shut(self._loop.now() + _AGAIN)
             return True
         came.setblocking(False)
@@ -228,7 +228,7 @@ class Admission:
             came = secured(came, self._credentials, dialled=False)
         except (OSError, TransportError) as error:
             came.close()
-            self._refusals.tell("not encrypted", where, str(error))
+            self._refusals.add("not encrypted", where, str(error))
             return True
         self.receive(came, str(where or "this machine"))
         return True
@@ -260,11 +260,11 @@ class Admission:
         incoming: UnprovenConnection,
         receiver: Callable[[socket.socket, str, bytes], None],
         name: str,
-        said: bytes,
+        received: bytes,
     ) -> None:
         connected = self._let_go(incoming)
         try:
-            receiver(connected, name, said)
+            receiver(connected, name, received)
         except BaseException:
             connected.close()
             raise
@@ -279,7 +279,7 @@ class Admission:
         self._refuse(incoming, type(error).__name__, str(error))
 
     def _refuse(self, incoming: UnprovenConnection, kind: str, why: str) -> None:
-        self._refusals.tell(kind, incoming.where, why)
+        self._refusals.add(kind, incoming.where, why)
         self._let_go(incoming).close()
 
     def _let_go(self, incoming: UnprovenConnection) -> socket.socket:

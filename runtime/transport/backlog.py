@@ -57,7 +57,7 @@ class Backlog(Generic[Call]):
         self._unanswered = 0
         self._kept: deque[tuple[Call, int]] = deque()
         self._size = 0
-        self._reader = SlowReader(reactor, outbox, self._period, self._waits, self._told)
+        self._reader = SlowReader(reactor, outbox, self._period, self._waits, self._handle_silence)
 
     def begun(self) -> None:
         """Record that a call is being served."""
@@ -79,7 +79,7 @@ class Backlog(Generic[Call]):
         """Whether so many answers wait that those who bring them have to wait too."""
         return self._outbox.surplus > self._most_bytes
 
-    def look(self) -> None:
+    def check(self) -> None:
         """See whether so much waits by now that the peer has to be watched."""
         if self._is_overloaded():
             self._reader.begin()
@@ -117,7 +117,7 @@ class Backlog(Generic[Call]):
     def _waits(self) -> bool:
         return bool(self._kept) or self._is_overloaded()
 
-    def _told(self, silent: float) -> bool:
+    def _handle_silence(self, silent: float) -> bool:
         if silent < (self._period if self.is_flooded else self._patience):
             return True
         self._give_up(f"it has read no answers to its calls for {silent:g} s")

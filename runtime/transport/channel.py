@@ -8,14 +8,17 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from enum import StrEnum
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
+from runtime.transitions import change
 from runtime.transport.backlog import UNREAD_SECONDS, Backlog
 from runtime.transport.errors import ChannelClosed, FrameError, NotSendable, TransportError
 from runtime.transport.frames import MOST_BYTES, Frame, FrameReader
+from runtime.transport.held_flow import HeldFlow
 from runtime.transport.messages import (
     CALL,
     FAILURE,
@@ -31,7 +34,7 @@ from runtime.transport.messages import (
     result_frame,
     target_of,
 )
-from runtime.transport.outbox import SEND_LIMIT, Outbox, SlowReader
+from runtime.transport.outbox import SEND_LIMIT, Outbox
 from runtime.transport.reactor import Reactor, Timer
 from runtime.transport.streams import ByteStream
 
@@ -83,6 +86,34 @@ class IncomingCall:
         return str(self.target)
 
 
+class ChannelStage(StrEnum):
+    """Where a channel is; ENDED is final."""
+
+    NEW = "new"
+    """Nothing is read of it yet; what is sent waits in the system."""
+    OPEN = "open"
+    CLOSING = "closing"
+    """It was closed on this side, and ends once everything that was sent has left."""
+    ENDED = "ended"
+
+
+class ChannelEvent(StrEnum):
+    """What happens to a channel."""
+
+    BEGUN = "the reactor reads it"
+    CLOSED = "it was closed on this side"
+    ENDED = "the connection has ended"
+
+
+_S, _E = ChannelStage, ChannelEvent
+TRANSITIONS: dict[tuple[ChannelStage, ChannelEvent], ChannelStage] = {
+    (_S.NEW, _E.BEGUN): _S.OPEN,
+    **{(one, _E.CLOSED): _S.CLOSING for one in (_S.NEW, _S.OPEN)},
+    **{(one, _E.ENDED): _S.ENDED for one in (_S.NEW, _S.OPEN, _S.CLOSING)},
+}
+"""What each event leads to in each stage; a pair without a row changes nothing."""
+
+
 Handler = Callable[[IncomingCall], Future[Any] | IncomingCall | None]
 """What serves the calls that come in; it is called on the reactor's thread and must not wait.
 
@@ -94,19 +125,6 @@ Relay = Callable[[Target], "Channel | None"]
 
 It raises what the caller gets if the peer may not make this call.
 """
-
-
-class Awaited(Protocol):
-    """What is told of the outcome of a call that has left."""
-
-    @property
-    def about(self) -> object:
-        """The call, for messages."""
-        ...
-
-    def arrived(self, outcome: Frame | ChannelClosed) -> None:
-        """Take the outcome; on whatever thread has received it."""
-        ...
 
 
 class Channel:
@@ -151,23 +169,17 @@ class Channel:
         )
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Awaited] = {}
+        self._waiting: dict[int, _Asked | _Answer | _PassedOn] = {}
         self._ended: ChannelClosed | None = None
-        self._has_begun = False
+        self._stage = ChannelStage.NEW
         self._broken = ""
-        self._closing = False
         self._linger: Timer | None = None
         self._when_closed: list[Callable[[ChannelClosed], None]] = []
         self._reading = threading.Lock()
         self._read_elsewhere = False  # by a thread that waits for its answer
         self._deferred: deque[Frame] = deque()  # what that one has read for others
         self._wanting = threading.RLock()
-        self._sources: dict[Channel, bool] = {}  # those that wait, and whether with answers only
-        self._held_by: set[Channel] = set()
-        self._stood_still_at = -1
-        self._reader_of_notes = SlowReader(
-            reactor, self._outbox, most_held, lambda: self._outbox.size > 0, self._note_silence
-        )
+        self.flow = HeldFlow(reactor, self._outbox, self._backlog, self._want, most_held)
         self.peer = peer
         self.received_bytes = 0
         self._received = 0
@@ -266,11 +278,15 @@ class Channel:
 
     def __repr__(self) -> str:
         """Return the peer and the state."""
-        return f"<channel to {self.peer}, {'closed' if self._ended else 'open'}>"
+        return f"<channel to {self.peer}, {self._stage}>"
+
+    def __str__(self) -> str:
+        """Return what the log calls it."""
+        return f"the channel to {self.peer}"
 
     # -- sending ---------------------------------------------------------------------------------
 
-    def _await(self, awaited: Awaited) -> int:
+    def _await(self, awaited: _Asked | _Answer | _PassedOn) -> int:
         """Wait for an outcome under a fresh number; 0 if none can come, which was told then."""
         number = next(self._numbers)
         self._waiting[number] = awaited
@@ -304,11 +320,11 @@ class Channel:
                 if not self._read_elsewhere:  # else the reader does this when nothing is left
                     self._end(self._broken)
             return
-        self._release_sources()
+        self.flow.release()
         while (request := self._backlog.take()) is not None:
             self._admit(request)
         self._want()
-        if self._closing and not self._outbox.size:
+        if self._stage is ChannelStage.CLOSING and not self._outbox.size:
             self._end("it was closed on this side")
 
     def _closed_error(self, awaited: object) -> ChannelClosed:
@@ -331,7 +347,7 @@ class Channel:
         with self._reading:
             if received:
                 self._take(partial(self._reader.feed, received))
-        self._has_begun = True
+        self._advance(ChannelEvent.BEGUN)
 
     def _want(self, *, elsewhere: bool | None = None) -> None:
         """Tell the reactor what to look out for, not to read while a caller does so `elsewhere`."""
@@ -351,7 +367,7 @@ class Channel:
 
     @property
     def _may_read(self) -> bool:
-        return not (self._held_by or self._backlog.is_full)
+        return not (self.flow.held_by or self._backlog.is_full)
 
     def _readable(self) -> None:
         if self._reading.acquire(blocking=False):
@@ -402,7 +418,7 @@ class Channel:
         So waiters are woken by the answer itself. What is for others is left to the reactor.
         It may return early: when somebody else reads, or the stream cannot be waited for here.
         """
-        if not self._has_begun or self._reactor.is_own_thread():
+        if self._stage is ChannelStage.NEW or self._reactor.is_own_thread():
             return
         if not self._reading.acquire(blocking=False):
             return
@@ -527,44 +543,13 @@ class Channel:
     def _forward(self, frame: Frame, source: Channel, *, answer: bool = False) -> None:
         """Send a frame that came from `source`, which is not read while this one is too full."""
         self._send(frame, owned=True, answer=answer)
-        self._backlog.look()
-        if self._is_too_full(answer) and source is not self:
-            self._sources[source] = answer and self._sources.get(source, True)
-            source._held_by.add(self)
-            source._want()
-            self._reader_of_notes.begin()
-
-    def _is_too_full(self, answer: bool) -> bool:
-        # Others get answers over the same source, so it waits with answers only as a last resort.
-        if answer:
-            full = self._backlog.is_flooded
-        else:
-            full = self._outbox.is_congested and not self._stands_still
-        return full and self._ended is None
-
-    @property
-    def _stands_still(self) -> bool:
-        """Whether nothing has left since it was noticed that the peer reads nothing."""
-        return self._outbox.sent == self._stood_still_at
-
-    def _note_silence(self, _: float) -> bool:
-        self._stood_still_at = self._outbox.sent
-        self._release_sources()
-        return False
-
-    def _release_sources(self) -> None:
-        for source, answer in list(self._sources.items()):
-            if not self._is_too_full(answer):
-                del self._sources[source]
-                source._held_by.discard(self)
-                source._want()
+        self.flow.hold(source.flow, answer=answer)
 
     # -- the end, on the reactor's thread --------------------------------------------------------
 
     def _close(self) -> None:
-        if self._ended is not None or self._closing:
+        if not self._advance(ChannelEvent.CLOSED):
             return
-        self._closing = True
         if not self._outbox.size:
             self._end("it was closed on this side")
         else:
@@ -577,6 +562,7 @@ class Channel:
             if self._ended is not None:
                 return
             self._ended = ChannelClosed(why, place=self.peer)
+        self._advance(ChannelEvent.ENDED, why)
         if self._linger is not None:
             self._linger.cancel()
         self._outbox.end()
@@ -587,12 +573,18 @@ class Channel:
             else:
                 self._stream.close()
         self._reactor.at_close(self, None)
-        self._release_sources()
+        self.flow.end()
         for number in list(self._waiting):
             if (awaited := self._waiting.pop(number, None)) is not None:
                 awaited.arrived(self._closed_error(awaited.about))
         for call in self._when_closed:
             call(self._ended)
+
+    def _advance(self, event: ChannelEvent, why: str = "") -> bool:
+        """Let something happen to it; return whether that has changed anything."""
+        before = self._stage
+        self._stage = change(TRANSITIONS, before, event, self, why)
+        return self._stage is not before
 
 
 class _Asked:

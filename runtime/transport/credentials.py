@@ -166,11 +166,11 @@ class Greeting(ABC):
                 ) from error
             if message is None:
                 break
-            answer += self._hear(message)
+            answer += self._handle(message)
         return answer
 
     @abstractmethod
-    def _hear(self, message: PyroMessage) -> bytes:
+    def _handle(self, message: PyroMessage) -> bytes:
         """Take a message and return what to send."""
 
     def _take_number(self, message: PyroMessage) -> None:
@@ -203,7 +203,7 @@ class ListeningEnd(Greeting):
         """Return nothing: the dialler speaks first."""
         return b""
 
-    def _hear(self, message: PyroMessage) -> bytes:
+    def _handle(self, message: PyroMessage) -> bytes:
         if message.kind == CONNECT and not self._theirs:
             self._take_number(message)
             return PyroMessage(
@@ -247,7 +247,7 @@ class Dialler(Greeting):
         """Return the message that connects; it says nothing but a number."""
         return PyroMessage(CONNECT, _CONNECT, {NUMBER_OF_MEMBER: self._nonce}).joined()
 
-    def _hear(self, message: PyroMessage) -> bytes:
+    def _handle(self, message: PyroMessage) -> bytes:
         own = self._credentials.name.encode()
         if message.kind == CONNECTED and not self._theirs:
             self._take_number(message)

@@ -53,38 +53,39 @@ class RefusalLog:
     A stranger costs one line a minute however often it comes.
     """
 
-    __slots__ = ("_clock", "_log", "_told")
+    __slots__ = ("_clock", "_counted", "_log")
 
     def __init__(self, log: Logger, clock: Callable[[], float]) -> None:
         self._log = log
         self._clock = clock
-        self._told: dict[str, _Told] = {}
+        self._counted: dict[str, _Counted] = {}
 
-    def tell(self, kind: str, where: object, why: str) -> None:
+    def add(self, kind: str, where: object, why: str) -> None:
         """Take note of a connection; `kind` is the same for all that are alike."""
         now = self._clock()
-        told = self._told.get(kind)
-        if told is not None and now < told.again:
-            told.more += 1
-            told.last = where, why
+        counted = self._counted.get(kind)
+        if counted is not None and now < counted.again:
+            counted.more += 1
+            counted.last = where, why
             return
-        more = f" ({told.more} more like it before)" if told is not None and told.more else ""
-        self._told[kind] = _Told(now + EVERY)
+        before = 0 if counted is None else counted.more
+        more = f" ({before} more like it before)" if before else ""
+        self._counted[kind] = _Counted(now + EVERY)
         self._log.warning("a connection from %s was refused: %s%s", where, why, more)
 
     def close(self) -> None:
         """Tell of those who were counted only."""
-        for told in self._told.values():
-            if told.more:
-                where, why = told.last
+        for counted in self._counted.values():
+            if counted.more:
+                where, why = counted.last
                 self._log.warning(
                     "connections that were refused too: %d, the last one from %s: %s",
-                    told.more, where, why,
+                    counted.more, where, why,
                 )  # fmt: skip
-        self._told.clear()
+        self._counted.clear()
 
 
-class _Told:
+class _Counted:
     __slots__ = ("again", "last", "more")
 
     def __init__(self, again: float) -> None:

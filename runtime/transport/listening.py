@@ -49,7 +49,7 @@ class Door(Admission):
         self._reactor = reactor
         self._guests = guests
         self._timer: Timer | None = None
-        self._will_look = False
+        self._will_tick = False
         listener, self.address = _listen(address, private=guests is None)
         super().__init__([listener], credentials, admitted, self, patience=patience, most=most)
         reactor.soon(self._begin)
@@ -82,31 +82,31 @@ class Door(Admission):
         """Return the time."""
         return time.monotonic()
 
-    def look_again(self) -> None:
+    def tick_soon(self) -> None:
         """Look soon, and when something is due."""
-        if not self._will_look:
-            self._will_look = True
-            self._reactor.soon(self._look)
+        if not self._will_tick:
+            self._will_tick = True
+            self._reactor.soon(self._run_timer)
 
-    def _look(self) -> None:
-        self._will_look = False
+    def _run_timer(self) -> None:
+        self._will_tick = False
         if self._timer is not None:
             self._timer.cancel()
         if not self._is_closed:
-            self.look(self.now())
+            self.tick(self.now())
             due = self.deadline
             left = None if due is None else max(0.0, due - self.now())
-            self._timer = None if left is None else self._reactor.later(left, self._look)
+            self._timer = None if left is None else self._reactor.later(left, self._run_timer)
 
     def _broken(self, incoming: UnprovenConnection, error: OSError) -> None:
         self._refuse(incoming, "hung up", str(error))
 
     def _strange(self, incoming: UnprovenConnection, error: NotAMember) -> None:
         if self._guests is not None:
-            self._hand_over(incoming, self._guests, incoming.where, incoming.said)
+            self._hand_over(incoming, self._guests, incoming.where, incoming.received)
             return
         reader = MessageReader(MOST_BYTES)
-        reader.feed(incoming.said)
+        reader.feed(incoming.received)
         asked = reader.take()
         if asked is not None:
             with contextlib.suppress(OSError):  # it may not wait for the answer

@@ -166,9 +166,9 @@ class Outbox:
 class SlowReader:
     """Looks every so many seconds whether a peer reads anything at all of what waits for it.
 
-    `waits` says whether anybody is held up by it; if not, the looking ends until `begin`. `told`
-    hears for how many seconds nothing has left, and decides: who sends to that peer is held back no
-    longer, or the peer is given up with a reason. It returns whether to go on looking. Without
+    `waits` says whether anybody is held up by it; if not, the looking ends until `begin`.
+    `handle_silence` gets for how many seconds nothing has left, and decides: who sends to that peer
+    is held back no longer, or the peer is given up. It returns whether to go on looking. Without
     `seconds` nobody ever looks. All is called on the reactor's thread.
     """
 
@@ -178,19 +178,19 @@ class SlowReader:
         outbox: Outbox,
         seconds: float | None,
         waits: Callable[[], bool],
-        told: Callable[[float], bool],
+        handle_silence: Callable[[float], bool],
     ) -> None:
         self._reactor = reactor
         self._outbox = outbox
         self._seconds = seconds
         self._waits = waits
-        self._told = told
+        self._handle_silence = handle_silence
         self._timer: Timer | None = None
 
     def begin(self) -> None:
         """Look from now on, if nobody looks already."""
         if self._timer is None and self._seconds is not None:
-            self._look_later(self._seconds, 0.0)
+            self._check_later(self._seconds, 0.0)
 
     def stop(self) -> None:
         """Look no more."""
@@ -198,14 +198,14 @@ class SlowReader:
             self._timer.cancel()
             self._timer = None
 
-    def _look_later(self, seconds: float, quiet: float) -> None:
+    def _check_later(self, seconds: float, quiet: float) -> None:
         before = self._outbox.sent
 
-        def look() -> None:
+        def check() -> None:
             self._timer = None
             if self._waits():
                 silent = quiet + seconds if self._outbox.sent == before else 0.0
-                if not silent or self._told(silent):
-                    self._look_later(seconds, silent)
+                if not silent or self._handle_silence(silent):
+                    self._check_later(seconds, silent)
 
-        self._timer = self._reactor.later(seconds, look)
+        self._timer = self._reactor.later(seconds, check)

@@ -23,7 +23,7 @@ class Inbox:
         self._lock = threading.Lock()
         self._ended = False
         self._wanted = False
-        self._told = False
+        self._notified = False
         self._reactor: Reactor | None = None
         self._readable: Callable[[], None] | None = None
         self.size = 0
@@ -36,7 +36,7 @@ class Inbox:
         """Say whether anybody wants to be told."""
         with self._lock:
             self._wanted = wanted
-            self._tell()
+            self._notify()
 
     def put(self, data: bytes) -> None:
         """Add what came; safe from every thread."""
@@ -44,13 +44,13 @@ class Inbox:
             if not self._ended:
                 self._pieces.append(memoryview(data))
                 self.size += len(data)
-                self._tell()
+                self._notify()
 
     def end(self) -> None:
         """Say that no more will come."""
         with self._lock:
             self._ended = True
-            self._tell()
+            self._notify()
 
     def take(self, space: memoryview) -> int | None:
         """Fill `space`; 0 at the end, None if nothing is there yet."""
@@ -66,19 +66,19 @@ class Inbox:
             self.size -= filled
             return filled or (0 if self._ended else None)
 
-    def _tell(self) -> None:
-        if self._wanted and not self._told and self._reactor and (self._pieces or self._ended):
-            self._told = True
+    def _notify(self) -> None:
+        if self._wanted and not self._notified and self._reactor and (self._pieces or self._ended):
+            self._notified = True
             self._reactor.soon(self._call)
 
     def _call(self) -> None:
         with self._lock:
-            self._told = False
+            self._notified = False
             wanted = self._wanted
         if wanted and self._readable:
             self._readable()
             with self._lock:
-                self._tell()
+                self._notify()
 
 
 class QueuedStream(ByteStream):

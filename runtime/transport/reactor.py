@@ -275,14 +275,14 @@ class Reactor:
         ready = self._wait(self._poll.poll, 0 if self._soon or left else self._rest())
         self._sleeps = False
         for descriptor, events in ready:
-            self._tell(descriptor, events | READ if descriptor in left else events)
+            self._notify(descriptor, events | READ if descriptor in left else events)
         for descriptor in set(left).difference(one for one, _ in ready) if left else ():
-            self._tell(descriptor, READ)
+            self._notify(descriptor, READ)
         self._run_timers()
         for _ in range(len(self._soon)):
             self._guarded(self._soon.popleft())
 
-    def _tell(self, descriptor: int, events: int) -> None:
+    def _notify(self, descriptor: int, events: int) -> None:
         """Tell the watcher of a descriptor, unless it was let go of meanwhile."""
         found = self._watched.get(descriptor)
         if found is None:

@@ -14,10 +14,10 @@ when it has said nothing, in ms."""
 
 def round_trip(connected: socket.socket) -> tuple[float, float] | None:
     """Return the usual and the shortest seconds; None where the system does not tell them."""
-    told = _told(connected, _FIGURES)
-    if told is None:
+    read = _tcp_info(connected, _FIGURES)
+    if read is None:
         return None
-    usual, shortest = told
+    usual, shortest = read
     return usual * 1e-6, min(shortest, usual) * 1e-6
 
 
@@ -26,16 +26,16 @@ def has_answered(connected: socket.socket, seconds: float) -> bool:
 
     If it has none all that might be sent was confirmed, and what is left waits for room.
     """
-    told = _told(connected, _ANSWERS)
-    return told is not None and (told[:2] == (0, 0) or told[2] * 1e-3 < seconds)
+    read = _tcp_info(connected, _ANSWERS)
+    return read is not None and (read[:2] == (0, 0) or read[2] * 1e-3 < seconds)
 
 
-def _told(connected: socket.socket, wanted: Struct) -> tuple[int, ...] | None:
+def _tcp_info(connected: socket.socket, wanted: Struct) -> tuple[int, ...] | None:
     option = getattr(socket, "TCP_INFO", None)
     if option is None or connected.family == socket.AF_UNIX:
         return None
     try:
-        told = connected.getsockopt(socket.IPPROTO_TCP, option, wanted.size)
+        read = connected.getsockopt(socket.IPPROTO_TCP, option, wanted.size)
     except OSError:  # it is closed
         return None
-    return wanted.unpack(told) if len(told) == wanted.size else None
+    return wanted.unpack(read) if len(read) == wanted.size else None

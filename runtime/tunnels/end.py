@@ -72,7 +72,7 @@ class TunnelEnd:
         while time.monotonic() - self._heard < LEASE:
             for key, events in self._selector.select(LEASE / 10):
                 if key.fd == self._source:
-                    if not self._hear():
+                    if not self._read():
                         return
                 elif key.fd == self._sink:
                     self._flush()
@@ -90,7 +90,7 @@ class TunnelEnd:
 
     # --- the hub ----------------------------------------------------------------------------------
 
-    def _hear(self) -> bool:
+    def _read(self) -> bool:
         with suppress(BlockingIOError):
             data = os.read(self._source, 4 * PIECE)
             if not data:
@@ -103,7 +103,7 @@ class TunnelEnd:
 
     def _handle(self, kind: bytes, key: Key, payload: bytes) -> None:
         if kind == PING:
-            self._say(PING, key, payload)
+            self._send(PING, key, payload)
         elif kind == GONE:
             for known in [known for known in self._carried if known[0] == key[0]]:
                 self._drop(known)
@@ -129,11 +129,11 @@ class TunnelEnd:
             connected.connect(self._target)
         except OSError:
             connected.close()
-            self._say(RESET, key)
+            self._send(RESET, key)
             return
         self._begin(key, connected)
 
-    def _say(self, kind: bytes, key: Key, payload: bytes = b"") -> None:
+    def _send(self, kind: bytes, key: Key, payload: bytes = b"") -> None:
         self._to_send += frame(kind, number_of(*key), payload)
 
     def _flush(self) -> None:
@@ -147,7 +147,7 @@ class TunnelEnd:
         with suppress(OSError):
             connected, _ = listener.accept()
             key = other, next(self._numbers[other])
-            self._say(OPEN, key)
+            self._send(OPEN, key)
             self._begin(key, connected)
 
     def _begin(self, key: Key, connected: socket.socket) -> None:
@@ -167,7 +167,7 @@ class TunnelEnd:
             except OSError:
                 self._break(key)
                 return
-            self._say(DATA if carried.outwards(data) else SHUT, key, data)
+            self._send(DATA if carried.outwards(data) else SHUT, key, data)
         if events & _WRITE:
             self._give(key, carried, connected)
         elif carried.is_over:
@@ -179,7 +179,7 @@ class TunnelEnd:
             while carried.holds:
                 room = carried.taken(connected.send(carried.next_piece()))
                 if room:
-                    self._say(CREDIT, key, room.to_bytes(4, "big"))
+                    self._send(CREDIT, key, room.to_bytes(4, "big"))
             if carried.is_shut:
                 connected.shutdown(socket.SHUT_WR)
         except BlockingIOError:
@@ -191,7 +191,7 @@ class TunnelEnd:
             self._drop(key)
 
     def _break(self, key: Key) -> None:
-        self._say(RESET, key)
+        self._send(RESET, key)
         self._drop(key)
 
     def _drop(self, key: Key) -> None:

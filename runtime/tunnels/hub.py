@@ -74,15 +74,15 @@ class HubEnd:
 class TunnelHub:
     """Passes frames between ends, which it counts and does not open.
 
-    `tell` gets what the launcher is to know.
+    `report` gets what the launcher is to know.
     """
 
     def __init__(
-        self, ends: Sequence[HubEnd], orders: int, tell: Callable[[Mapping[str, Any]], None]
+        self, ends: Sequence[HubEnd], orders: int, report: Callable[[Mapping[str, Any]], None]
     ) -> None:
         self._ends = ends
         self._orders = orders
-        self._tell = tell
+        self._report = report
         self._opened: Counter[tuple[int, int]] = Counter()
         self._carried: Counter[tuple[int, int]] = Counter()
         self._is_ready = False
@@ -90,7 +90,7 @@ class TunnelHub:
         self._selector.register(orders, _READ)
         self._actions: dict[int, Callable[[], None]] = {}
         for end in ends:
-            self._actions[end.source] = partial(self._hear, end)
+            self._actions[end.source] = partial(self._read, end)
             self._actions[end.sink] = partial(self._flush, end)
             for descriptor in (end.source, end.sink):
                 os.set_blocking(descriptor, False)
@@ -98,13 +98,13 @@ class TunnelHub:
                     fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE)
 
     def run(self) -> None:
-        """Serve until the launcher says no more; tell then what was carried."""
+        """Serve until the launcher says no more; report then what was carried."""
         ping_at = time.monotonic()
         while True:
             self._watch_all()
             for key, _ in self._selector.select(max(0.0, ping_at - time.monotonic())):
                 if key.fd == self._orders:
-                    self._tell({"carried": self._figures()})
+                    self._report({"carried": self._figures()})
                     return
                 self._actions[key.fd]()
             now = time.monotonic()
@@ -120,7 +120,7 @@ class TunnelHub:
                 end.close()
         self._selector.close()
 
-    def _hear(self, end: HubEnd) -> None:
+    def _read(self, end: HubEnd) -> None:
         try:
             data = os.read(end.source, 4 * PIECE)
         except BlockingIOError:
@@ -136,7 +136,7 @@ class TunnelHub:
             self._lose(end)
         if not self._is_ready and all(one.marked.is_behind for one in self._ends):
             self._is_ready = True
-            self._tell({"ready": True})
+            self._report({"ready": True})
 
     def _pass(self, end: HubEnd, kind: bytes, number: int, payload: bytes) -> None:
         if kind == PING:
@@ -175,7 +175,7 @@ class TunnelHub:
         for other in self._ends:
             if other is not end and not other.is_gone:
                 other.to_send += frame(GONE, number_of(end.number, 0))
-        self._tell({"gone": end.number, "code": end.process.returncode})
+        self._report({"gone": end.number, "code": end.process.returncode})
 
     def _figures(self) -> list[tuple[int, int, int, int, int, float]]:
         """Return for each two ends connections, bytes each way, and seconds there and back."""
@@ -225,12 +225,12 @@ def main() -> None:
             return
         line += read
 
-    def tell(what: Mapping[str, Any]) -> None:
+    def report(what: Mapping[str, Any]) -> None:
         sys.stdout.write(json.dumps(what) + "\n")
         sys.stdout.flush()
 
     hub = TunnelHub(
-        [start_end(number, told) for number, told in enumerate(json.loads(line))], 0, tell
+        [start_end(number, told) for number, told in enumerate(json.loads(line))], 0, report
     )
     try:
         hub.run()

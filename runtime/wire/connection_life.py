@@ -31,7 +31,7 @@ import os
 from enum import StrEnum
 
 from runtime.transitions import change
-from runtime.wire.errors import PeerLost, said
+from runtime.wire.errors import PeerLost, reason_of
 
 CALLED_TIMEOUT = 5.0
 """Seconds for a peer that hung up and cannot be dialled: it comes at once, or has ended."""
@@ -175,13 +175,13 @@ class ConnectionLife:
             last.failed(fault, now)
             again = last
         self.resuming = again
-        self.advance(ConnectionEvent.BROKE, said(fault))
+        self.advance(ConnectionEvent.BROKE, reason_of(fault))
 
     def failed(self, again: Resuming) -> None:
         """Record that none could be opened, and that it is tried on as the interruption `again`."""
         self.resuming = again
         again.failed(again.why, again.next_try)
-        self.advance(ConnectionEvent.FAILED, said(again.why))
+        self.advance(ConnectionEvent.FAILED, reason_of(again.why))
 
     def give_up(self) -> None:
         """Record that it is of no use any more, and not resumed."""
@@ -217,7 +217,7 @@ class Resuming:
         self.last = why
         self.next_try = min(self.deadline, now + self._pause)
         self._pause = min(2 * self._pause, _LONGEST_PAUSE)
-        if isinstance(why, PeerLost) and says_nobody(why):
+        if isinstance(why, PeerLost) and is_refused_everywhere(why):
             self._refusals += 1
 
     def called(self) -> None:
@@ -266,10 +266,10 @@ class Resuming:
         if self.last is None:
             return "it could not be resumed"
         told = self.last.cause if isinstance(self.last, PeerLost) else ""
-        return f"it could not be resumed: {told or said(self.last)}"
+        return f"it could not be resumed: {told or reason_of(self.last)}"
 
 
-def says_nobody(fault: PeerLost) -> bool:
+def is_refused_everywhere(fault: PeerLost) -> bool:
     """Tell whether the host of a peer says that nobody listens any more, at all its addresses.
 
     Where several routes were tried the first one counts: it is the one that worked last.

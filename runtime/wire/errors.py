@@ -40,7 +40,7 @@ class PeerLeft(PeerLost):
     """A peer has ended in order; nothing more will come from it."""
 
 
-def said(fault: Exception) -> str:
+def reason_of(fault: Exception) -> str:
     """Return what an error says, without the number of the system."""
     return fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
 

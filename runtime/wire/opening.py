@@ -60,16 +60,16 @@ def open_connections(
     )
     references.keeper = connections
 
-    def count(tell: Callable[[str, list[Any], dict[str, int]], None]) -> None:
+    def count(report: Callable[[str, list[Any], dict[str, int]], None]) -> None:
         traffic = connections.traffic()
         is_observed = bool(link.wrapper.settings.get("observed"))
         rows = references.rows(traffic, directory, by_rank=is_observed)
-        tell(link.name, rows, references.figures(traffic))
+        report(link.name, rows, references.figures(traffic))
 
     above = link.wrapper.references
     connections.at_end = lambda: count(above.exchanged)
     if routed is not None:
-        routed.hear(
+        routed.learn(
             routing.experiences_of(link.wrapper.settings.get("routes", ())), connections.now()
         )
     link.wrapper.attach(_Routes(connections, routed, directory, lambda: count(above.counted)))
@@ -146,7 +146,7 @@ class _Routes:
     def news(self, experiences: list[Any]) -> None:
         """Learn which routes worked for others and which did not."""
         told = routing.experiences_of(experiences) if self._routed is not None else []
-        self._soon(lambda routed: self._leave(routed.hear(told, self._connections.now())))
+        self._soon(lambda routed: self._leave(routed.learn(told, self._connections.now())))
 
     def try_again(self) -> None:
         """Try routes again that were found closed."""
@@ -158,9 +158,9 @@ class _Routes:
 
     def _probe(self, routed: RoutedConnector) -> None:
         for probe in routed.probes(self._connections.now()):
-            probe.begin(partial(self._tell, probe))
+            probe.begin(partial(self._take_result, probe))
 
-    def _tell(self, probe: Probe, has_worked: bool) -> None:
+    def _take_result(self, probe: Probe, has_worked: bool) -> None:
         self._soon(
             lambda routed: self._leave(
                 routed.probed(probe, self._connections.now(), has_worked=has_worked)
@@ -192,15 +192,7 @@ def directory_of(known: Everybody) -> RankDirectory:
     """Return who is where, as far as a rank was told."""
     return RankDirectory(
         tuple(
-            Party(
-                str(one.identifier),
-                one.host,
-                one.machine,
-                one.addresses,
-                one.incarnation,
-                known.cluster_name(one.identifier),
-                known.names,
-            )
+            Party.of(one, known.cluster_name(one.identifier), known.names)
             for one in known.residents
         )
     )

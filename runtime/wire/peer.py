@@ -26,7 +26,7 @@ from runtime.wire.errors import (
     PeerLeft,
     PeerLost,
     gone,
-    said,
+    reason_of,
 )
 from runtime.wire.lanes.breadth import Breadth
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
@@ -56,7 +56,7 @@ class Peer:
             context.sink,
             self.sender,
             kick=self._kick,
-            goodbye=context.look_again,
+            goodbye=context.tick_soon,
             stage=context.stage,
         )
         self.breadth = Breadth(context, self.receiver, self.sender, self._make_lanes)
@@ -69,9 +69,9 @@ class Peer:
         self._context = context
         self._joining = Joining(index, context, self)
         self._kept: Line | None = None  # in doubt, or about to be left
-        self._fault: Exception | None = None  # of the line, until `look`
-        self._end: PeerLost | None = None  # what cannot be fixed, until `look`
-        self._has_said_bye = False
+        self._fault: Exception | None = None  # of the line, until `tick`
+        self._end: PeerLost | None = None  # what cannot be fixed, until `tick`
+        self._has_sent_bye = False
         self._awaited = -1  # the next message, if somebody waits for it
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Peer:
 
     @property
     def deadline(self) -> float | None:
-        """When `look` has to be called, if nothing happens before."""
+        """When `tick` has to be called, if nothing happens before."""
         resuming, joining = self.connection.resuming, self._joining
         times = [joining.deadline, self.breadth.deadline, self.life.deadline]
         if resuming is not None:
@@ -108,8 +108,8 @@ class Peer:
             self._rested(has_next=True)
         fault, self._fault = self._fault, None
         if fault is not None:
-            self._see_to(fault, self._context.now())
-        if self.why is not None or (self._has_said_bye and self.may_go):
+            self._handle_fault(fault, self._context.now())
+        if self.why is not None or (self._has_sent_bye and self.may_go):
             self._refuse(connected)
         elif self.line is not None and not self.line.resumes:
             connected.close()  # one that both dialled, too late
@@ -138,7 +138,7 @@ class Peer:
             self.connection.advance(ConnectionEvent.DIALLED)
         return duplex.go(again=waits), waits
 
-    def hear(self, go: ResumePoint) -> bytes:
+    def answer_go(self, go: ResumePoint) -> bytes:
         """Take in what the other end says on a connection that was dialled; return the answer."""
         if go.flags & RESUMES:
             self._duplex.count()
@@ -176,7 +176,7 @@ class Peer:
         )
         self.line = line
         self.breadth.joined(connected, resumes=line.resumes)
-        self._context.look_again()  # nothing is due here any more
+        self._context.tick_soon()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
             line.feed(received)
@@ -187,7 +187,7 @@ class Peer:
         """Give a connection up; the fault is a PeerLost if the peer was not reached at all."""
         now, resuming = self._context.now(), self.connection.resuming
         if self.connection.stage is ConnectionStage.DOUBTED:
-            self._take_back(ConnectionEvent.FAILED, said(fault))
+            self._take_back(ConnectionEvent.FAILED, reason_of(fault))
         elif resuming is not None:
             if isinstance(fault, ConnectionRefusedError) and self._context.suspect is None:
                 resuming.deadline = now
@@ -196,7 +196,7 @@ class Peer:
             self._give_up(self._absent(fault))
         else:
             self.connection.failed(self._interruption(fault, now))
-        self._context.look_again()
+        self._context.tick_soon()
 
     def _take_back(self, event: ConnectionEvent, why: str = "") -> None:
         """Use the line again that was kept."""
@@ -211,35 +211,35 @@ class Peer:
     # --- breaks -----------------------------------------------------------------------------------
 
     def _broken(self, fault: Exception) -> None:
-        """Record that the connection is of no use; nobody is called back before `look`."""
+        """Record that the connection is of no use; nobody is called back before `tick`."""
         if self._fault is None:
             self._fault = fault
-            self._context.look_again()
+            self._context.tick_soon()
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """See to what is due, and tell the sink if the peer is lost."""
-        self._joining.look(now)
-        self.breadth.look(now)
-        if self._fault is None and self.receiver.said:
-            self._talk_of_rest()
+        self._joining.tick(now)
+        self.breadth.tick(now)
+        if self._fault is None and self.receiver.rest_word:
+            self._handle_rest()
         if self.receiver.has_left and self.life.stage not in GONE:
             self._answer_goodbye()
             self._lose(PeerLeft(f"{self} has ended"))
         fault, self._fault = self._fault, None
         if fault is not None:
-            self._see_to(fault, now)
+            self._handle_fault(fault, now)
         if self.connection.resuming is not None and self._end is None:
             self._go_on_resuming(self.connection.resuming, now)
         if self._end is not None:
             self.hang_up()
             self._lose(self._end)
-        self._look_at_life(now)
+        self._tick_life(now)
 
-    def _look_at_life(self, now: float) -> None:
+    def _tick_life(self, now: float) -> None:
         """Tell others of a suspicion, and the sink if the peer is lost since the last time."""
         life, has_line = self.life, self.line is not None or self.connection.is_resting
-        if life.look(now, self.receiver.position, has_line=has_line, is_here=self._is_here):
-            self._tell_suspicion()
+        if life.tick(now, self.receiver.position, has_line=has_line, is_here=self._is_here):
+            self._report_suspicion()
         if life.stage is PeerStage.LOST and self.why is None:
             self.hang_up()
             self._bury()
@@ -251,7 +251,7 @@ class Peer:
         """
         position, now = self.receiver.position, self._context.now()
         self.life.explain(why, now, position, is_here=self._is_here)
-        self._context.look_again()
+        self._context.tick_soon()
 
     def confirm(self) -> None:
         """Lose the peer, since others believe what they were told of it."""
@@ -263,11 +263,11 @@ class Peer:
         """Whether it is connected, inside this machine."""
         return self.line is not None and not self.line.resumes
 
-    def _tell_suspicion(self) -> None:
+    def _report_suspicion(self) -> None:
         if self._context.suspect is not None:
             self._context.suspect(self.index, self.life.reason)
 
-    def _see_to(self, fault: Exception, now: float) -> None:
+    def _handle_fault(self, fault: Exception, now: float) -> None:
         is_bad = isinstance(fault, BadFrame)
         if self.connection.is_resting and not is_bad:
             self._rested()
@@ -277,7 +277,7 @@ class Peer:
             self.connection.broke(self._duplex.progress, self._interruption(fault, now))
         elif self.line is not None or self.connection.is_resting:
             self.hang_up()
-            self._lose(self._gone(said(fault)))
+            self._lose(self._gone(reason_of(fault)))
 
     @property
     def _may_resume(self) -> bool:
@@ -288,7 +288,7 @@ class Peer:
     @property
     def _is_over(self) -> bool:
         """Whether nothing has to be said any more, by either end."""
-        return self.why is not None or (self._has_said_bye and self.may_go)
+        return self.why is not None or (self._has_sent_bye and self.may_go)
 
     def _interruption(self, fault: Exception, now: float) -> Resuming:
         are_told = self._context.suspect is not None
@@ -301,11 +301,11 @@ class Peer:
         elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
             is_explained = self.life.stage is PeerStage.EXPLAINED
-            if self._context.suspect is None or is_explained or self._has_said_bye:
+            if self._context.suspect is None or is_explained or self._has_sent_bye:
                 self._give_up(why)
             else:
                 if self.life.suspect(why):
-                    self._tell_suspicion()
+                    self._report_suspicion()
                 resuming.try_on(now)
         elif not self._joining.is_busy and now >= resuming.next_try:
             self._joining.dial()
@@ -321,11 +321,11 @@ class Peer:
     def describe_opening(self) -> str:
         """Say what keeps a connection from being opened; nothing if it is there, or not needed."""
         resuming = self.connection.resuming
-        return self._joining.describe() or (said(resuming.why) if resuming else "")
+        return self._joining.describe() or (reason_of(resuming.why) if resuming else "")
 
     def _link_lost(self, resuming: Resuming, now: float) -> PeerLost:
         """Return that nothing led to the peer any more, and all that was tried."""
-        why = said(resuming.why)
+        why = reason_of(resuming.why)
         if resuming.is_refused:
             return self._nobody_there(resuming)
         link = self._context.link_to(self.index)
@@ -342,14 +342,14 @@ class Peer:
         why = resuming.why
         return PeerLost(
             f"{self} is not there any more",
-            cause="" if isinstance(why, PeerLost) else said(why),
+            cause="" if isinstance(why, PeerLost) else reason_of(why),
             cure=f"It has ended{unless}: its own output, or that of its cluster, may say how",
         )
 
     def _absent(self, fault: Exception) -> PeerLost:
         """Return that a peer cannot be reached; absent is one that nothing connects with it."""
         if not isinstance(fault, PeerLost):
-            fault = self._gone(said(fault))
+            fault = self._gone(reason_of(fault))
         if self.connection.was_ever_there:
             return fault
         return PeerAbsent(fault.what, place=fault.place, cause=fault.cause, cure=fault.cure)
@@ -358,9 +358,9 @@ class Peer:
         return gone(str(self), why, cause)
 
     def _give_up(self, why: PeerLost) -> None:
-        """Lose the peer in `look`, or now if that goes on."""
+        """Lose the peer in `tick`, or now if that goes on."""
         self._end = why
-        self._context.look_again()
+        self._context.tick_soon()
 
     def lose(self) -> None:
         """Give the peer up: another process has its place."""
@@ -372,10 +372,10 @@ class Peer:
         if self.why is not None:
             return
         is_explained = self.life.stage is PeerStage.EXPLAINED
-        if self._context.are_all_ends_told and not (is_explained or self._has_said_bye):
+        if self._context.are_all_ends_told and not (is_explained or self._has_sent_bye):
             self.life.lose_sight(why, self._context.now())
             self._stop_trying()
-            self._context.look_again()
+            self._context.tick_soon()
         else:
             self.life.end(why)
             self._bury()
@@ -384,7 +384,7 @@ class Peer:
         """Tell all who wait for the peer that it is lost, once."""
         why = self.why = self.life.reason
         assert why is not None
-        if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_said_bye:
+        if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_sent_bye:
             _log.info("%s", why)  # a peer that has said goodbye expects the end
         self._stop_trying()
         self.sender.fail(why)
@@ -401,13 +401,13 @@ class Peer:
     def rest(self) -> bool:
         """Begin to close the connection in agreement; False if there is none, or it is in use."""
         line = self.line
-        if line is None or self.receiver.said or not self._may_leave(line):
+        if line is None or self.receiver.rest_word or not self._may_leave(line):
             return False
         self._leave(line, ConnectionEvent.ASKS, REST)
         return True
 
     def _may_leave(self, line: Line) -> bool:
-        is_sound = self._fault is None and not self._has_said_bye and not line.is_blocked
+        is_sound = self._fault is None and not self._has_sent_bye and not line.is_blocked
         is_idle = self._duplex.may_rest and self._awaited != self.receiver.expected
         return is_sound and is_idle and self.breadth.narrow()
 
@@ -415,13 +415,13 @@ class Peer:
         """Say that nothing more will be written to a line, and do so."""
         self._kept, self.line = line, None
         self.connection.advance(event)
-        self.sender.say(word, self.sender.end)
+        self.sender.put_frame(word, self.sender.end)
         line.flush()
         self.sender.is_held = True
 
-    def _talk_of_rest(self) -> None:
+    def _handle_rest(self) -> None:
         """Answer what the peer said about resting."""
-        word, line = self.receiver.said, self.line
+        word, line = self.receiver.rest_word, self.line
         if self.connection.is_resting:
             if self.connection.stage is ConnectionStage.ASKED:
                 if word == STAY:
@@ -430,7 +430,7 @@ class Peer:
                 else:
                     self._rested()
             return
-        self.receiver.said = 0
+        self.receiver.rest_word = 0
         if line is None:
             return
         if word == REST_TOO:  # it answers what was asked over another connection, and is leaving
@@ -439,11 +439,11 @@ class Peer:
         elif word == REST and self._may_leave(line):
             self._leave(line, ConnectionEvent.AGREES, REST_TOO)
         elif word == REST:
-            self.sender.say(STAY, self.sender.end)
+            self.sender.put_frame(STAY, self.sender.end)
             line.flush()
 
     def _write_again(self) -> None:
-        self.receiver.said = 0
+        self.receiver.rest_word = 0
         self.sender.release()
 
     def _drain(self) -> None:
@@ -468,15 +468,15 @@ class Peer:
             self._write_again()
             self.connection.advance(ConnectionEvent.STAYS)
             self.line, self._kept = self._kept, None
-        self.sender.say(BYE_TOO)
+        self.sender.put_frame(BYE_TOO)
         if self.line is not None:
             self.line.flush()
 
-    def say_goodbye(self) -> None:
+    def send_goodbye(self) -> None:
         """Tell the peer that nothing more will come."""
-        self._has_said_bye = True
+        self._has_sent_bye = True
         if self.why is None and (self.line is not None or self.is_interrupted):
-            self.sender.say(BYE)
+            self.sender.put_frame(BYE)
             self._kick()
 
     @property

@@ -288,15 +288,15 @@ class PeerConnections(RankLoop):
 
     def tick(self, now: float, late: float) -> float | None:
         """Do what is due, and return when something will be due again."""
-        self._meetings.look(now)
+        self._meetings.tick(now)
         for peer in list(self._peers.values()):
             if late > _LATE:
                 peer.postpone(late)
-            peer.look(now)
+            peer.tick(now)
         times = [peer.deadline for peer in self._peers.values()]
         times.append(self._meetings.deadline)
         if self._admission is not None:
-            self._admission.look(now)
+            self._admission.tick(now)
             times.append(self._admission.deadline)
         return min((one for one in times if one is not None), default=None)
 
@@ -311,7 +311,7 @@ class PeerConnections(RankLoop):
         self._go_on_until(lambda: all(one.is_finished for one in peers), timeout)
         said = self.now()
         for peer in peers:
-            peer.say_goodbye()
+            peer.send_goodbye()
         self._go_on_until(lambda: all(one.may_go for one in peers), LINGER)
         self._await_hosts(peers, said, until)
         interrupted = [one for one in peers if one.is_interrupted]

@@ -86,7 +86,7 @@ class PeerLife:
         self.reason: PeerLost | None = None
         """Why it is suspected, gone, or lost."""
         self.deadline: float | None = None
-        """When `look` has to be called."""
+        """When `tick` has to be called."""
         self._position = 0  # how much had come when its last words were waited for
 
     @property
@@ -130,7 +130,7 @@ class PeerLife:
         if self.deadline is not None:
             self.deadline += seconds
 
-    def look(self, now: float, position: int, *, has_line: bool, is_here: bool) -> bool:
+    def tick(self, now: float, position: int, *, has_line: bool, is_here: bool) -> bool:
         """Do what is due; return whether others have to be told of a suspicion now.
 
         One whose end others have seen is lost once nothing more can come, or has come for long

@@ -70,7 +70,7 @@ class RankLoop(ABC):
             if handle is not None and handle(which):
                 happened = True
         if self._is_due or (self._deadline is not None and self.now() >= self._deadline):
-            self._look()
+            self._run_due()
             happened = True
         return happened
 
@@ -131,7 +131,7 @@ class RankLoop(ABC):
     def soon(self, wish: Callable[[], None]) -> None:
         """Let a later `progress` call `wish`; any thread may ask for that."""
         self._wishes.append(wish)
-        self.look_again()
+        self.tick_soon()
 
     def watch_descriptor(
         self, descriptor: int, events: int, handle: Callable[[int], bool] | None, /
@@ -150,12 +150,12 @@ class RankLoop(ABC):
         except FileNotFoundError:
             self._epoll.register(descriptor, events)
 
-    def look_again(self) -> None:
+    def tick_soon(self) -> None:
         """See to it that peers are looked after soon, by one in `ready` or the next one there."""
         self._is_due = True
         self.wake()
 
-    def _look(self) -> None:
+    def _run_due(self) -> None:
         """Do what was asked for and what is due."""
         self._is_due = False
         while self._wishes:

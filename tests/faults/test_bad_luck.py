@@ -130,7 +130,7 @@ def test_an_exception_in_one_cluster_ends_the_others_after_a_while(bench: Bench)
     outcome = bench.deploy(plan)
     assert outcome.exit_code == 1
     assert "failed: ValueError: no good" in outcome.errors[0]
-    assert any("did not end within 1 s and was stopped" in error for error in outcome.errors)
+    assert any("did not end within 1 s, and had to be stopped" in error for error in outcome.errors)
     trace = [text for _, stream, text in bench.recorder.lines if stream == "traceback"]
     assert "ValueError: no good" in trace
     assert not any("runtime/processes" in line for line in trace)

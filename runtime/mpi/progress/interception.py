@@ -331,11 +331,11 @@ class InterceptedConnections(PeerConnections):
         except Exception as error:
             raise self._ports.raised(error, port) from error
         if port.held:
-            self.look_again()
+            self.tick_soon()
         return sent
 
-    def _look(self) -> None:
-        super()._look()
+    def _run_due(self) -> None:
+        super()._run_due()
         now = self.now()
         ports = [port for port in self._of.values() if port is not None and port.held]
         for port in ports:

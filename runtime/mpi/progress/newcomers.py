@@ -60,16 +60,7 @@ class Newcomers:
         for one in replacing(reports, connections.size):
             site = place.grid.sites[one.identifier.site]
             name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
-            party = Party(
-                str(one.identifier),
-                one.host,
-                one.machine,
-                one.addresses,
-                one.incarnation,
-                name,
-                place.names,
-            )
-            connections.add(party)
+            connections.add(Party.of(one, name, place.names))
         engine.wake()
         connections.wake()
 

@@ -90,17 +90,7 @@ class ReplicaNewcomers:
                 self._connections.rank_of(self.place_of(len(self._residents) - 1))
             )
             name = self._cluster_name(one.identifier)
-            below.add(
-                Party(
-                    str(one.identifier),
-                    one.host,
-                    one.machine,
-                    one.addresses,
-                    one.incarnation,
-                    name,
-                    self._names,
-                )
-            )
+            below.add(Party.of(one, name, self._names))
         if self._is_waiting:
             self._say_that_it_waits(first)
         self._engine.wake()

@@ -118,12 +118,12 @@ class Asker:
         if self.state is not AskerState.NEW:
             raise BookingError(f"an asker that is {self.state.value} does not begin")
         self._started, self._end_of_search = now, now + self.settings.search
-        effects = self.known(known, now)
+        effects = self.add_offers(known, now)
         if len(self._known) < self.demand.overbooked:
             effects.append(NeedHosts(self.demand.overbooked))
         return effects + self._new_round(now)
 
-    def known(self, offers: Iterable[Offer], now: float) -> list[AskerEffect]:
+    def add_offers(self, offers: Iterable[Offer], now: float) -> list[AskerEffect]:
         """More hosts are known, or more about them; they are asked when others have refused."""
         fresh = []
         for one in offers:

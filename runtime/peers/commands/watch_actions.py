@@ -39,9 +39,9 @@ def top(options: argparse.Namespace) -> int:
     if watcher is None:
         return NOT_RUNNING
     if options.json:
-        print(json.dumps(asdict(watcher.look()), indent=1))
+        print(json.dumps(asdict(watcher.snapshot()), indent=1))
     elif options.once or not sys.stdout.isatty():
-        print(_text(watcher.look(), columns_of(sys.stdout)), end="")
+        print(_text(watcher.snapshot(), columns_of(sys.stdout)), end="")
     else:
         _live(watcher)
     return 0
@@ -52,20 +52,20 @@ def web(options: argparse.Namespace) -> int:
     watcher = _watcher(options)
     if watcher is None:
         return NOT_RUNNING
-    first = watcher.look()  # what is wrong is said here and not in the browser
+    first = watcher.snapshot()  # what is wrong is said here and not in the browser
     title = f"{first.lab}, seen by {first.name}"
     document = first.document
 
-    def look(_: int) -> PageState:
+    def state(_: int) -> PageState:
         nonlocal document
         try:
-            document = watcher.look().document
+            document = watcher.snapshot().document
         except PeerError as error:
             document = {**document, "state": str(error)}
         return PageState(document)
 
     try:
-        server = PageServer(title, look, options.port, EVERY)
+        server = PageServer(title, state, options.port, EVERY)
     except OSError as error:
         raise PeerError(
             f"port {options.port} is not available: {error.strerror}",
@@ -131,7 +131,7 @@ def _live(watcher: LabWatcher) -> None:
     ):
         while True:
             try:
-                live.update(_picture(watcher.look(), console.width), refresh=True)
+                live.update(_picture(watcher.snapshot(), console.width), refresh=True)
             except PeerError as error:
                 live.update(Text(str(error), style="bold red"), refresh=True)
             time.sleep(EVERY)

@@ -82,7 +82,7 @@ def why_refused(error: ssl.SSLError) -> NotAuthentic:
 def addresses(host: str, port: int, timeout: float) -> Iterable[tuple[int, tuple[object, ...]]]:
     """Yield the families and socket addresses of a host; raises OSError."""
     try:
-        found = _numeric(host, port) or _looked_up(host, port, timeout)
+        found = _numeric(host, port) or _asked_for(host, port, timeout)
     except UnicodeError as error:  # a label that is empty or too long
         raise OSError(f"{host!r} is not a host name") from error
     for family, _, _, _, address in found:
@@ -99,7 +99,7 @@ def _numeric(host: str, port: int) -> _Found:
         return []
 
 
-def _looked_up(host: str, port: int, timeout: float) -> _Found:
+def _asked_for(host: str, port: int, timeout: float) -> _Found:
     """Ask for the addresses of a name, which the system would do for as long as it likes."""
     answers: SimpleQueue[_Found | Exception] = SimpleQueue()
 

@@ -26,8 +26,8 @@ def contexts(credential: Credential) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         ) from error
     knock = credential.knock
 
-    def heard(_: object, name: str | None, __: object) -> int | None:
+    def check_name(_: object, name: str | None, __: object) -> int | None:
         return None if name == knock else ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
 
-    listening.sni_callback = heard
+    listening.sni_callback = check_name
     return listening, dialling

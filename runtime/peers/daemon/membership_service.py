@@ -157,7 +157,7 @@ class MembershipService:
         for address in self._supernodes():
             try:
                 with self._surroundings.dialler.dial(address) as connection:
-                    self._tell(connection)
+                    self._signal_to(connection)
             except PeerError as error:
                 faults.append(str(error))
             else:
@@ -179,7 +179,7 @@ class MembershipService:
         found.sort(key=lambda address: address != self._supernode)
         return found
 
-    def _tell(self, connection: MemberConnection) -> None:
+    def _signal_to(self, connection: MemberConnection) -> None:
         """Tell a supernode that this peer lives, and fetch its hosts if that is due."""
         if connection.principal.role is not MemberRole.SUPERNODE:
             raise PeerError(
@@ -192,7 +192,7 @@ class MembershipService:
         faults = [str(answer["fault"])] if answer.get("fault") else []
         if answer.get("row"):
             row, _ = Row.of(answer["row"])
-            if fault := self._own.hear(row):
+            if fault := self._own.take(row):
                 faults.append(fault)
             self._save()
             membership.alive(me, self._own.beat().plain())
@@ -238,7 +238,7 @@ class MembershipService:
                 continue
             with self._lock:
                 self._hosts.answered(name)
-                self._hosts.hear_of(rows)
+                self._hosts.learn_from_peer(rows)
 
     def _gossip(self, connection: MemberConnection) -> list[Row]:
         membership, me = connection.stub(LabMembership), self._surroundings.dialler.me

@@ -197,7 +197,7 @@ class SupernodeService:
             now = clock()
             if not self._table.take(self._own.beat(), 0.0, now):
                 known = self._table.known(str(self._surroundings.me))
-                if known is not None and (fault := self._own.hear(known)):
+                if known is not None and (fault := self._own.take(known)):
                     log.warning("%s", fault)
                 self._table.take(self._own.beat(), 0.0, now)
             self._advance(now)

@@ -62,7 +62,7 @@ class HostList:
             if is_complete or len(self._known) > self._most:
                 del self._known[name]
 
-    def hear_of(self, rows: Iterable[Row]) -> None:
+    def learn_from_peer(self, rows: Iterable[Row]) -> None:
         """Take what another peer says: only hosts that are new here, and any other word of them.
 
         So it cannot hide a host by telling a later version of it that is wrong.

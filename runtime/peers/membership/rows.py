@@ -93,7 +93,7 @@ class OwnRow:
         """Return the row with which this life ends."""
         return Row(self.peer, self.incarnation, self._beat, MemberState.GONE)
 
-    def hear(self, row: Row) -> str:
+    def take(self, row: Row) -> str:
         """Take what others know about this member; return what is wrong, if anything is.
 
         Where they know something newer, the next signal is newer than that. Where that goes on,

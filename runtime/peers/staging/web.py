@@ -153,7 +153,7 @@ class WebSource:
 
     def read(self, offset: int, most: int) -> bytes:
         """Return a piece, b"" at the end or where the connection has ended; raises PeerError."""
-        with self._told():
+        with self._explaining():
             if self._response is None or offset != self._offset:
                 self._open(offset)
             return self._take(most)
@@ -239,7 +239,7 @@ class WebSource:
         return end
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _explaining(self) -> Iterator[None]:
         """Say in words what is wrong with a web server."""
         try:
             yield

@@ -239,7 +239,7 @@ class Booking:
             offers = self.lab.offers(names)
         except PeerError:
             return  # what is known has to do
-        self._post(lambda now: self._asker.known(offers, now))
+        self._post(lambda now: self._asker.add_offers(offers, now))
 
     def _ask(self, wanted: AskPlaces) -> None:
         peer, key = wanted.peer, wanted.key

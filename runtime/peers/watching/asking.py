@@ -35,7 +35,7 @@ class LabWatcher:
         self._expected = expected
         self._user = user
 
-    def look(self) -> LabView:
+    def snapshot(self) -> LabView:
         """Return what is to be seen now; raises PeerError if the daemon does not answer."""
         own = _status(self._own, self._address, self._expected)
         asked = [one for one in own["membership"]["hosts"] if str(one["name"]).startswith("peer:")][

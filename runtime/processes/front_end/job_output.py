@@ -29,18 +29,30 @@ Said = tuple[int | None, str, bytes]
 
 
 class OutputListener(Protocol):
-    """Receives what is written and told by ranks."""
+    """Receives what is written by ranks."""
 
     def job_said(self, lines: list[Said]) -> None:
         """Take the next lines, in order, on the reactor's thread or that of the launcher."""
         ...
 
-    def rank_died(self, rank: int, status: int, at: float, incarnation: int) -> None:
-        """Take the wait status with which the process of a rank has ended, on the reactor's."""
-        ...
-
     def output_follows(self) -> None:
         """Take note that the job is over but for output that the launcher has not taken yet."""
+        ...
+
+
+class EndListener(Protocol):
+    """Receives what is observed of the ends of ranks, on the reactor's thread."""
+
+    def process_ended(self, number: int, status: int, at: float, incarnation: int) -> None:
+        """Take the wait status with which the process of a rank has ended."""
+        ...
+
+    def helper_lost(self, name: str, at: float) -> None:
+        """Take note of the end of a process between `mpiexec` and its ranks."""
+        ...
+
+    def host_lost(self, part: JobPart, why: str) -> None:
+        """Take note that a part has ended while the others go on."""
         ...
 
 
@@ -54,6 +66,8 @@ class JobOutput:
         self._listener = listener
         self._reactor = reactor
         self._room = room
+        self.ends: EndListener
+        """Who is told how ranks end; to be set before any does."""
         self._pipes: RankPipes | None = None
         self._ends: EndPipe | None = None
         self._last, self._own = Tail(), Tail()
@@ -82,7 +96,7 @@ class JobOutput:
         try:
             if ranks <= MOST_RANKS:
                 self._pipes = RankPipes(self._reactor, room, ranks, self._written, self._room)
-            self._ends = EndPipe(self._reactor, room, self._listener.rank_died)
+            self._ends = EndPipe(self._reactor, room, self.ends.process_ended)
         except OSError as fault:
             raise no_pipes(fault) from fault
 
@@ -140,7 +154,7 @@ class JobOutput:
     def record_end(self, rank: int, words: str) -> None:
         """Take the wait status that the parent of a rank on another host tells."""
         status, incarnation = map(int, words.split())
-        self._reactor.soon(lambda: self._listener.rank_died(rank, status, IN_TIME, incarnation))
+        self._reactor.soon(lambda: self.ends.process_ended(rank, status, IN_TIME, incarnation))
 
     def keep_own_words(self, block: bytes, signal: int) -> None:
         """Keep what an `mpiexec` says itself, and the signal that it names, if it does."""

@@ -15,21 +15,13 @@ from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import detect_native_mpi, missing_mpiexec, mpi_command
 from runtime.native_mpi import AUTO, Job, JobPart, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
-from runtime.processes.front_end.job_output import JobOutput, OutputListener
+from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.transport.reactor import Reactor
 
 
 class JobListener(OutputListener, Protocol):
-    """Receives the events of a job; these on the reactor's thread."""
-
-    def helper_lost(self, name: str, at: float) -> None:
-        """Take note of the end of a process between `mpiexec` and its ranks."""
-        ...
-
-    def host_lost(self, part: JobPart, why: str) -> None:
-        """Take note that a part has ended while the others go on."""
-        ...
+    """Receives the events of a job; this one on the reactor's thread."""
 
     def job_ended(self, ended: Exit, why: str) -> None:
         """Take note that all parts have ended: how the first one did, and why it could not run."""
@@ -69,6 +61,10 @@ class RanksJob:
         """Whether there is anything to stop, and its end will be told."""
         self.may_lose_hosts = False
         """Whether the end of one of several `mpiexec` is not that of the job."""
+
+    def attach(self, ends: EndListener) -> None:
+        """Let somebody know how ranks end; before they are started."""
+        self.output.ends = ends
 
     def start(self) -> None:
         """Start the ranks; raises LaunchError, such as MissingMpiexec, or LauncherClosed."""
@@ -160,7 +156,7 @@ class RanksJob:
 
     def _helper_lost(self, name: str, at: float) -> None:
         self.output.read_ends()  # a rank that has failed before was told of before
-        self._listener.helper_lost(name, at)
+        self.output.ends.helper_lost(name, at)
 
     def _ended(self, part: JobPart, process: GuardedProcess) -> None:
         """Take the end of a part, on the launcher's thread."""
@@ -187,7 +183,7 @@ class RanksJob:
         if self._job.for_each_host and self.may_lose_hosts and not self._is_stopping:
             words = self._native.reason_in(last_lines)
             told = f"the mpiexec for {part.host} ended with {ended}" + (words and f": {words}")
-            self._listener.host_lost(part, why or told)
+            self.output.ends.host_lost(part, why or told)
             return
         if ended.ok:
             self.output.pass_on_own_words()

@@ -39,7 +39,7 @@ class SharedRoutes:
             return []
         from runtime.routing import plain
 
-        return plain(self._tension.known(time.monotonic()))
+        return plain(self._tension.experiences(time.monotonic()))
 
     def learned(self, rank: str, told: Iterable[PlainExperience]) -> None:
         """Pass on what a rank has learned, and let it try again later what is closed now."""

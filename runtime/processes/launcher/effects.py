@@ -54,6 +54,7 @@ from runtime.machine.calls import Served
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
+from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.homecoming import Homecoming
@@ -132,6 +133,9 @@ class Executor:
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
         self._logins = LoginNodes(local)
+        self._allocator = CoAllocator(
+            one for one in plan.deployment.clusters() if one.batch is not None
+        )
         self.router = CallRouter(plan, self._places, self._host, assembly)
         self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
@@ -172,7 +176,8 @@ class Executor:
 
     def _kind_of(self, cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
         if cluster.batch is not None:
-            return partial(QueuedPlace, logins=self._logins)
+            queue = self._logins.queue_of(cluster)
+            return partial(QueuedPlace, queue=queue, allocator=self._allocator)
         return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
     def _new_input(self, stdin: int) -> StandardInput | None:
@@ -229,6 +234,7 @@ class Executor:
             place.kill()
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
         self._crew.join()
+        self._allocator.close()
         self._logins.close()
         self._host.close()
         self._output.finish()
@@ -289,7 +295,7 @@ class Executor:
         for place in self._places.values():
             for traffic in _traffic(place):
                 self._facts.tell(place.identifier, traffic)
-            if held := place.held_nodes():
+            for held in place.held_nodes():
                 self._facts.tell(place.identifier, held)
         for carried in () if self._tunnels is None else self._tunnels.traffic():
             self._facts.tell(MACHINE, carried)

@@ -70,7 +70,7 @@ class IncomingCalls:
         if is_for_launcher(target):
             args = request.invocation().args
             hub, called = self._codes.hub, (target.component, target.interface, target.operation)
-            hub.hear(target.client, *called, args)
+            hub.handle_call(target.client, *called, args)
             return None
         if not is_to_launcher(target):
             if self._assembly is None:

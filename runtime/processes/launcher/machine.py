@@ -261,11 +261,11 @@ class Machine:
 
         A signal handler may call this.
         """
-        self._queue.put(self._explain)
+        self._ask(Executor.explain)
 
-    def _explain(self) -> None:
-        if self._executor is not None:
-            self._executor.explain()
+    def _ask(self, asked: Callable[[Executor], None]) -> None:
+        """Let the engine's thread ask something of what executes the plan, if it still does."""
+        self._queue.put(lambda: None if self._executor is None else asked(self._executor))
 
     def snapshot(self, timeout: float, *, with_stacks: bool = False) -> list[tuple[str, Record]]:
         """Return what all ranks are doing and why they wait, as facts with their names.
@@ -277,11 +277,7 @@ class Machine:
         """
         found: SimpleQueue[list[tuple[str, Record]]] = SimpleQueue()
 
-        def look() -> None:
-            if self._executor is not None:
-                self._executor.look(found.put, with_stacks=with_stacks)
-
-        self._queue.put(look)
+        self._ask(lambda executor: executor.look(found.put, with_stacks=with_stacks))
         try:
             return found.get(timeout=timeout)
         except Empty:
@@ -292,12 +288,7 @@ class Machine:
 
         Any thread may call this.
         """
-        self._samples = seconds
-        self._queue.put(self._sample)
-
-    def _sample(self) -> None:
-        if self._executor is not None:
-            self._executor.samples.every(self._samples)
+        self._ask(lambda executor: executor.samples.every(seconds))
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.

@@ -118,9 +118,9 @@ class ClusterPlace:
         """Return what a batch system says of the job, "" where there is none; this may wait."""
         return ""
 
-    def held_nodes(self) -> HeldNodes | None:
-        """Return the nodes that a batch system has granted until now; None if it has not."""
-        return None
+    def held_nodes(self) -> list[HeldNodes]:
+        """Return what each job of a batch system has held for it until now."""
+        return []
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""

@@ -153,7 +153,7 @@ class ClientSession:
     def send_away(self, kind: str, why: str) -> None:
         """Hang up, and tell the log why."""
         if self._is_open:
-            self._guests.refusals.tell(kind, self._where, why)
+            self._guests.refusals.add(kind, self._where, why)
             self.close()
 
     # -- in --------------------------------------------------------------------------------------
@@ -199,15 +199,15 @@ class ClientSession:
         try:
             self._serve_next()
             while self._is_open and self._listens and (message := self._reader.take()) is not None:
-                self._hear(message)
+                self._handle(message)
         except FrameError as error:
-            self._guests.refusals.tell("nonsense", self._where, str(error))
+            self._guests.refusals.add("nonsense", self._where, str(error))
             self.close()
             return
         self._guests.holds(self, self._held)
         self._want()
 
-    def _hear(self, message: PyroMessage) -> None:
+    def _handle(self, message: PyroMessage) -> None:
         if message.flags & COMPRESSED:
             raise FrameError("a compressed message; who knows how large it really is")
         if message.kind == PING:
@@ -454,7 +454,7 @@ class Guests:
     def receive(self, came: socket.socket, where: str, received: bytes) -> None:
         """Serve a client; `received` is what it has said already. For the reactor's thread."""
         if not self._has_room():
-            self.refusals.tell("crowd", where, f"{self._most} Pyro5 clients are being served")
+            self.refusals.add("crowd", where, f"{self._most} Pyro5 clients are being served")
             came.close()
             return
         stream = SocketStream(came)

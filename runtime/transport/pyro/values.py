@@ -82,7 +82,7 @@ class Language:
     def failure(self, error: BaseException, trace: list[str]) -> bytes:
         """Return an exception as it travels; one that cannot goes as its words."""
         try:
-            data: bytes = self._serializer.dumps(_known(error, trace))
+            data: bytes = self._serializer.dumps(_portable(error, trace))
         except Exception:  # what it holds cannot travel
             data = self._serializer.dumps(_in_words(error, trace))
         return data
@@ -90,10 +90,10 @@ class Language:
 
 def wrapped(error: BaseException, trace: list[str]) -> Any:
     """Return an exception as one of the results of a batch of calls."""
-    return _ExceptionWrapper(_known(error, trace))
+    return _ExceptionWrapper(_portable(error, trace))
 
 
-def _known(error: BaseException, trace: list[str]) -> BaseException:
+def _portable(error: BaseException, trace: list[str]) -> BaseException:
     """Return an exception of a class that every client can rebuild, with its traceback."""
     if type(error).__module__ not in _KNOWN_EVERYWHERE:
         return _in_words(error, trace)

@@ -17,7 +17,7 @@ from runtime.transport.lean import socket_for
 from runtime.transport.passage import announce
 from runtime.wire.dialling.directory import UNIX, RankDirectory
 from runtime.wire.dialling.line import SILENCE_TIMEOUT, end_when_silent
-from runtime.wire.errors import NoRoute, PeerLost, said
+from runtime.wire.errors import NoRoute, PeerLost, reason_of
 from runtime.wire.stream.messages import MessageSink
 
 DIAL_TIMEOUT = 4.0
@@ -222,15 +222,48 @@ class DirectConnector(CountingConnector):
             self.between.pop(peer, None)
 
 
-class Dialling(Attempt):
+class ProvingAttempt(Attempt):
+    """A connection over which both ends prove themselves as soon as the peer's system has it."""
+
+    _socket: socket.socket | None = None
+    _exchange: Exchange | None = None
+    """The proof, once there is somebody to give it to."""
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the system of the called process has taken the connection."""
+        return self._exchange is not None
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether this end has proved itself."""
+        return self._exchange is not None and self._exchange.greeting.has_proved
+
+    def close(self) -> None:
+        """Give up."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _prove(self, credentials: Credentials, name: str, received: bytes = b"") -> None:
+        """Begin to prove this end to the process `name`, which has sent something already."""
+        assert self._socket is not None
+        greeting = Dialler(credentials, os.urandom(NONCE), name)
+        self._exchange = Exchange(self._socket, greeting, received)
+
+    def _proved(self, exchange: Exchange) -> tuple[socket.socket, bytes]:
+        """Return the connection, which is open now, and what came behind the proof."""
+        self._socket = None
+        return exchange.socket, exchange.greeting.rest
+
+
+class Dialling(ProvingAttempt):
     """Tries one address after another; `words` are how errors name the process `name`.
 
     Where the connection was taken at once and nobody proves itself, the process is there but does
     not run now. If there are no other addresses it is waited for: its system ends the connection
     when the process ends, and `silence` of its host is noticed.
     """
-
-    is_passive = False
 
     def __init__(
         self,
@@ -256,8 +289,6 @@ class Dialling(Attempt):
         self._silence = silence
         self._faults: list[str] = []
         self._address = ""
-        self._socket: socket.socket | None = None
-        self._exchange: Exchange | None = None  # once it is connected
         self.deadline = now
         self._next(now)
 
@@ -271,27 +302,11 @@ class Dialling(Attempt):
         """What to watch it for."""
         return WRITE if self._exchange is None else self._exchange.events
 
-    @property
-    def is_taken(self) -> bool:
-        """Whether the system of the called process has taken the connection."""
-        return self._exchange is not None
-
-    @property
-    def has_proved(self) -> bool:
-        """Whether this end has proved itself."""
-        return self._exchange is not None and self._exchange.greeting.has_proved
-
     def describe(self) -> str:
         """Say what goes on."""
         if self._exchange is None:
             return f"{self._address} does not answer"
         return f"{self._address} has taken the connection, but the process does not answer"
-
-    def close(self) -> None:
-        """Give up."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
 
     def step(self, now: float) -> tuple[socket.socket, bytes] | None:
         """Go on with this address, or with the next one; raises PeerLost after the last one."""
@@ -319,9 +334,7 @@ class Dialling(Attempt):
                 raise TimeoutError(f"no proof within {self._proof_timeout:g} s")
             self.deadline = now + self._proof_timeout
             return None
-        greeting = self._exchange.greeting
-        connected, self._socket = self._socket, None
-        return connected, greeting.rest
+        return self._proved(self._exchange)
 
     def _has_connected(self, connected: socket.socket) -> bool:
         fault = connected.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -337,8 +350,7 @@ class Dialling(Attempt):
             end_when_silent(connected, self._silence)
         announce(connected, self._address)
         self._socket = secured(connected, self._credentials, dialled=True, peer=self._name)
-        greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
-        self._exchange = Exchange(self._socket, greeting)
+        self._prove(self._credentials, self._name)
         return True
 
     def _next(self, now: float) -> None:
@@ -370,4 +382,4 @@ class Dialling(Attempt):
 
     def _note(self, fault: Exception) -> None:
         self.close()
-        self._faults.append(f"{self._address}: {said(fault)}")
+        self._faults.append(f"{self._address}: {reason_of(fault)}")

@@ -10,6 +10,7 @@ from runtime.transport.passage import host_port
 from runtime.wire.errors import WireError
 
 if TYPE_CHECKING:
+    from runtime.membership.everybody import Resident
     from runtime.topology import RankNames
 
 UNIX = "unix:"
@@ -34,6 +35,12 @@ class Party:
     cluster: str = ""
     names: RankNames | None = None
     """How errors name it, by its number in COMM_WORLD, where that is known."""
+
+    @classmethod
+    def of(cls, one: Resident, cluster: str, names: RankNames) -> Party:
+        """Return where a rank is, as the table of all ranks says."""
+        where = one.host, one.machine, one.addresses
+        return cls(str(one.identifier), *where, one.incarnation, cluster, names)
 
     @property
     def member(self) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import socket
 
-from runtime.transport.admission import READ, WRITE, Exchange
-from runtime.transport.credentials import NONCE, Credentials, Dialler
+from runtime.transport.admission import READ, WRITE
+from runtime.transport.credentials import Credentials
 from runtime.transport.errors import TransportError
-from runtime.wire.dialling.connecting import Attempt
+from runtime.wire.dialling.connecting import Attempt, ProvingAttempt
 from runtime.wire.dialling.forward_requests import Answer, AnswerReader, ForwardRequest
 from runtime.wire.errors import PeerLost, PeerSilent
 
@@ -21,12 +20,11 @@ PROOF_TIMEOUT = 10.0
 _PIECE = 4096
 
 
-class ForwardedAttempt(Attempt):
+class ForwardedAttempt(ProvingAttempt):
     """Dials a front-end by `attempt` and asks it for a way; open once the front-end says so."""
 
     def __init__(self, attempt: Attempt, stops: tuple[str, ...], words: str) -> None:
         self._attempt: Attempt | None = attempt
-        self._socket: socket.socket | None = None
         self._reader = AnswerReader()
         self._to_send = ForwardRequest(stops).written()
         self._answered: Answer | None = None
@@ -77,9 +75,8 @@ class ForwardedAttempt(Attempt):
         """Give up."""
         if self._attempt is not None:
             self._attempt.close()
-        if self._socket is not None:
-            self._socket.close()
-        self._attempt = self._socket = None
+        self._attempt = None
+        super().close()
 
     def _reached(self, attempt: Attempt, now: float) -> bool:
         opened = attempt.step(now)
@@ -131,22 +128,11 @@ class Forwarded(ForwardedAttempt):
         super().__init__(attempt, stops, words)
         self._name = name
         self._credentials = credentials
-        self._exchange: Exchange | None = None  # once the last front-end has reached the peer
 
     @property
     def events(self) -> int:
         """What to watch it for."""
         return super().events if self._exchange is None else self._exchange.events
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether the last front-end has reached the peer."""
-        return self._exchange is not None
-
-    @property
-    def has_proved(self) -> bool:
-        """Whether this end has proved itself to the peer."""
-        return self._exchange is not None and self._exchange.greeting.has_proved
 
     def describe(self) -> str:
         """Say what goes on."""
@@ -165,11 +151,10 @@ class Forwarded(ForwardedAttempt):
             if opened is None:
                 return None
             self._socket, received = opened
-            greeting = Dialler(self._credentials, os.urandom(NONCE), self._name)
-            self._exchange = Exchange(self._socket, greeting, received)
+            self._prove(self._credentials, self._name, received)
             self.deadline = now + PROOF_TIMEOUT
         try:
-            return self._prove(self._exchange, now)
+            return self._go_on_proving(now)
         except (OSError, TransportError) as fault:
             self.close()
             kind = PeerSilent if isinstance(fault, TimeoutError) else PeerLost
@@ -177,10 +162,10 @@ class Forwarded(ForwardedAttempt):
                 f"{self._words} does not answer through the front-ends between", cause=str(fault)
             ) from fault
 
-    def _prove(self, exchange: Exchange, now: float) -> tuple[socket.socket, bytes] | None:
-        if not exchange.step():
-            if now >= self.deadline:
-                raise TimeoutError(f"no proof within {PROOF_TIMEOUT:g} s")
-            return None
-        self._socket = None
-        return exchange.socket, exchange.greeting.rest
+    def _go_on_proving(self, now: float) -> tuple[socket.socket, bytes] | None:
+        assert self._exchange is not None
+        if self._exchange.step():
+            return self._proved(self._exchange)
+        if now >= self.deadline:
+            raise TimeoutError(f"no proof within {PROOF_TIMEOUT:g} s")
+        return None

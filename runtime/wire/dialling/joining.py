@@ -44,7 +44,7 @@ class Pair(Protocol):
         """Return what to say on a connection that was accepted, and whether to wait for more."""
         ...
 
-    def hear(self, go: ResumePoint) -> bytes:
+    def answer_go(self, go: ResumePoint) -> bytes:
         """Take in what the other end says on a connection that was dialled; return the answer."""
         ...
 
@@ -98,7 +98,7 @@ class Joining:
 
     @property
     def deadline(self) -> float | None:
-        """When `look` has to be called, if nothing happens before."""
+        """When `tick` has to be called, if nothing happens before."""
         opening = self._pending or self._attempt
         if opening is None:
             return None
@@ -106,13 +106,13 @@ class Joining:
             opening.deadline if self._parked is None else min(opening.deadline, self._parked_until)
         )
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """See to what takes too long."""
         if self._parked is not None and self._parked_until <= now:
             self._drop()
             self._cannot_dial(TimeoutError("the peer had another connection"))
         elif self._pending is not None and self._pending.deadline <= now:
-            self._hear()
+            self._receive_go()
         elif self._attempt is not None and self._attempt.deadline <= now:
             self._go_on()
 
@@ -156,7 +156,7 @@ class Joining:
         if watched not in (-1, self._watched):
             self._context.watch_descriptor(watched, 0, None)
         self._context.watch_descriptor(self._watched, attempt.events, lambda _: self._go_on())
-        self._context.look_again()
+        self._context.tick_soon()
         return True
 
     def _unwatch(self, keeps: int = -1) -> None:
@@ -197,7 +197,7 @@ class Joining:
             # One that cannot be resumed must not be used while the other end may use another one.
             can_resume = connected.family != socket.AF_UNIX
             self._parked_until = self._context.now() + PARKED_TIMEOUT if can_resume else _FOREVER
-            self._context.look_again()
+            self._context.tick_soon()
         else:
             if self._attempt is not None:
                 self._context.connector.came(self._index, self._context.now())
@@ -226,20 +226,20 @@ class Joining:
         connected.setblocking(False)
         until = self._context.now() + timeout
         self._pending = PendingConnection(connected, received, until, is_dialled=is_dialled)
-        self._context.watch_descriptor(connected.fileno(), READ, lambda _: self._hear())
-        self._context.look_again()
-        self._hear()
+        self._context.watch_descriptor(connected.fileno(), READ, lambda _: self._receive_go())
+        self._context.tick_soon()
+        self._receive_go()
 
-    def _hear(self) -> bool:
+    def _receive_go(self) -> bool:
         pending = self._pending
         if pending is None:
             return False
         try:
-            go = pending.hear(self._context.now())
+            go = pending.receive(self._context.now())
             if go is None:
                 return False
             if pending.is_dialled:
-                answer = self._pair.hear(go)
+                answer = self._pair.answer_go(go)
                 if go.flags & AGAIN:
                     pending.socket.send(answer)
         except (OSError, EOFError) as fault:

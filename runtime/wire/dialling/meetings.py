@@ -27,7 +27,7 @@ class Meetings:
 
     @property
     def deadline(self) -> float | None:
-        """When `look` has to be called."""
+        """When `tick` has to be called."""
         return min((attempt.deadline for attempt in self._coming), default=None)
 
     def come(self, attempt: Attempt) -> None:
@@ -35,7 +35,7 @@ class Meetings:
         self._coming.add(attempt)
         self._go_on(attempt)
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """See to what takes too long."""
         for attempt in [one for one in self._coming if one.deadline <= now]:
             self._go_on(attempt)
@@ -60,7 +60,7 @@ class Meetings:
             self._loop.watch_descriptor(
                 attempt.fileno(), attempt.events, lambda _: self._go_on(attempt)
             )
-            self._loop.look_again()
+            self._loop.tick_soon()
             return True
         self._leave(attempt, descriptor)
         self._met(*opened)

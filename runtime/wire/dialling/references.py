@@ -80,7 +80,7 @@ class ReferenceController:
         bound: Callable[[routing.ReferenceCache], routing.ConnectionBound] | None = None,
     ) -> None:
         self.connector = connector
-        self._most = _told()
+        self._most = _limit_of_environment()
         self._cache: routing.ConnectionBound | None = None
         self._is_always_asked = bound is not None
         self._evictions = 0
@@ -170,15 +170,15 @@ class ReferenceController:
         return [(*key, *value) for key, value in sums.items()]
 
 
-def _told() -> int:
+def _limit_of_environment() -> int:
     """Return how many connections the environment allows; 0 if it says nothing."""
-    told = os.environ.get(VARIABLE, "")
-    if told and not (told.isdecimal() and int(told)):
+    written = os.environ.get(VARIABLE, "")
+    if written and not (written.isdecimal() and int(written)):
         raise WireError(
-            f"{VARIABLE} is {told!r}, which is not a number of connections",
+            f"{VARIABLE} is {written!r}, which is not a number of connections",
             cure="Set it to a whole number of at least 1, or leave it unset",
         )
-    return int(told or 0)
+    return int(written or 0)
 
 
 def _allowed() -> int:

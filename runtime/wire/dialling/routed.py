@@ -106,7 +106,7 @@ class RoutedConnector(CountingConnector):
             self._used.pop(peer, None)
             self.between.pop(peer, None)
 
-    def hear(self, told: Iterable[Experience], now: float) -> list[int]:
+    def learn(self, told: Iterable[Experience], now: float) -> list[int]:
         """Take in what other ranks of this cluster have learned of routes.
 
         Return the peers whose connections pass front-ends and need not any more.

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from runtime.routing import Route
-from runtime.wire.connection_life import says_nobody
+from runtime.wire.connection_life import is_refused_everywhere
 from runtime.wire.dialling.connecting import Attempt
 from runtime.wire.errors import PeerLost, PeerSilent
 
@@ -193,7 +193,7 @@ class Race(Attempt):
         if self._left or not all(one.attempt.is_passive for one in self._runners):
             return False
         if self._given_up_at == float("inf") and any(
-            says_nobody(fault) for _, fault in self._faults.values()
+            is_refused_everywhere(fault) for _, fault in self._faults.values()
         ):
             self._given_up_at = now + CALLED_AFTER_REFUSAL
         return not self._runners or now >= self._given_up_at

@@ -42,7 +42,7 @@ class Breadth:
         self._make = make
         self._first: socket.socket | None = None
         self.lanes: parts.Lanes | None = None
-        receiver.lanes = self._hear
+        receiver.lanes = self._handle_frame
 
     @property
     def count(self) -> int:
@@ -62,13 +62,13 @@ class Breadth:
 
     @property
     def deadline(self) -> float | None:
-        """When `look` has to be called."""
+        """When `tick` has to be called."""
         return None if self.lanes is None else self.lanes.deadline
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """See to what is due."""
         if self.lanes is not None:
-            self.lanes.look(now)
+            self.lanes.tick(now)
 
     def joined(self, connected: socket.socket, *, resumes: bool) -> None:
         """Record that this is the first connection now, or again."""
@@ -111,6 +111,6 @@ class Breadth:
         else:
             self.opened().more()
 
-    def _hear(self, kind: int, number: int, size: int) -> None:
+    def _handle_frame(self, kind: int, number: int, size: int) -> None:
         if self._first is not None:
-            self.opened().hear(kind, number, size)
+            self.opened().handle_frame(kind, number, size)

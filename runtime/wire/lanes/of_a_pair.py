@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from runtime.later import logger
 from runtime.routing import PairFlow, Widening
 from runtime.transport.round_trip import round_trip
-from runtime.wire.errors import BadFrame, PeerLost, gone, said
+from runtime.wire.errors import BadFrame, PeerLost, gone, reason_of
 from runtime.wire.lanes.lane import Lane
 from runtime.wire.lanes.opening import Coming, Going, Opening
 from runtime.wire.stream.duplex import DuplexStream
@@ -73,7 +73,7 @@ class Lanes:
 
     @property
     def deadline(self) -> float | None:
-        """When `look` has to be called."""
+        """When `tick` has to be called."""
         times = [opening.deadline for opening in self._openings]
         if self._measured_at is not None:
             times.append(self._measured_at)
@@ -83,7 +83,7 @@ class Lanes:
         """Take the first connection, for the first time or again."""
         self.first = first
         self._measured_at = self._context.now()
-        self._context.look_again()
+        self._context.tick_soon()
 
     def more(self) -> None:
         """Record that there is more to be sent than goes over the first connection at once."""
@@ -91,9 +91,9 @@ class Lanes:
             lane.flush()
         if self._measured_at is None and self.first is not None:
             self._measured_at = self._context.now()
-            self._context.look_again()
+            self._context.tick_soon()
 
-    def hear(self, kind: int, number: int, size: int) -> None:
+    def handle_frame(self, kind: int, number: int, size: int) -> None:
         """Take in what the peer says about lanes.
 
         Raises:
@@ -104,23 +104,23 @@ class Lanes:
                 self._widening.narrow(self._context.now())
             self._wanted = max(1, min(size, MOST + 1))
             self._measured_at = self._context.now()
-            self._context.look_again()
+            self._context.tick_soon()
         elif kind == LANE_OVER:
-            self._heard_over(number, size)
+            self._handle_lane_over(number, size)
         else:
             raise BadFrame(f"a frame of kind {kind} came where none can be")
 
-    def look(self, now: float) -> None:
+    def tick(self, now: float) -> None:
         """See to what is due."""
         for opening in [one for one in self._openings if one.deadline <= now]:
             opening.go_on()
         for lane in list(self._open.values()):
             lane.go_on()
             if isinstance(lane.fault, BadFrame):
-                self._lose(gone(self._name, said(lane.fault)))
+                self._lose(gone(self._name, reason_of(lane.fault)))
                 return
             if lane.fault is not None:
-                _log.info("a lane to %s broke: %s", self._name, said(lane.fault))
+                _log.info("a lane to %s broke: %s", self._name, reason_of(lane.fault))
             if lane.fault is not None or (lane.sender.is_held and lane.sender.is_clear()):
                 self._end(lane)
         if self._measured_at is not None and now >= self._measured_at:
@@ -132,13 +132,13 @@ class Lanes:
             return True
         self._widening.narrow(now)
         if now >= self._refuses_until:
-            self._sender.say(WIDEN, 0, 0)
+            self._sender.put_frame(WIDEN, 0, 0)
             self._told = 1
             self._kick()
         self._refuses_until = now + _REFUSES
         self._wanted = 1
         self._measured_at = now
-        self._context.look_again()
+        self._context.tick_soon()
         return False
 
     def close(self) -> None:
@@ -162,7 +162,7 @@ class Lanes:
         if seen is not None:
             sent = self._written + self._sender.end
             sent += sum(lane.sender.written for lane in self._open.values())
-            self._widening.look(PairFlow(sent, waiting, *seen, 1 + len(self._usable)), now)
+            self._widening.update(PairFlow(sent, waiting, *seen, 1 + len(self._usable)), now)
             if waiting:
                 interval = self._widening.interval(seen[0])
         self._adjust(now)
@@ -181,10 +181,10 @@ class Lanes:
         mine = self._widening.wanted
         for lane in self._usable[self._wish :]:
             lane.sender.is_held = True
-            self._context.look_again()
+            self._context.tick_soon()
         if mine != self._told:
             self._told = mine
-            self._sender.say(WIDEN, 0, mine)
+            self._sender.put_frame(WIDEN, 0, mine)
             self._kick()
 
     @property
@@ -214,7 +214,7 @@ class Lanes:
 
     def _failed(self, fault: Exception) -> None:
         """Do with what there is for a while; for the peer, which judges that, try soon again."""
-        _log.info("there is no further lane to %s: %s", self._name, said(fault))
+        _log.info("there is no further lane to %s: %s", self._name, reason_of(fault))
         there = 1 + len(self._usable) + len(self._openings)
         now = self._context.now()
         self._widening.bar(now, there)
@@ -258,14 +258,14 @@ class Lanes:
             self._receiver,
             self._sender.under_way,
             loop=self._context,
-            broken=lambda _: self._context.look_again(),
+            broken=lambda _: self._context.tick_soon(),
             silence=self._context.silence,
         )
         self.most = max(self.most, len(self._open))
         lane.flush()
         if self._measured_at is None:
             self._measured_at = self._context.now() + _IDLE
-        self._context.look_again()
+        self._context.tick_soon()
 
     # --- the end of one ---------------------------------------------------------------------------
 
@@ -275,10 +275,10 @@ class Lanes:
         self._over[lane.number] = lane
         self._written += lane.sender.written
         lane.close()
-        self._sender.say(LANE_OVER, lane.number, lane.receiver.leave())
+        self._sender.put_frame(LANE_OVER, lane.number, lane.receiver.leave())
         self._kick()
 
-    def _heard_over(self, number: int, position: int) -> None:
+    def _handle_lane_over(self, number: int, position: int) -> None:
         """Record how much has come over a lane that the peer has left, and send the rest again."""
         if number in self._open:
             self._end(self._open[number])
@@ -300,7 +300,7 @@ class Lanes:
         for opening in [one for one in self._openings if one.number == number]:
             self._openings.discard(opening)
             opening.close()
-        self._sender.say(LANE_OVER, number, 0)
+        self._sender.put_frame(LANE_OVER, number, 0)
 
     def _is_new(self, number: int) -> bool:
         """Tell whether the peer can begin a lane with a number."""

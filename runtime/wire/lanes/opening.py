@@ -32,7 +32,7 @@ class Opening(ABC):
         self._done = done
         self._socket: socket.socket | None = None
         self._watched = -1
-        self._heard = b""
+        self._received = b""
         self.deadline = context.now() + OPENING_TIMEOUT
 
     def go_on(self) -> bool:
@@ -41,7 +41,7 @@ class Opening(ABC):
             if self._socket is None and not self._connect():
                 return True
             assert self._socket is not None
-            if not self._hear(self._socket):
+            if not self._receive_number(self._socket):
                 return True
             self._answer(self._socket)
         except (OSError, EOFError, PeerLost) as fault:
@@ -75,18 +75,18 @@ class Opening(ABC):
     def _use(self, connected: socket.socket, received: bytes) -> None:
         connected.setblocking(False)
         self._socket = connected
-        self._heard = received
+        self._received = received
         self.deadline = self._context.now() + OPENING_TIMEOUT
         self._watch(connected.fileno(), READ)
 
-    def _hear(self, connected: socket.socket) -> bool:
+    def _receive_number(self, connected: socket.socket) -> bool:
         """Read which lane it is, and no byte more; return whether that has come."""
-        self._heard = read_head(connected, self._heard)
-        if len(self._heard) < HEAD_SIZE:
+        self._received = read_head(connected, self._received)
+        if len(self._received) < HEAD_SIZE:
             if self._context.now() >= self.deadline:
                 raise TimeoutError("it does not say whether it uses the lane")
             return False
-        kind, _, _, number, _ = unpack_from(self._heard)
+        kind, _, _, number, _ = unpack_from(self._received)
         if kind != LANE or self.number not in (-1, number):
             raise ConnectionError("it does not speak of lanes")
         self.number = number
@@ -98,7 +98,7 @@ class Opening(ABC):
         self._watched = descriptor
         if descriptor != -1:
             self._context.watch_descriptor(descriptor, events, lambda _: self.go_on())
-            self._context.look_again()
+            self._context.tick_soon()
 
 
 class Going(Opening):

@@ -21,21 +21,21 @@ class ResumePoint:
     rest: bytes
 
 
-def read_head(connected: socket.socket, heard: bytes) -> bytes:
-    """Return what was heard with what has come of a frame's head, and no byte more.
+def read_head(connected: socket.socket, received: bytes) -> bytes:
+    """Return what was received with what has come of a frame's head, and no byte more.
 
     Raises:
         OSError, EOFError: no more will come.
     """
-    while len(heard) < HEAD_SIZE:
+    while len(received) < HEAD_SIZE:
         try:
-            more = connected.recv(HEAD_SIZE - len(heard))
+            more = connected.recv(HEAD_SIZE - len(received))
         except BlockingIOError:
             break
         if not more:
             raise EOFError("the connection ended before it was used")
-        heard += more
-    return heard
+        received += more
+    return received
 
 
 class PendingConnection:
@@ -49,7 +49,7 @@ class PendingConnection:
         self.is_dialled = is_dialled
         self._received = received
 
-    def hear(self, now: float) -> ResumePoint | None:
+    def receive(self, now: float) -> ResumePoint | None:
         """Return what the other end says, or None if that has not come yet.
 
         Raises:

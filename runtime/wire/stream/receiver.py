@@ -103,7 +103,7 @@ class MessageReceiver:
         "lanes",
         "may_go",
         "replayed",
-        "said",
+        "rest_word",
     )  # fmt: skip
 
     def __init__(
@@ -142,7 +142,7 @@ class MessageReceiver:
         self.bytes = 0
         self.has_left = False
         self.may_go = False
-        self.said = 0
+        self.rest_word = 0
         """What the peer said last about resting: REST, REST_TOO or STAY."""
         self.replayed = 0
         """Up to where it repeats what it said over another connection, which rests already."""
@@ -180,7 +180,7 @@ class MessageReceiver:
                 self._at += count
                 self.current.came += count
                 if self._untold >= self._wait:
-                    self._tell()
+                    self._acknowledge()
                 return
             count -= self._left
             self._advance(self._left)
@@ -189,7 +189,7 @@ class MessageReceiver:
             end = len(self._rest) + count
         self._read(end)
         if self._untold >= self._wait:
-            self._tell()
+            self._acknowledge()
 
     # --- resumption -------------------------------------------------------------------------------
 
@@ -209,12 +209,12 @@ class MessageReceiver:
             self._told = self._untold = 0
             self._wait = UNTOLD
 
-    def _tell(self) -> None:
+    def _acknowledge(self) -> None:
         """Tell the peer how far it has come."""
         self._told += self._untold
         self._untold = 0
         self._wait = UNTOLD
-        self._sender.tell(self._told)
+        self._sender.acknowledge(self._told)
         self._kick()
 
     def feed(self, data: bytes) -> None:
@@ -318,11 +318,11 @@ class MessageReceiver:
         self.bytes += incoming.size
         if number in self.asked:
             self.asked.discard(number)
-            self._sender.say(WHOLE, number)
+            self._sender.put_frame(WHOLE, number)
             if self._wait == _NEVER:
                 self._kick()
             else:
-                self._tell()  # so that its sender holds nothing of it any more
+                self._acknowledge()  # so that its sender holds nothing of it any more
         if incoming.is_matched:
             incoming.done = True
             self._sink.completed(incoming)
@@ -342,7 +342,7 @@ class MessageReceiver:
             self._sender.came(number)
         elif REST <= kind <= STAY:
             if number >= self.replayed:
-                self.said = kind
+                self.rest_word = kind
                 self._goodbye()
         elif kind == WHOLE:
             self._sender.whole(number)
@@ -356,10 +356,10 @@ class MessageReceiver:
     def matched(self, incoming: Incoming) -> None:
         """Tell the peer that somebody takes a message, now or with others later."""
         if incoming.asks:
-            self._sender.say(MATCHED, incoming.number)
+            self._sender.put_frame(MATCHED, incoming.number)
             self._kick()
             return
         told = self._debt.take(incoming.size + _OVERHEAD)
         if told:
-            self._sender.say(TAKEN, 0, told)
+            self._sender.put_frame(TAKEN, 0, told)
             self._kick()

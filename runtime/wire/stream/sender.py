@@ -55,7 +55,7 @@ class MessageSender:
     (31, None, [])
     """
 
-    __slots__ = ("_batch", "_copied", "_end", "_heads", "_streams", "_telling", "_unwritten",
+    __slots__ = ("_acknowledging", "_batch", "_copied", "_end", "_heads", "_streams", "_unwritten",
                  "_window", "_window_size", "bytes", "is_held", "messages", "more", "passed",
                  "replay", "under_way")  # fmt: skip
 
@@ -74,7 +74,7 @@ class MessageSender:
         self.passed: list[list[Piece]] = []
         """Messages that passed by in one piece each; their writer appends them."""
         self._copied = COPIED
-        self._telling: int | None = None
+        self._acknowledging: int | None = None
         self.replay: Replay | None = None
         """What was written and may have to be written again, if that is kept."""
         self.is_held = False
@@ -199,7 +199,7 @@ class MessageSender:
         self._heads.append((pack(MESSAGE, flags, len(head), number, size) + head, behind, stream))
         return stream.outgoing
 
-    def say(self, kind: int, number: int = 0, size: int = 0) -> None:
+    def put_frame(self, kind: int, number: int = 0, size: int = 0) -> None:
         """Send a frame of its own before all that is not on its way yet."""
         self._heads.appendleft((pack(kind, 0, 0, number, size), (), None))
 
@@ -276,16 +276,16 @@ class MessageSender:
             self._batch.clear()  # at most a word about resting
             self._unwritten = 0
 
-    def tell(self, position: int) -> None:
+    def acknowledge(self, position: int) -> None:
         """Tell the peer how far it has come, before all that is not on its way yet."""
-        self._telling = position
+        self._acknowledging = position
 
     # --- for the one who writes -------------------------------------------------------------------
 
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to write now."""
-        return not (self._batch or self._heads or self._streams or self._telling)
+        return not (self._batch or self._heads or self._streams or self._acknowledging)
 
     @property
     def is_finished(self) -> bool:
@@ -294,7 +294,7 @@ class MessageSender:
 
     def batch(self) -> list[Piece]:
         """Return what to write next; the same list as long as not all of it is written."""
-        if not self._batch and (self._heads or self._streams or self._telling):
+        if not self._batch and (self._heads or self._streams or self._acknowledging):
             self._refill()
         return self._batch
 
@@ -303,10 +303,10 @@ class MessageSender:
             return
         pieces, heads, streams = self._batch, self._heads, self._streams
         start = end = self.end
-        if self._telling:
-            pieces.append(pack(CAME, 0, 0, self._telling, 0))
+        if self._acknowledging:
+            pieces.append(pack(CAME, 0, 0, self._acknowledging, 0))
             end += HEAD_SIZE
-            self._telling = None
+            self._acknowledging = None
         most = end + _HEADS_AT_ONCE
         while heads and end < most:
             head, behind, stream = heads.popleft()

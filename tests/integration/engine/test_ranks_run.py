@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +22,7 @@ from runtime.machine.contracts import Control, Orders, Views
 from runtime.membership.room import KEY
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.configuration import Configuration
+from runtime.processes.front_end.components import Components
 from runtime.processes.front_end.main import FrontEndProcess
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_run import RanksRun
@@ -163,7 +164,7 @@ class Runs:
             lambda _, *call: self.told.append(call),
             lambda _: None,
             lambda: None,
-            components=Nobody(),
+            components=cast(Components, Nobody()),
             routes=SharedRoutes(self._reactor),
             room=OutputRoom(self._reactor),
             incarnation=1,
@@ -315,5 +316,5 @@ def test_ranks_can_be_started_again_after_a_restart_that_had_no_room(
 def test_the_end_of_a_rank_that_does_not_exist_is_told_to_nobody(runs: Runs) -> None:
     run = runs.new()
     for rank in (-1, 1, 99):
-        run.rank_died(rank, 9, 1.0, 1)
+        run.ends.process_ended(rank, 9, 1.0, 1)
     assert runs.told == []

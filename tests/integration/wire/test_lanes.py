@@ -42,7 +42,7 @@ def want(rank: Rank, other: int, lanes: int) -> None:
     held = rank.connections._peers[other].breadth.opened()
     held._wanted = 1 + lanes
     held._measured_at = 0.0
-    rank.connections.look_again()
+    rank.connections.tick_soon()
 
 
 def meet(rank: Rank) -> int:

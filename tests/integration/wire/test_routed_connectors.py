@@ -218,7 +218,7 @@ def test_a_peer_that_takes_nothing_from_outside_is_asked_to_connect(machine: Mac
         assert machine.send(0, 2, b"first") < DIAL_TIMEOUT
         first, second = machine.ranks[:2]
         assert [one.worked for one in first.told] == [False]
-        second.connector.hear(first.told, second.connections.now())
+        second.connector.learn(first.told, second.connections.now())
         machine.send(1, 3, b"second")
         assert second.connector.failures == 0
 
@@ -247,7 +247,7 @@ def test_what_one_rank_has_learned_saves_the_next_one_the_try(machine: Machine) 
     first, second = machine.ranks[:2]
     machine.send(0, 2, b"first")
     assert (first.connector.tries, first.connector.failures) == (3, 1)
-    second.connector.hear(first.told, second.connections.now())
+    second.connector.learn(first.told, second.connections.now())
     machine.send(1, 3, b"second")
     assert (second.connector.tries, second.connector.failures) == (2, 0)
     assert second.told == []
@@ -291,10 +291,10 @@ def test_a_closed_route_is_tried_again_in_the_background_and_shared(machine: Mac
     assert first.told[-1].failures == told.failures + 1
     assert first.connector.probes(later + RETRY_AFTER) == []  # the pause is longer now
 
-    second.connector.hear(first.told, later)
+    second.connector.learn(first.told, later)
     assert first.connector.probed(probe, later, has_worked=True) == [2]
     assert first.told[-1].worked
-    assert second.connector.hear(first.told[-1:], later) == []  # it has no connection yet
+    assert second.connector.learn(first.told[-1:], later) == []  # it has no connection yet
 
 
 def test_who_is_beyond_the_bound_rests_and_is_connected_to_again(
@@ -376,7 +376,7 @@ def want(rank: Rank, peer: int, lanes: int) -> None:
     held._widening.wanted = 1 + lanes
     held._widening._used_at = rank.connections.now()
     held._measured_at = 0.0
-    rank.connections.look_again()
+    rank.connections.tick_soon()
 
 
 def test_lanes_take_the_route_of_the_first_connection(machine: Machine) -> None:

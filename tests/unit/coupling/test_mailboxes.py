@@ -69,7 +69,7 @@ class Exchange:
         elif path in self.boxes:
             getattr(self.boxes[path], operation)(*args)
         else:
-            self.hub.hear(args[0], path, interface, operation, args)
+            self.hub.handle_call(args[0], path, interface, operation, args)
 
     def __getitem__(self, identifier: str) -> CouplingMailbox:
         return self.boxes[f"/ranks/{identifier}"]
@@ -279,7 +279,7 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
     ranks = Exchange()
     with pytest.raises(NotServed, match="coupling.attach was called in the name of another member"):
-        ranks.hub.hear("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
+        ranks.hub.handle_call("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
 
 
 def test_nothing_is_sent_where_the_connection_is_lost() -> None:

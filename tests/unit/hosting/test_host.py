@@ -17,7 +17,8 @@ from gcm import Cardinality, InterceptorController, primitive, provides, require
 from gcm.errors import IllegalBindingError, NoSuchComponentError, NoSuchInterfaceError
 from gcm.interfaces.interface import ServerInterface
 from gcm.invocation import Invocation
-from runtime.hosting.host import MOST_OF_ONE, Host
+from runtime.hosting.channels import MOST_OF_ONE
+from runtime.hosting.host import Host
 from runtime.hosting.remote import BINDING, RemoteInterface
 from runtime.testing.joined_hosts import joined_hosts
 from runtime.transport.channel import Channel

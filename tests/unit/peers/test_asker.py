@@ -74,7 +74,7 @@ class Story:
         self._note(self.asker.lost(self.keys[peer], "it is dead", self.now))
 
     def known(self, hosts: str) -> None:
-        self._note(self.asker.known(offers(hosts), self.now))
+        self._note(self.asker.add_offers(offers(hosts), self.now))
 
     def wait(self) -> None:
         """Let time pass until something is due."""

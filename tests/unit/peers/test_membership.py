@@ -217,7 +217,7 @@ def test_a_member_that_lost_its_memory_goes_on_above_what_is_known() -> None:
     assert not table.take(own.beat(), 0, 1.0)
     known = table.known("peer:h1")
     assert known is not None
-    assert own.hear(known) == ""
+    assert own.take(known) == ""
     assert table.take(own.beat(), 0, 2.0)
     assert table.living[0].peer == peer(1, 7701)
 
@@ -230,7 +230,7 @@ def test_a_credential_that_two_use_is_told_with_the_address_of_the_other() -> No
             if not table.take(own.beat(), 0, 0.0):
                 known = table.known("peer:h1")
                 assert known is not None
-                told.append(own.hear(known))
+                told.append(own.take(known))
                 table.take(own.beat(), 0, 0.0)
     assert "somebody else uses the credential of peer:h1 too, at 10.0.0.1:1" in told
     assert "somebody else uses the credential of peer:h1 too, at 10.0.0.1:2" in told
@@ -326,7 +326,7 @@ def test_what_a_peer_says_of_another_one_hides_nothing_that_others_know() -> Non
     lies = [
         Row(Member(PeerName(one), (Address("10.6.6.6", 1),)), 1 << 50, 9) for one in ("h1", "h2")
     ]
-    hosts.hear_of(lies)
+    hosts.learn_from_peer(lies)
     found = {str(one.name): one.addresses[0].host for one in hosts.candidates(0.0)}
     assert found == {"h1": peer(1).addresses[0].host, "h2": "10.6.6.6"}
     hosts.learn(rows(2), is_complete=False)

@@ -155,7 +155,7 @@ def test_who_comes_later_is_told_what_does_not_work_now(tension: Tension) -> Non
     tension.failed(forwarded, 1.0)
     tension.worked(forwarded, 2.0)
     late = Tension()
-    late.hear(pickle.loads(pickle.dumps(tension.known(3.0))), 50.0)
+    late.hear(pickle.loads(pickle.dumps(tension.experiences(3.0))), 50.0)
     assert late.order(ways(), 50.0)[0] == forwarded
     assert late.order(ways(), 50.0)[-1] == direct
 

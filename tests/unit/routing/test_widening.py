@@ -47,7 +47,7 @@ class Line:
             queued = 1.4 if self.connections * self.each >= self.rate else 1.05
             usual = self.round_trip * (queued if self.waiting else 1.0)
             seen = PairFlow(int(self.sent), self.waiting, usual, self.round_trip, self.connections)
-            wanted = self.widening.look(seen, self.now)
+            wanted = self.widening.update(seen, self.now)
             self.connections = min(wanted, self.most_open)
             if counts[-1] != wanted:
                 counts.append(wanted)
@@ -149,7 +149,7 @@ def looks(widening: Widening, rates: list[float], now: float, queued: float = 1.
     for number, rate in enumerate(rates):
         sent += rate
         flow = PairFlow(int(sent), 8 * MIB, 0.02 * queued, 0.02, widening.wanted)
-        wanted.append(widening.look(flow, now + number))
+        wanted.append(widening.update(flow, now + number))
     return wanted
 
 
@@ -186,7 +186,7 @@ def test_what_was_of_no_use_is_tried_again_at_once_when_the_rate_has_fallen_far(
 def test_looks_at_one_time_do_no_harm() -> None:
     widening = Widening()
     seen = PairFlow(1, 8 * MIB, 0.02, 0.02, 1)
-    assert [widening.look(seen, 5.0) for _ in range(5)] == [1] * 5
+    assert [widening.update(seen, 5.0) for _ in range(5)] == [1] * 5
 
 
 def test_a_step_is_barred_once_however_many_connections_cannot_be_opened() -> None:

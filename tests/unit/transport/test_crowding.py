@@ -40,15 +40,15 @@ def test_refusals_of_a_kind_are_told_once_and_then_counted(
     now = 5.0
     refusals = RefusalLog(logging.getLogger("doors"), lambda: now)
     for number in range(1000):
-        refusals.tell("silent", number, "it said nothing")
-    refusals.tell("other", "elsewhere", "it said too much")
+        refusals.add("silent", number, "it said nothing")
+    refusals.add("other", "elsewhere", "it said too much")
     assert caplog.messages == [
         "a connection from 0 was refused: it said nothing",
         "a connection from elsewhere was refused: it said too much",
     ]
     now += EVERY
-    refusals.tell("silent", "here", "it said nothing")
-    refusals.tell("silent", "there", "it said nothing again")
+    refusals.add("silent", "here", "it said nothing")
+    refusals.add("silent", "there", "it said nothing again")
     refusals.close()
     refusals.close()
     assert caplog.messages[2:] == [

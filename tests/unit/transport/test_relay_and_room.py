@@ -228,7 +228,7 @@ def test_the_memory_for_results_passed_on_is_bounded_and_its_end_lets_the_others
 ) -> None:
     crowd = Crowd(reactor, 2 << 20)
     crowd.answer_the_deaf(40)
-    until(lambda: bool(crowd.to_end._held_by))
+    until(lambda: bool(crowd.to_end.flow.held_by))
     threading.Event().wait(0.2)  # in which more would come, were it let in
     assert MOST_BYTES < crowd.to_deaf._outbox.size < MOST_BYTES + (6 << 20)
     crowd.to_deaf.close()
@@ -238,7 +238,7 @@ def test_the_memory_for_results_passed_on_is_bounded_and_its_end_lets_the_others
 def test_results_that_had_to_wait_come_once_the_others_are_read(reactor: Reactor) -> None:
     crowd = Crowd(reactor, 2 << 20)
     futures = crowd.answer_the_deaf(40)
-    until(lambda: bool(crowd.to_end._held_by))
+    until(lambda: bool(crowd.to_end.flow.held_by))
     crowd.deaf.open()
     assert [len(future.result(LONG)) for future in futures] == [2 << 20] * 40
     assert crowd.hear() == "heard"
@@ -311,7 +311,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
 
     talking = threading.Thread(target=say, args=["first"])
     talking.start()
-    until(lambda: onward in source._held_by)
+    until(lambda: onward.flow in source.flow.held_by)
     assert not heard
     assert came.wait(LONG)
     talking.join()
@@ -322,7 +322,7 @@ def test_who_does_not_read_notes_holds_up_others_only_for_a_while(reactor: React
     arrived: list[IncomingCall] = []
     Channel(reactor, deaf, "middle", arrived.append).open()
     until(lambda: len(arrived) == 400)
-    until(lambda: not onward._stands_still)
+    until(lambda: not onward.flow.stands_still)
 
 
 def test_a_sender_that_waits_is_let_go_when_the_connection_ends(reactor: Reactor) -> None:

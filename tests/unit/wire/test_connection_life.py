@@ -13,7 +13,7 @@ from runtime.wire.connection_life import (
     ConnectionLife,
     ConnectionStage,
     Resuming,
-    says_nobody,
+    is_refused_everywhere,
 )
 from runtime.wire.errors import PeerLost
 
@@ -156,4 +156,4 @@ def test_without_a_try_there_is_no_reason() -> None:
 def test_nobody_is_there_if_all_addresses_of_the_first_route_refuse(
     cause: str, expected: bool
 ) -> None:
-    assert says_nobody(PeerLost("not there", cause=cause)) is expected
+    assert is_refused_everywhere(PeerLost("not there", cause=cause)) is expected

@@ -84,7 +84,7 @@ class Side:
         duplex = DuplexStream(self.receiver, self.sender)
         self.lanes = Lanes(1 - me, self, duplex, self.kick, lose=self.why.append)
         self.lanes.joined(self.first)
-        self.receiver.lanes = self.lanes.hear
+        self.receiver.lanes = self.lanes.handle_frame
         self.sender.more = self.lanes.more
         self.receiver.count()
         self.sender.keep()
@@ -97,7 +97,7 @@ class Side:
     def kick(self) -> None:
         """Be kicked: the test says when something goes over the first connection."""
 
-    look_again = kick
+    tick_soon = kick
 
     def now(self) -> float:
         return self.time
@@ -128,9 +128,9 @@ class Side:
     def has_room(self) -> bool:
         return self.room
 
-    def look(self, later: float = 0.0) -> None:
+    def tick(self, later: float = 0.0) -> None:
         self.time += later
-        self.lanes.look(self.time)
+        self.lanes.tick(self.time)
 
     def serve_lanes(self) -> None:
         for handle in list(self.handlers.values()):
@@ -165,9 +165,9 @@ class Both:
         """Let the one who accepts want so many, and the other one know that."""
         self.acceptor.lanes._widening.wanted = connections
         self.acceptor.lanes._measured_at = 0.0
-        self.acceptor.look()
+        self.acceptor.tick()
         self.talk()
-        self.dialler.look()
+        self.dialler.tick()
 
     def admit(self) -> None:
         while self.at_door:
@@ -189,7 +189,7 @@ class Both:
             self.admit()
             for one in (self.dialler, self.acceptor):
                 one.serve_lanes()
-                one.look()
+                one.tick()
             self.talk()
 
 
@@ -206,7 +206,7 @@ def break_lane(side: Side) -> None:
     """Let a lane break at one end, which the other end does not see."""
     (lane,) = side.lanes._open.values()
     lane._failed(ConnectionResetError("only here"))
-    side.look()
+    side.tick()
 
 
 def test_a_lane_that_is_over_before_its_opening_is_seen_is_not_used(both: Both) -> None:
@@ -230,7 +230,7 @@ def test_a_lane_that_there_has_never_been_cannot_be_over(both: Both) -> None:
     both.want(2)
     for side, number in ((both.dialler, 2), (both.dialler, 1), (both.acceptor, 0)):
         with pytest.raises(BadFrame, match=f"lane {number} is said to be over, which there has"):
-            side.lanes.hear(LANE_OVER, number, 0)
+            side.lanes.handle_frame(LANE_OVER, number, 0)
 
 
 def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
@@ -238,11 +238,11 @@ def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
     (connected,) = both.at_door
     both.admit()
     both.dialler.serve_lanes()
-    both.dialler.look()
+    both.dialler.tick()
     assert both.dialler.lanes.count == 1
     connected.send(pack(LANE_OVER, 0, 0, 0, 0) + bytes(8))
     both.dialler.serve_lanes()
-    both.dialler.look()
+    both.dialler.tick()
     (why,) = both.dialler.why
     assert why.what == f"rank 1 is lost: a frame of kind {LANE_OVER} came over a lane"
     assert both.dialler.say() == b""  # of what is wrong nothing is said to have come
@@ -266,7 +266,7 @@ def test_nobody_dials_on_when_a_lane_cannot_be_opened(both: Both) -> None:
     assert both.dialler.dials == 1
     assert door.fileno() >= 0
     both.dialler.dial = both.dial
-    both.dialler.look(later=1)
+    both.dialler.tick(later=1)
     assert both.dialler.dials == 5
 
 
@@ -276,7 +276,7 @@ def test_no_lane_is_opened_while_the_first_connection_is_interrupted(both: Both)
     assert both.dialler.dials == 0
     one, other = map(both.sockets.enter_context, socket.socketpair())
     both.dialler.lanes.joined(one)
-    both.dialler.look()
+    both.dialler.tick()
     assert both.dialler.dials == 2
     both.acceptor.first.close()
     both.admit()
@@ -286,8 +286,8 @@ def test_no_lane_is_opened_while_the_first_connection_is_interrupted(both: Both)
 
 def test_a_pair_that_is_closed_opens_no_lanes(both: Both) -> None:
     both.dialler.lanes.close()
-    both.dialler.lanes.hear(WIDEN, 0, 17)
-    both.dialler.look(later=1)
+    both.dialler.lanes.handle_frame(WIDEN, 0, 17)
+    both.dialler.tick(later=1)
     assert both.dialler.dials == 0
     assert both.dialler.lanes.deadline is None
 
@@ -315,7 +315,7 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
     for _ in range(100):
         if outgoing.done:
             break
-        both.dialler.look()
+        both.dialler.tick()
         both.dialler.serve_lanes()
         both.acceptor.serve_lanes()
         both.dialler.receiver.feed(both.acceptor.say())
@@ -327,7 +327,7 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
 def test_an_end_without_room_is_left_alone_for_a_while(both: Both) -> None:
     dialler, acceptor = both.dialler, both.acceptor
     dialler.lanes._widening.wanted = dialler.lanes._widening._kept = 4
-    dialler.look()
+    dialler.tick()
     both.talk()
     both.go_on()
     assert dialler.lanes.count == acceptor.lanes.count == 3
@@ -350,10 +350,10 @@ def test_a_lane_is_refused_where_there_is_no_room(both: Both) -> None:
     both.dialler.serve_lanes()
     assert both.dialler.lanes.count == 0
     both.acceptor.room = True
-    both.dialler.look(later=1)
+    both.dialler.tick(later=1)
     both.go_on()
     assert both.acceptor.lanes.count == 1
-    both.acceptor.lanes.hear(WIDEN, 0, 2)
+    both.acceptor.lanes.handle_frame(WIDEN, 0, 2)
     assert not both.acceptor.lanes.narrow(both.acceptor.time)
     both.dialler.dials = 0
     late = both.dial()
@@ -388,7 +388,7 @@ def test_a_lane_that_waits_for_a_head_is_not_offered_what_is_decrypted_already(
         assert lane.receiver.is_waiting
         assert (descriptor in both.dialler.handlers) is not is_decrypted
         both.dialler.receiver.feed(head)
-        both.dialler.look()
+        both.dialler.tick()
         assert descriptor in both.dialler.handlers
     finally:
         DECRYPTED.discard(descriptor)

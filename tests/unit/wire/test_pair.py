@@ -160,7 +160,7 @@ def test_what_was_written_in_part_is_written_before_all_else() -> None:
     assert passing is not None
     outgoing = a.sender.put_back(passing, 5000)
     a.send(b"next", b"small")
-    a.sender.say(BYE)
+    a.sender.put_frame(BYE)
     assert not is_done(outgoing)
     b.receiver.feed(b"".join(passing)[:5000] + a.write_all())
     assert is_done(outgoing)
@@ -403,7 +403,7 @@ def test_goodbye_is_heard() -> None:
     a, b = Side(), Side()
     a.send(b"last", b"words")
     data = a.write_all()
-    a.sender.say(BYE)
+    a.sender.put_frame(BYE)
     b.receiver.feed(data + a.write_all())
     assert b.ear.payload_of(b"last") == b"words"
     assert b.receiver.has_left

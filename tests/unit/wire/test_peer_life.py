@@ -21,8 +21,8 @@ KILLED = PeerLost("rank 1 was killed by SIGKILL")
 DONE = PeerLeft("rank 1 has ended")
 
 
-def look(life: PeerLife, now: float, position: int = 0, *, has_line: bool = True) -> bool:
-    return life.look(now, position, has_line=has_line, is_here=False)
+def tick(life: PeerLife, now: float, position: int = 0, *, has_line: bool = True) -> bool:
+    return life.tick(now, position, has_line=has_line, is_here=False)
 
 
 def explained(why: PeerLost = KILLED, *, is_here: bool = False) -> PeerLife:
@@ -46,8 +46,8 @@ def test_who_is_gone_is_explained_by_others_or_they_are_asked() -> None:
     life = PeerLife("rank 1")
     life.lose_sight(BROKE, 10.0)
     assert life.deadline == 10.0 + EXPLAIN_TIMEOUT
-    assert not look(life, 10.0, has_line=False)
-    assert look(life, 10.0 + EXPLAIN_TIMEOUT, has_line=False)
+    assert not tick(life, 10.0, has_line=False)
+    assert tick(life, 10.0 + EXPLAIN_TIMEOUT, has_line=False)
     assert (life.stage, life.reason) == (PeerStage.APPEALED, BROKE)
     life.explain(KILLED, 20.0, 0, is_here=False)
     assert (life.stage, life.reason) == (PeerStage.LOST, KILLED)
@@ -73,24 +73,24 @@ def test_others_are_asked_once_about_one_that_was_suspected_and_is_gone() -> Non
 def test_last_words_are_read_for_as_long_as_they_come(is_here: bool, patience: float) -> None:
     life = explained(is_here=is_here)
     assert life.deadline == 10.0 + patience
-    look(life, 10.0 + patience, position=100)
+    tick(life, 10.0 + patience, position=100)
     assert (life.stage, life.deadline) == (
         PeerStage.EXPLAINED,
         10.0 + patience + LAST_WORDS_TIMEOUT,
     )
-    look(life, 20.0, position=100)
+    tick(life, 20.0, position=100)
     assert (life.stage, life.reason) == (PeerStage.LOST, KILLED)
 
 
 def test_without_a_connection_there_are_no_last_words() -> None:
     life = explained()
-    look(life, 10.0, has_line=False)
+    tick(life, 10.0, has_line=False)
     assert life.stage is PeerStage.LOST
 
 
 def test_one_that_has_ended_in_order_says_so_itself() -> None:
     life = explained(DONE)
-    look(life, 20.0)
+    tick(life, 20.0)
     assert (life.stage, life.deadline) == (PeerStage.EXPLAINED, None)
     life.end(PeerLeft("rank 1 has said goodbye"))
     assert (life.stage, life.reason) == (PeerStage.LOST, DONE)
@@ -110,7 +110,7 @@ def test_seconds_in_which_nobody_could_listen_do_not_count() -> None:
         lambda life: life.reached(),
         lambda life: life.explain(BROKE, 0.0, 0, is_here=False),
         lambda life: life.end(BROKE),
-        lambda life: look(life, 1e9),
+        lambda life: tick(life, 1e9),
     ],
 )
 def test_nothing_happens_any_more_to_one_that_is_lost(event: Callable[[PeerLife], object]) -> None:

@@ -306,7 +306,7 @@ def test_what_was_put_before_there_was_a_connection_is_done_once_it_is_copied() 
 
 def test_while_it_is_held_nothing_new_is_written() -> None:
     a, b = End(), End()
-    a.sender.say(REST)
+    a.sender.put_frame(REST)
     assert b"".join(a.sender.batch()) == pack(REST, 0, 0, 0, 0)
     a.sender.is_held = True
     a.sender.put(b"0", [memoryview(b"later")])
@@ -315,5 +315,5 @@ def test_while_it_is_held_nothing_new_is_written() -> None:
     a.sender.is_held = False
     a.write()
     deliver(a, b)
-    assert b.receiver.said == REST
+    assert b.receiver.rest_word == REST
     assert [one.head for one in b.came] == [b"0"]
