@@ -60,7 +60,7 @@ VIEW = deploy_command(
     ),
     Option(
         "--trace", metavar="FILE", default="",
-        help="write what gcm-deploy --trace does, if the run was recorded with that",
+        help="write what gcm-deploy --trace does, if that was given with --record",
     ),
     epilog=_EPILOG,
 )  # fmt: skip

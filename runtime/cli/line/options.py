@@ -285,8 +285,7 @@ WATCHING = OptionGroup(
     ),
     Option(
         "--trace", metavar="FILE", default="",
-        help="at the end write FILE for Perfetto or chrome://tracing: the latest calls of each"
-        " rank, its messages with their routes, losses, and the states of clusters",
+        help="at the end write a trace for Perfetto: calls and messages of ranks, losses",
     ),
     Option(
         "--web", action="store_true",
