@@ -74,7 +74,7 @@ class Failures:
         self._known |= {who: one for who, one in self.survived.items() if who not in self._known}
         self.survived.clear()
 
-    def knows(self, who: str) -> bool:
+    def has_failed(self, who: str) -> bool:
         """Tell whether a rank, or something else, is known to have failed."""
         return who in self._known
 
@@ -87,7 +87,7 @@ class Failures:
         """
         return min(self._known.values(), key=self._order_of, default=None)
 
-    def knows_rank_of(self, cluster: str) -> bool:
+    def has_failed_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
         return any(
             isinstance(one, RankDeath) and one.rank.cluster == cluster
@@ -117,7 +117,7 @@ class Failures:
         return tuple(one for one in self._but_first() if not self._is_consequence(one))
 
     @property
-    def told_exceptions(self) -> dict[str, str]:
+    def exceptions(self) -> dict[str, str]:
         """Return what ranks ended with that failed by themselves: exceptions with tracebacks."""
         first = self.first
         return {
