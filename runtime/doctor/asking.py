@@ -38,7 +38,7 @@ class Conversation:
         argv: Sequence[str] = (python, "-c", read_source(_PROBE))
         if node:
             argv = over_ssh((SshHop(node, options=("-o", "ConnectTimeout=10")),), argv)
-        self._process = launcher.start(Command(argv), Lines(self._heard))
+        self._process = launcher.start(Command(argv), Lines(self._line_read))
         self._process.when_done(lambda: self._lines.put(None))
 
     def ask(self, timeout: float, **question: Any) -> Any:
@@ -66,7 +66,7 @@ class Conversation:
         """End the dialogue; the probe exits."""
         self._process.close_input()
 
-    def _heard(self, stream: OutputStream, line: str) -> None:
+    def _line_read(self, stream: OutputStream, line: str) -> None:
         if stream is OutputStream.OUTPUT:
             self._lines.put(line)
 

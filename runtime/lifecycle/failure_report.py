@@ -61,7 +61,7 @@ def messages(
     if because := _because(failures, names):
         yield because
     replicas = [one.rank for one in ranks if names.is_copy(one.rank, first.who)]
-    is_last = all(failures.knows(one) for one in replicas)
+    is_last = all(failures.has_failed(one) for one in replicas)
     yield from _others(failures.independent, first, names, is_last=is_last)
 
 

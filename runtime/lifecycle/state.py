@@ -311,7 +311,7 @@ class RunState:
         yield from self._show_end(death)
         if goes_on:
             yield self._announce(death)
-            self._look_after_replicas(death.who)
+            self._check_replicas(death.who)
             yield from self._end_if_all_ended()
         else:
             if death.code and not death.is_said:
@@ -330,7 +330,7 @@ class RunState:
         self.ranks[death.who].announced = death
         return Announce(death)
 
-    def _look_after_replicas(self, ended: str) -> None:
+    def _check_replicas(self, ended: str) -> None:
         """Give the others a while to end once a rank has lost all replicas, or each has a result.
 
         A replica that fails counts as lost, whatever the reason: its host may be to blame.
@@ -364,7 +364,7 @@ class RunState:
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
         cluster.advance_job(JobEvent.ENDED, f"it has ended with code {event.code}")
-        is_unknown = not self.failures.knows_rank_of(event.cluster)
+        is_unknown = not self.failures.has_failed_rank_of(event.cluster)
         goes_on = cluster.goes_on
         if not self.steered and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
@@ -496,7 +496,7 @@ class RunState:
                 death = RankDeath.lost(one.rank, "was lost with its front-end")
                 one.die(death, is_kept=True)
                 yield self._announce(death)
-                self._look_after_replicas(one.rank)
+                self._check_replicas(one.rank)
         self._lose_results(cluster.identifier)
         yield from self._end_if_all_ended()
 
@@ -638,7 +638,7 @@ class RunState:
 
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
-        is_wanted = self.failures.knows(death.who) or not self.failures.is_explained
+        is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
         is_wanted &= not self.outline.replicas or bool(self._needed.ranks_without())
         if self._outcome is None and not self.steered and is_wanted:
             self.failures.rank_died(death)

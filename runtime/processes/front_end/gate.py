@@ -229,7 +229,7 @@ class _Guest:
             reactor,
             SocketStream(connected),
             title,
-            self._hear,
+            self._handle,
             relay=self._onward,
             codec=PLAIN_DATA,
             most_held=MOST_HELD,
@@ -257,7 +257,7 @@ class _Guest:
             raise TransportError(f"{self.name} calls {target} in the name of {target.client!r}")
         return onward
 
-    def _hear(self, request: IncomingCall) -> None:
+    def _handle(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
         if self.served is None:
             return  # of a former run of the ranks

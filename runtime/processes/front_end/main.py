@@ -100,7 +100,7 @@ class FrontEndProcess:
         served = Served()
         served.serve(Orders, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, served)
-        self._launcher = reports_of(configuration.cluster, self._tell)
+        self._launcher = reports_of(configuration.cluster, self._notify_launcher)
         self._channel = Channel(
             reactor,
             stream,
@@ -110,7 +110,7 @@ class FrontEndProcess:
             codec=PLAIN_DATA,
         )
         self._host.routes.add("/", self._channel)
-        self._log_handler = LauncherLog(reports_of(configuration.cluster, self._tell_now))
+        self._log_handler = LauncherLog(reports_of(configuration.cluster, self._notify_at_once))
         self._room = OutputRoom(reactor)
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
@@ -148,7 +148,7 @@ class FrontEndProcess:
             self._reactor.soon(self._heartbeats.end)
         if self._frozen is not None:
             self._frozen.end()
-        self._tell_traffic()
+        self._report_traffic()
         if self._nodes is not None:
             self._nodes.close()
         self._code.close()
@@ -213,7 +213,7 @@ class FrontEndProcess:
             return False
         return True
 
-    def _tell_traffic(self) -> None:
+    def _report_traffic(self) -> None:
         """Tell what went between this process and the ranks, in all their runs."""
         if traffic := self._code.traffic:
             self._launcher.carried(*traffic)
@@ -228,13 +228,13 @@ class FrontEndProcess:
 
     # --- the launcher ---------------------------------------------------------------------------
 
-    def _tell(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    def _notify_launcher(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         try:
             self._channel.note(Invocation(LAUNCHER, interface, operation, args))
         except ChannelClosed:
             self._over.set()
 
-    def _tell_now(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    def _notify_at_once(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Tell the launcher something without ever waiting; nothing happens once it has gone."""
         with suppress(ChannelClosed):
             self._channel.note(Invocation(LAUNCHER, interface, operation, args), now=True)
@@ -349,7 +349,7 @@ class FrontEndProcess:
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""
         self._code.whereabouts.moved(reports)
-        self._tell_forwarding()
+        self._report_forwarding()
         self._code.replaced(reports)
 
     def lost(self, reports: list[Facts]) -> None:
@@ -411,7 +411,7 @@ class FrontEndProcess:
     def seen(self, table: bytes) -> None:
         """Learn who is where; ranks get the table when they may run."""
         self._code.whereabouts.told(decoded(table))
-        self._tell_forwarding()
+        self._report_forwarding()
         self._code.locate()
 
     def connections(self, rank: str) -> Connections:
@@ -419,7 +419,7 @@ class FrontEndProcess:
         found = self._routes.connections([rank] if rank else self._names())
         return found if rank else replace(found, relays=self._relays())
 
-    def _tell_forwarding(self) -> None:
+    def _report_forwarding(self) -> None:
         if self._forwarding is not None:
             self._forwarding.learn(self._code.whereabouts.everybody)
 
@@ -446,7 +446,7 @@ class FrontEndProcess:
         return RanksRun(
             self._configuration,
             self._reactor,
-            self._tell,
+            self._notify_launcher,
             self._outward,
             self._end_if_all_ended,
             components=self._components,

@@ -160,9 +160,9 @@ class NodeKeeper:
 
     # --- what nodes tell ------------------------------------------------------------------------
 
-    def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
+    def node_wrote(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
-        self._room.say(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
+        self._room.put(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
         self._room.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:
@@ -259,4 +259,4 @@ class _Node:
 
     def _pass_on(self, stream: OutputStream, block: bytes) -> None:
         if block:
-            self._keeper.said(self.job, stream, block)
+            self._keeper.node_wrote(self.job, stream, block)

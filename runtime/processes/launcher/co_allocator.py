@@ -136,7 +136,7 @@ class CoAllocator:
                 case Submit(request):
                     self._submit(request)
                 case GiveBack(request):
-                    self._say_given_back(request)
+                    self._report_given_back(request)
                     self._give_back(request)
                 case BeginAll(requests):
                     self._chosen = {one.cluster: self._grants[one] for one in requests}
@@ -157,12 +157,12 @@ class CoAllocator:
     def _await(self, request: QueueRequest, grant: Grant) -> None:
         """Submit one job, and wait for its nodes."""
         grant.allocation.submit()
-        job = grant.allocation.await_nodes(grant.over, lambda job: self._say(request, str(job)))
+        job = grant.allocation.await_nodes(grant.over, lambda job: self._report(request, str(job)))
         with self._changed:
             grant.job, grant.since = job, time.monotonic()
             if not grant.over.is_set():
                 self._do(self._planner.granted(request, grant.since))
-                self._say_held(request, job)
+                self._report_held(request, job)
                 self._changed.notify_all()
                 return
         self._end(request, grant)
@@ -204,13 +204,13 @@ class CoAllocator:
             round(now - grant.since, 3), round(idle, 3),
         )  # fmt: skip
 
-    def _say(self, request: QueueRequest, words: str) -> None:
+    def _report(self, request: QueueRequest, words: str) -> None:
         """Tell something of a job in the queue, unless its cluster has nodes for now."""
         with self._changed:
             if request.cluster in self._planner.missing():
                 self._waiting[request.cluster].tell(words)
 
-    def _say_held(self, request: QueueRequest, job: BatchJob) -> None:
+    def _report_held(self, request: QueueRequest, job: BatchJob) -> None:
         missing = self._planner.missing()
         if missing and request.cluster not in missing:
             waiting = self._waiting[request.cluster]
@@ -220,7 +220,7 @@ class CoAllocator:
             most = f", for {idle:g} s at most" if idle < math.inf else ""
             waiting.tell(f"job {job.number} has its nodes and waits for {others}{most}")
 
-    def _say_given_back(self, request: QueueRequest) -> None:
+    def _report_given_back(self, request: QueueRequest) -> None:
         grant = self._grants[request]
         if grant.job is not None and request.cluster in self._planner.missing():
             held = self._held(request, grant)

@@ -68,14 +68,14 @@ class OutputSpreader:
             return
         self._facts.tell(name, OutputWritten(stream, block), lambda: room.taken(came))
 
-    def say(self, name: str, stream: str, text: str) -> None:
+    def line(self, name: str, stream: str, text: str) -> None:
         """Say a line now."""
         data = f"{text}\n".encode(errors="replace")
         self._facts.tell(name, OutputWritten(stream, data))
 
     def helper(self, name: str, stream: str, text: str) -> None:
         """Say a line of a helper process, from its own thread."""
-        self._post(lambda: self.say(name, stream, text))
+        self._post(lambda: self.line(name, stream, text))
 
 
 class Room:
