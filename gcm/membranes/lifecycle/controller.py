@@ -136,9 +136,7 @@ class LifeCycleController(Life):
         """
         self._require("terminate")
         await_turn(self.component, time.monotonic() + self.start_timeout)
-        ending = [
-            part for part in ending_with(self.component) if part.state != State.TERMINATED
-        ]
+        ending = [part for part in ending_with(self.component) if part.state != State.TERMINATED]
         running = [part.path for part in ending if part.state != State.STOPPED]
         if running:
             raise IllegalLifeCycleError(
