@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Sequence
 
-from runtime.cli.screens.recording import own_file, written_where_possible
+from runtime.cli.screens.recording import written_where_possible
+from runtime.cli.streams import own_file
 from runtime.views.facts import Fact
 from runtime.views.page import page_of
 from runtime.views.page.server import PageServer, PageState
