@@ -55,6 +55,10 @@ def start() -> Predefined:
             from runtime.mpi.surface.observed_calls import observe
 
             observe()
+        if link is not None and link.wrapper.settings.get("traced"):
+            from runtime.mpi.surface.traced_calls import trace
+
+            trace()
     return _made
 
 
