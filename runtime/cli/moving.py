@@ -355,9 +355,15 @@ def seen_from(way: Way, deployment: Deployment, python: str) -> Deployment:
         if cluster.hops[: len(way)] != way:
             return cluster
         hops, front = cluster.hops[len(way) :], cluster.front_end
-        if not hops and cluster.batch is None:
+        if hops:
+            return replace(cluster, hops=hops)
+        if cluster.batch is None:
             front = replace(front, python=python)
-        return replace(cluster, hops=hops, front_end=front)
+        nodes = (
+            replace(node, host="localhost") if node.host == cluster.host else node
+            for node in cluster.nodes
+        )
+        return replace(cluster, hops=(), front_end=front, nodes=tuple(nodes))
 
     sites = (replace(site, clusters=tuple(map(seen, site.clusters))) for site in deployment.sites)
     return replace(deployment, sites=tuple(sites))

@@ -55,6 +55,7 @@ def test_ways_begin_at_the_new_host_where_they_lead_through_it(deployment: Deplo
     rhone, saone, var = seen.clusters()
     assert (rhone.hops, saone.hops, var.hops) == ((INNER,), (), (SshHop("azur"),))
     assert not saone.is_local  # a batch system still has to grant it
+    assert [node.host for node in saone.nodes] == [saone.host] == ["localhost"]
     rhone, saone, var = seen_from((GATE, INNER), deployment, "/usr/bin/python3").clusters()
     assert (rhone.is_local, rhone.front_end.python) == (True, "/usr/bin/python3")
     assert (rhone.front_end.address, saone.hops) == ("inner", (GATE,))
