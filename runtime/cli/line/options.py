@@ -110,9 +110,13 @@ SETTINGS = Option(
     "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
     help="the value of a variable of the descriptor; may be repeated",
 )  # fmt: skip
+HERE = "."
+"""What `--detach` means without a host."""
+
 DETACH = Option(
-    "--detach", action="store_true",
-    help="let the run go on without this terminal; see gcm-deploy attach, list, logs, stop",
+    "--detach", nargs="?", const=HERE, default="", metavar="HOST",
+    help="let the run go on without this terminal, with list, attach, logs and stop for it; with "
+    "--detach=HOST its launcher moves to a site, cluster or host of the run, without this machine",
 )  # fmt: skip
 MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
 VARIABLES = Option(
@@ -359,7 +363,7 @@ class Options:
     export_adl: str = ""
     draw: str = ""
     colours: str = ""
-    detach: bool = False
+    detach: str = ""
     spool: str = ""
     """The file in which a detached run is recorded; no option names it."""
 
