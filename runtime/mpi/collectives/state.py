@@ -111,7 +111,7 @@ class Collecting:
         key = operation, None if size is None else size_class(size), is_little
         found = self._chosen.get(key)
         if found is None:
-            found = self._chosen[key] = self._ask(*key)
+            found = self._chosen[key] = self._choose(*key)
         return found
 
     def is_little(self, operation: str, size: int | None) -> bool:
@@ -119,7 +119,7 @@ class Collecting:
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
-    def _ask(self, operation: str, size: int | None, is_little: bool) -> str:
+    def _choose(self, operation: str, size: int | None, is_little: bool) -> str:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
         sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
@@ -368,13 +368,15 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
             try:
                 found = plan(call, *args, **kwargs)
             except Exception as error:
-                tell_of(call, kwargs, error)
+                notify_others(call, kwargs, error)
                 raise
             if found is _REFUSED:
-                tell_of(call, kwargs, "an argument is wrong")
+                notify_others(call, kwargs, "an argument is wrong")
             return found
 
-        def tell_of(call: CollectiveCall, kwargs: dict[str, Any], why: Exception | str) -> None:
+        def notify_others(
+            call: CollectiveCall, kwargs: dict[str, Any], why: Exception | str
+        ) -> None:
             kind = next((others[word] for word in others if kwargs[word]), name)
             call.state.mismatches.refuse(kind, why)
 
