@@ -23,6 +23,16 @@ def shown(text: str, most: int = LONGEST) -> str:
     return f"{visible[:most]}..." if len(text) > most or len(visible) > most else visible
 
 
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return some names as a sentence has them, and how many are left out.
+
+    >>> listed(["a", "b", "c"]), listed(["a", "b", "c"], 2)
+    ('a, b, c', 'a, b and 1 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def shown_lines(text: str) -> str:
     r"""Return a text of several lines in which nothing but their ends is no printable character.
 

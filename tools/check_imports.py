@@ -64,6 +64,7 @@ PURE_PACKAGES: dict[str, set[str]] = {
     "runtime.health": set(),
     "runtime.routing": set(),
     "runtime.matching": set(),
+    "runtime.allocations": set(),
     "runtime.native_mpi": set(),
     "runtime.replicas": set(),
     "runtime.collectives": set(),

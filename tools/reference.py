@@ -28,9 +28,9 @@ FILE = ROOT / "docs" / "reference.md"
 _HEAD = """\
 # Reference
 
-The public names. `python -m tools.reference` writes this page from the docstrings, of which it has
-the beginning and the errors. `help(name)` prints all of one; the site that `make docs` builds has
-all, with types and examples. [How to](how-to.md) shows names at work.
+The public names, each with the beginning of its docstring: `python -m tools.reference` writes this
+page. `help(name)` prints all of one; the site that `make docs` builds has all, with types, errors
+and examples. [How to](how-to.md) shows names at work.
 """
 
 _SECTIONS = (
@@ -161,10 +161,11 @@ def _entry(package: str, name: str, home: str, *, whole: bool) -> str:
     if not whole and name in _FOR_TOOLS.get(package, "").split():
         return "\n".join([*text, f"{_first(found)}\n"])
     if isinstance(found, griffe.Function):
-        text.append(_code(_signature(found, typed=whole)))
-    elif isinstance(found, griffe.Class) and (fields := list(_fields(found))):
+        signature = _signature(found, typed=whole)
+        text.append(_code(signature) if "\n" in signature or whole else f"`{signature}`\n")
+    elif isinstance(found, griffe.Class) and (fields := list(_fields(found, whole=whole))):
         text.append(_code("\n".join([_class_line(found), *fields])))
-    text.append(_whole(found) if whole else _short(found))
+    text.append(_whole(found) if whole else f"{_first(found)}\n")
     if isinstance(found, griffe.Class):
         text += _members(found, value, typed=whole)
     return "\n".join(text)
@@ -181,30 +182,37 @@ def _class_line(found: griffe.Class) -> str:
     return f"class {found.name}({bases})" if bases else f"class {found.name}"
 
 
-def _fields(found: griffe.Class) -> Iterator[str]:
-    """Yield the members of enumerations and the fields of records."""
+def _fields(found: griffe.Class, *, whole: bool) -> Iterator[str]:
+    """Yield the members of enumerations and fields; the only one of a controller is its name."""
+    if not whole and found.name.endswith("Controller"):
+        return
     for name, member in found.members.items():
         if isinstance(member, griffe.Attribute) and not name.startswith("_"):
             made_later = member.value and "class-attribute" not in member.labels
-            if "property" in member.labels or made_later:
+            if "property" in member.labels or made_later or name in _inside(found):
                 continue
             kind = f": {member.annotation}" if member.annotation else ""
             yield f"    {name}{kind}" + (f" = {member.value}" if member.value else "")
 
 
+def _inside(found: griffe.Class) -> list[str]:
+    return _INSIDE.get(found.name, "").split()
+
+
 def _members(found: griffe.Class, value: type, *, typed: bool) -> Iterator[str]:
     """Yield a line for each method and property of its own: its signature, and what it is for."""
     lines = []
-    inside = _INSIDE.get(found.name, "").split()
     for name, member in found.members.items():
-        if name.startswith("_") or not member.docstring or name in inside:
+        if name.startswith("_") or not member.docstring or name in _inside(found):
             continue
         if any(name in vars(base) for base in value.__mro__[1:]):
             continue
+        said = _first(member) if typed else _first(member).removeprefix("Return ")
+        said = said[:1].upper() + said[1:]
         if isinstance(member, griffe.Function):
-            lines.append(f"- `{_signature(member, method=True, typed=typed)}`: {_first(member)}")
+            lines.append(f"- `{_signature(member, method=True, typed=typed)}`: {said}")
         elif "property" in member.labels:
-            lines.append(f"- `{name}`: {_first(member)}")
+            lines.append(f"- `{name}`: {said}")
     if lines:
         yield "\n".join(lines) + "\n"
 
@@ -234,13 +242,6 @@ def _signature(found: griffe.Function, *, method: bool = False, typed: bool = Tr
         return line
     inner = "".join(f"    {word},\n" for word in words)
     return f"{found.name}(\n{inner}){result}"
-
-
-def _short(found: griffe.Object | griffe.Alias) -> str:
-    """Return the beginning of a docstring, and the errors, as Markdown."""
-    first, *others = found.docstring.value.split("\n\n") if found.docstring else [""]
-    shown = "\n\n".join([first, *(part for part in others if _ROLE.match(part))])
-    return _ROLE.sub(r"**\1**\n", shown) + "\n"
 
 
 def _whole(found: griffe.Object | griffe.Alias) -> str:

@@ -27,7 +27,7 @@ Clusters are network namespaces of one machine, between which packets are delaye
 rate: 5 ms and 1 Gbit/s between sites unless a figure says otherwise, 0.17 ms inside one. All
 ranks share the cores of that machine: messages are as on a real grid, but computing does not
 speed up with ranks. So speedups are given as overheads: how much longer the same work takes in
-one way than in another.
+one way than in another. Where a source prints values, they are given.
 """
 
 

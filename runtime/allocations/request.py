@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 
 from gcm.records import dataclass
+
+USUAL_IDLE = 1800.0
+"""Seconds for which granted nodes wait for those of other clusters, in a long walltime."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,8 @@ class JobRequest:
     own command as they are written by hand, for what has no name here; they come last, so they win.
     The run ends `reserve` seconds before the job does, None for what is usual, and its ranks get
     the `signal` with that name, if any, `signal_before` seconds before. `job` is the number of one
-    that runs already, instead of all this; it is left as it is.
+    that runs already, instead of all this; it is left as it is. Nodes may be `idle` for so many
+    seconds while other clusters of the run wait for theirs, None for what is usual.
     """
 
     system: str
@@ -34,6 +39,20 @@ class JobRequest:
     reserve: float | None = None
     options: tuple[str, ...] = ()
     job: str = ""
+    idle: float | None = None
+
+    @property
+    def longest_idle(self) -> float:
+        """For how many seconds its nodes may wait for others; a walltime counts from the grant.
+
+        >>> JobRequest("slurm").longest_idle, JobRequest("slurm", walltime=600).longest_idle
+        (1800.0, 150.0)
+        """
+        if self.job:
+            return math.inf
+        if self.idle is not None:
+            return self.idle
+        return min(USUAL_IDLE, self.walltime / 4 or USUAL_IDLE)
 
 
 class JobPhase(StrEnum):

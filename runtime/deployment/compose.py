@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.allocations import JobRequest
+from runtime.deployment.elements import Element, comment
 from runtime.deployment.language.kinds import NAME_PATTERN
 from runtime.deployment.machine_argument import Emulation, HostArgument, Machine, PeersArgument
 from runtime.deployment.model import ProgramKind
 
 _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
-# `xml.sax.saxutils` has the same, but loads a web client with it.
-_ESCAPES = str.maketrans(
-    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
-    | {blank: f"&#{ord(blank)};" for blank in "\t\n\r"}
-)
 _DEFAULT_NAME = "program"
 
 _HEAD = """\
@@ -77,9 +73,12 @@ class OneLineRequest:
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     job: JobRequest | None = None
 
-    def more(self, element: str) -> Iterable[tuple[str, str]]:
+    def more(self, element: str) -> Mapping[str, str]:
         """Return the further attributes of an element."""
-        return self.attributes.get(element, {}).items()
+        return self.attributes.get(element, {})
+
+
+_Parts = list[Element | str]
 
 
 def compose(request: OneLineRequest) -> str:
@@ -88,105 +87,91 @@ def compose(request: OneLineRequest) -> str:
     Raises:
         ValueError: some text has a character that XML does not allow.
     """
-    lines = [f"<deployment {_pairs(('name', _name(request.name, _DEFAULT_NAME)))}>"]
-    lines += _indented(_comment(_PROGRAM), _application(request))
-    if request.results:
-        transfers = [
-            f"<file-transfer {_pairs(('direction', 'out'), ('source', source))}/>"
-            for source in request.results
-        ]
-        lines += ["", *_indented(_comment(_RESULTS), transfers)]
-    if request.inputs:
-        transfers = [
-            f"<file-transfer {_pairs(('direction', 'in'), ('source', one), ('destination', to))}/>"
-            for one, to in request.inputs
-        ]
-        lines += ["", *_indented(_comment(_INPUTS), transfers)]
+    parts: _Parts = [*comment(_PROGRAM), _application(request)]
+    results = [{"direction": "out", "source": one} for one in request.results]
+    inputs = [{"direction": "in", "source": one, "destination": to} for one, to in request.inputs]
+    for text, transfers in ((_RESULTS, results), (_INPUTS, inputs)):
+        if transfers:
+            parts += ["", *comment(text), *(_element("file-transfer", one) for one in transfers)]
     if "failure-detector" in request.attributes:
-        detector = f"<failure-detector {_pairs(*request.more('failure-detector'))}/>"
-        lines += ["", *_indented(_comment(_DETECTOR), [detector])]
-    lines += ["", *_indented(_machine(request)), "</deployment>"]
-    return _HEAD + "\n".join(lines) + "\n"
+        detector = _element("failure-detector", request.more("failure-detector"))
+        parts += ["", *comment(_DETECTOR), detector]
+    parts += ["", *_machine(request)]
+    root = _element("deployment", {"name": _name(request.name, _DEFAULT_NAME)}, parts)
+    return _HEAD + "\n".join(root.lines()) + "\n"
 
 
-def _application(request: OneLineRequest) -> Iterator[str]:
-    said = (request.kind, request.program), ("folder", request.folder)
-    head = f"<application {_pairs(*said, *request.more('application'))}"
-    inside = [f"<argument value={_quoted(argument)}/>" for argument in request.arguments]
+def _element(
+    tag: str, attributes: Mapping[str, str], children: Sequence[Element | str] = ()
+) -> Element:
+    """Return an element whose text is meant as it is, whatever looks like a variable in it."""
+    return Element(tag, {name: _plain(one) for name, one in attributes.items()}, children)
+
+
+def _plain(text: str) -> str:
+    return text.replace("${", "$${")
+
+
+def _application(request: OneLineRequest) -> Element:
+    inside = [_element("argument", {"value": argument}) for argument in request.arguments]
     for variable in request.variables:
         name, equals, value = variable.partition("=")
-        given = f" value={_quoted(value)}" if equals else ""
-        inside.append(f"<environment name={_quoted(name)}{given}/>")
-    if not inside:
-        yield f"{head}/>"
-        return
-    yield f"{head}>"
-    yield from _indented(inside)
-    yield "</application>"
+        given = {"value": _plain(value)} if equals else {}
+        inside.append(Element("environment", {"name": _plain(name), **given}, keeps_empty=True))
+    said = {str(request.kind): request.program, "folder": request.folder}
+    return _element("application", {**said, **request.more("application")}, inside)
 
 
-def _machine(request: OneLineRequest) -> Iterator[str]:
+def _machine(request: OneLineRequest) -> _Parts:
     machine = request.machine
     if isinstance(machine, Emulation) and request.job is not None:
-        yield from _in_job(request.job, machine.ranks)
-        return
+        return _in_job(request.job, machine.ranks)
     if isinstance(machine, Emulation):
-        yield from _comment(_EMULATION)
         numbers = {"sites": machine.sites, "clusters": machine.clusters, "ranks": machine.ranks}
-        shape = [(name, str(number)) for name, number in numbers.items()]
-        yield f"<emulate {_pairs(*shape, ('wan', machine.wan))}/>"
-        return
+        shape = {name: str(number) for name, number in numbers.items()}
+        return [*comment(_EMULATION), _element("emulate", {**shape, "wan": machine.wan})]
     if isinstance(machine, PeersArgument):
-        yield from _comment(_PEERS)
-        yield f"<peers {_pairs(('ranks', str(machine.ranks)), *request.more('peers'))}/>"
-        return
-    yield from _comment(_GRID)
+        peers = {"ranks": str(machine.ranks), **request.more("peers")}
+        return [*comment(_PEERS), _element("peers", peers)]
     led = [_first_elsewhere(hosts) for hosts in machine]
     site = next((number for number, leader in enumerate(led) if leader is not None), 0)
-    yield f"<grid{_front_end(f'site{site}' if site else '')}>"
+    sites = []
     for hosts, leader in zip(machine, led, strict=True):
         names = _names(hosts)
-        yield f"  <site{_front_end(names[leader] if leader else '')}>"
-        for host, name in zip(hosts, names, strict=True):
-            yield from _indented(_cluster(host, name, request.python), by="    ")
-        yield "  </site>"
-    yield "</grid>"
+        clusters = [
+            part
+            for host, name in zip(hosts, names, strict=True)
+            for part in _cluster(host, name, request.python)
+        ]
+        sites.append(_element("site", {"front-end": names[leader] if leader else ""}, clusters))
+    grid = _element("grid", {"front-end": f"site{site}" if site else ""}, sites)
+    return [*comment(_GRID), grid]
 
 
-def _in_job(job: JobRequest, ranks: int) -> Iterator[str]:
-    yield from _comment(_JOB)
-    places = {"nodes": job.nodes, "tasks-per-node": job.tasks_per_node}
-    shape = [(name, str(number)) for name, number in places.items()]
-    yield "<grid>"
-    yield "  <site>"
-    yield "    <cluster>"
-    yield f"      <batch {_pairs(('system', job.system), ('job', job.job), *shape)}/>"
-    yield f"      <front-end {_pairs(('python', sys.executable), ('folder', _SHARED))}/>"
-    yield f"      <mpi {_pairs(('ranks', str(ranks)))}/>"
-    yield "    </cluster>"
-    yield "  </site>"
-    yield "</grid>"
+def _in_job(job: JobRequest, ranks: int) -> _Parts:
+    places = {"nodes": str(job.nodes), "tasks-per-node": str(job.tasks_per_node)}
+    parts = [
+        _element("batch", {"system": job.system, "job": job.job, **places}),
+        _element("front-end", {"python": sys.executable, "folder": _SHARED}),
+        _element("mpi", {"ranks": str(ranks)}),
+    ]
+    site = _element("site", {}, [_element("cluster", {}, parts)])
+    return [*comment(_JOB), _element("grid", {}, [site])]
 
 
-def _cluster(host: HostArgument, name: str, python: str) -> Iterator[str]:
+def _cluster(host: HostArgument, name: str, python: str) -> _Parts:
+    parts = [_element("mpi", {"ranks": str(1 if host.ranks is None else host.ranks)})]
     if host.is_local:
-        yield from _comment(_HERE)
-    yield f"<cluster {_pairs(('name', name))}>"
-    if not host.is_local:
-        yield f"  <ssh {_pairs(('host', host.name), ('user', host.user))}/>"
-        if python:
-            yield f"  <front-end {_pairs(('python', python))}/>"
-    yield f"  <mpi {_pairs(('ranks', str(1 if host.ranks is None else host.ranks)))}/>"
-    yield "</cluster>"
+        return [*comment(_HERE), _element("cluster", {"name": name}, parts)]
+    if python:
+        parts.insert(0, _element("front-end", {"python": python}))
+    parts.insert(0, _element("ssh", {"host": host.name, "user": host.user}))
+    return [_element("cluster", {"name": name}, parts)]
 
 
 def _first_elsewhere(hosts: Iterable[HostArgument]) -> int | None:
     """Return the first host that others can connect to and that may not reach this machine."""
     return next((number for number, host in enumerate(hosts) if not host.is_local), None)
-
-
-def _front_end(name: str) -> str:
-    return f" front-end={_quoted(name)}" if name else ""
 
 
 def _names(hosts: Iterable[HostArgument]) -> list[str]:
@@ -208,28 +193,3 @@ def _name(text: str, default: str) -> str:
     """Return the valid name nearest to a text."""
     name = _NO_NAME.sub("-", text).strip("-.")
     return name if re.fullmatch(NAME_PATTERN, name) else default
-
-
-def _comment(text: str) -> list[str]:
-    return f"<!-- {text} -->".splitlines()
-
-
-def _indented(*blocks: Iterable[str], by: str = "  ") -> list[str]:
-    return [f"{by}{line}" if line else line for block in blocks for line in block]
-
-
-def _pairs(*attributes: tuple[str, str]) -> str:
-    """Return the attributes that have a value."""
-    return " ".join(f"{name}={_quoted(value)}" for name, value in attributes if value)
-
-
-def _quoted(text: str) -> str:
-    if bad := next((one for one in text if not _is_in_xml(one)), ""):
-        raise ValueError(f"{text!r} has the character {bad!r}, which no descriptor can hold")
-    return '"' + text.replace("${", "$${").translate(_ESCAPES) + '"'
-
-
-def _is_in_xml(character: str) -> bool:
-    # A regular expression of these would take milliseconds to compile.
-    is_low = " " <= character <= "\ud7ff" or character in "\t\n\r"
-    return is_low or "\ue000" <= character <= "\ufffd" or character >= "\U00010000"

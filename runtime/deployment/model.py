@@ -456,6 +456,11 @@ class Deployment:
         """Return the cluster at a position."""
         return self.sites[position[0]].clusters[position[1]]
 
+    def path_of(self, node: NodeAddress) -> str:
+        """Return the `site/cluster/node` of a node."""
+        cluster = self.cluster(node.cluster)
+        return f"{cluster.path}/{cluster.nodes[node.number].name}"
+
     def application_of(self, cluster: DeployedCluster) -> Application | None:
         """Return the code that runs in a cluster, or None."""
         return next((one for one in self.applications if one.name == cluster.application), None)

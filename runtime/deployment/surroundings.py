@@ -10,6 +10,7 @@ from gcm.documents import Diagnostics, Location, did_you_mean
 from gcm.records import dataclass
 from runtime.deployment.extent import Extent, MachineAmount
 from runtime.deployment.model import BookedPeer, DeployedSite, NodeAddress, Position
+from runtime.shown_text import listed
 
 VirtualNodes = Callable[[str, Mapping[str, str], Diagnostics], Iterable[str] | None]
 
@@ -185,10 +186,5 @@ def _unknown(
         "unknown-reference",
         f"the machine has no {what} '{path}'",
         location,
-        hint=did_you_mean(path, known) or f"there are: {_some(list(known))}",
+        hint=did_you_mean(path, known) or f"there are: {listed(list(known))}",
     )
-
-
-def _some(names: list[str], most: int = 8) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

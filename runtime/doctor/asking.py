@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import shlex
 import time
 from collections.abc import Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from runtime.deployment import SshHop, over_ssh
 from runtime.launchers.base import Command, Launcher, OutputStream
+from runtime.launchers.bootstrap import read_source
 from runtime.launchers.errors import LaunchError, StillRunning
 from runtime.launchers.lines import Lines
 from runtime.launchers.ssh_faults import diagnose
 
-if TYPE_CHECKING:
-    from importlib.abc import ResourceLoader
+_PROBE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.py")
 
 SSH_ENDED = 255
 """The exit code of an ssh client that could not connect."""
-
-
-@cache
-def source() -> str:
-    """Return the source of the probe, also when this package is in an archive."""
-    assert __spec__ is not None
-    assert __file__ is not None
-    path = __file__.replace("asking", "probe")
-    return cast("ResourceLoader", __spec__.loader).get_data(path).decode()
 
 
 class Conversation:
@@ -44,10 +35,10 @@ class Conversation:
         self._python = python
         self._node = node
         self._place = f"{launcher.place}, node {node}" if node else launcher.place
-        argv: Sequence[str] = (python, "-c", source())
+        argv: Sequence[str] = (python, "-c", read_source(_PROBE))
         if node:
             argv = over_ssh((SshHop(node, options=("-o", "ConnectTimeout=10")),), argv)
-        self._process = launcher.start(Command(argv), Lines(self._heard))
+        self._process = launcher.start(Command(argv), Lines(self._line_read))
         self._process.when_done(lambda: self._lines.put(None))
 
     def ask(self, timeout: float, **question: Any) -> Any:
@@ -75,7 +66,7 @@ class Conversation:
         """End the dialogue; the probe exits."""
         self._process.close_input()
 
-    def _heard(self, stream: OutputStream, line: str) -> None:
+    def _line_read(self, stream: OutputStream, line: str) -> None:
         if stream is OutputStream.OUTPUT:
             self._lines.put(line)
 

@@ -330,7 +330,7 @@ class _Visit:
             while waiting:
                 _, waiting = wait(waiting, TELL_EVERY)
                 if waiting:
-                    self._tell()
+                    self._report()
             return [future.result() for future in futures]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -345,7 +345,7 @@ class _Visit:
             with self._lock:
                 self._doing.pop(host.where, None)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         with self._lock:
             doing = list(self._doing.items())
         now = time.monotonic()

@@ -131,23 +131,11 @@ def _nodes(cluster: DeployedCluster, front_end: ExaminedHost, at: int) -> list[E
     for node in cluster.nodes:
         if not is_at_front_end(cluster, node) and node.ranks:
             ranks[node.host] = ranks.get(node.host, 0) + node.ranks
+    of_ranks = replace(
+        front_end, clusters=(), hops=(), launcher=None, names=(), behind=at,
+        location=cluster.location, flavour=cluster.mpi.flavour, options=cluster.mpi.options,
+    )  # fmt: skip
     return [
-        ExaminedHost(
-            where=f"{cluster.path}, node {name}",
-            python=cluster.front_end.python,
-            location=cluster.location,
-            behind=at,
-            name=name,
-            mpiexec=cluster.mpi.command_path,
-            flavour=cluster.mpi.flavour,
-            options=cluster.mpi.options,
-            folder=cluster.front_end.folder,
-            ranks=held,
-            others=front_end.others,
-            spans=front_end.spans,
-            needs_mpi=front_end.needs_mpi,
-            needs_mpi4py=front_end.needs_mpi4py,
-            modules=front_end.modules,
-        )
+        replace(of_ranks, where=f"{cluster.path}, node {name}", name=name, ranks=held)
         for name, held in ranks.items()
     ]

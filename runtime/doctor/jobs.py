@@ -88,7 +88,7 @@ class JobExamination:
         try:
             self._allocation.submit()
             job = self._allocation.await_nodes(given_up, self._queued)
-            return self._seen(job, modules, outwards)
+            return self._trial(job, modules, outwards)
         except LauncherClosed:
             return _finding(
                 self._cluster, "job-queued", f"no nodes within {self._timeout:g} s: {self._state}",
@@ -107,7 +107,7 @@ class JobExamination:
     def _queued(self, job: BatchJob) -> None:
         self._state = str(job)
 
-    def _seen(self, job: BatchJob, modules: Sequence[str], outwards: Sequence[str]) -> JobTrial:
+    def _trial(self, job: BatchJob, modules: Sequence[str], outwards: Sequence[str]) -> JobTrial:
         inside = self._allocation.inside()
         with ExitStack() as last:
             there = usual_launcher(self._cluster, self._local, self._timeout, inside)

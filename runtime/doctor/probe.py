@@ -50,6 +50,8 @@ def facts(asked: dict[str, Any]) -> dict[str, Any]:
     folders = [asked["folder"] or tempfile.gettempdir(), "/dev/shm"]
     names = [os.uname().nodename, *asked["names"]]
     nothing: list[str] = []
+    library, fault = _library() if asked["library"] else ["", ""]
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     addresses = _at_once([partial(_resolved, name) for name in names], nothing)
     return {
         "host": os.uname().nodename,
@@ -57,15 +59,17 @@ def facts(asked: dict[str, Any]) -> dict[str, Any]:
         "python": sys.executable,
         "version": list(sys.version_info[:3]),
         "packages": {name: _version_of(name) for name in VERSIONS},
-        "library": _library() if asked["library"] else ["", ""],
+        "library": library,
+        "library_fault": fault,
         "mpiexec": _program(asked["mpiexec"]),
         "ssh": shutil.which("ssh") or "",
         "names": dict(zip(names, addresses, strict=True)),
         "interfaces": _interfaces(),
-        "files": list(resource.getrlimit(resource.RLIMIT_NOFILE)),
+        "files": soft,
+        "most_files": hard,
         "missing": [name for name in asked["modules"] if util.find_spec(name) is None],
-        "managed": _is_managed(),
-        "venv": util.find_spec("ensurepip") is not None,
+        "is_managed": _is_managed(),
+        "has_venv": util.find_spec("ensurepip") is not None,
         "folders": [_room_in(folder) for folder in folders],
     }
 

@@ -82,7 +82,7 @@ def _bring_key(hops: tuple[SshHop, ...], _: Fault) -> str:
     return by_hand(hops, "ssh-copy-id") + agent
 
 
-def _look_up(hops: tuple[SshHop, ...], _: Fault) -> str:
+def _correct_host(hops: tuple[SshHop, ...], _: Fault) -> str:
     host = shlex.quote(hops[-1].host)
     return f"see whether the name is right: getent hosts {host}; then correct host= in its <ssh>"
 
@@ -107,7 +107,7 @@ _MENDS: dict[str, Callable[[tuple[SshHop, ...], Fault], str]] = {
     "HostKeyUnknown": _vouch,
     "HostKeyChanged": _forget,
     "AuthenticationRefused": _bring_key,
-    "UnknownHost": _look_up,
+    "UnknownHost": _correct_host,
     "HostUnreachable": _try,
     "ConnectionRefused": _try,
     "ConnectionLost": _try,

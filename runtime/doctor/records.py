@@ -95,27 +95,13 @@ class HostFacts:
 
 def facts_of(answer: Mapping[str, Any]) -> HostFacts:
     """Return the facts in an answer of the probe; raises KeyError, TypeError, ValueError."""
-    library, library_fault = answer["library"]
-    soft, hard = answer["files"]
-    return HostFacts(
-        host=answer["host"],
-        user=answer["user"],
-        python=answer["python"],
-        version=tuple(answer["version"]),
-        packages=answer["packages"],
-        library=library,
-        library_fault=library_fault,
-        mpiexec=answer["mpiexec"],
-        ssh=answer["ssh"],
-        names=answer["names"],
-        interfaces=tuple((name, address) for name, address in answer["interfaces"]),
-        files=soft,
-        most_files=hard,
-        folders=tuple(FolderSpace(**one) for one in answer["folders"]),
-        missing=tuple(answer["missing"]),
-        is_managed=answer["managed"],
-        has_venv=answer["venv"],
-    )
+    told = {
+        "version": tuple(answer["version"]),
+        "interfaces": tuple((name, address) for name, address in answer["interfaces"]),
+        "folders": tuple(FolderSpace(**one) for one in answer["folders"]),
+        "missing": tuple(answer["missing"]),
+    }
+    return HostFacts(**{**answer, **told})
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,11 @@ def source() -> bytes:
 
 @cache
 def read_source(part: str) -> str:
-    """Return the text of a module of this package, also when the package is inside an archive."""
-    path = os.path.join(_FOLDER, f"{part}.py")
+    """Return the text of a module, also when it is inside an archive.
+
+    `part` is the name of one of this package, or the path of another one.
+    """
+    path = part if part.endswith(".py") else os.path.join(_FOLDER, f"{part}.py")
     # What loaded this module can read its neighbours, and needs no import as `importlib.resources`.
     assert __spec__ is not None
     return cast("ResourceLoader", __spec__.loader).get_data(path).decode()

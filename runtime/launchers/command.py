@@ -117,7 +117,7 @@ class CommandLauncher(GuardSession):
         except LaunchError as fault:
             self.lose(self.explain_start(fault))
             return
-        said = self._said()
+        said = self._last_lines()
         if self._marked.is_behind:
             self.lose(broken(self._way, f"the connection ended ({code})", "\n".join(said)))
             return
@@ -154,7 +154,7 @@ class CommandLauncher(GuardSession):
     def _describe_wait(self) -> str:
         return "\n".join([*self._client.tail, *self._banner()])
 
-    def _said(self) -> list[str]:
+    def _last_lines(self) -> list[str]:
         """Return the last words of the command that are not about its own security."""
         return [line for line in self._client.tail if not line.startswith("** WARNING")]
 

@@ -67,7 +67,7 @@ class Guard:
     def run(self) -> None:
         """Serve until the launcher's end of the pipe closes, then end everything."""
         self.watch(self.source, select.POLLIN, self.receive)
-        self.say_hello()
+        self.send_hello()
         try:
             self.step()
             # In the shadow of the first command's own start: a third of the guard's start-up time.
@@ -141,10 +141,10 @@ class Guard:
             room.register(self.source, select.POLLIN)
         for descriptor, _ in room.poll(None if wait == FOREVER else wait * 1000):
             if descriptor == self.source:
-                self.hear()
+                self.read()
         self.check_lease()
 
-    def hear(self) -> None:
+    def read(self) -> None:
         """Read what the launcher asks."""
         data = os.read(self.source, wire.CHUNK)
         if not data:
@@ -154,7 +154,7 @@ class Guard:
 
     def receive(self, _: int) -> None:
         """Read what the launcher asks and do it."""
-        self.hear()
+        self.read()
         self.obey()
 
     def obey(self) -> None:
@@ -172,7 +172,7 @@ class Guard:
         if set(os.read(descriptor, wire.CHUNK)) - {signal.SIGCHLD}:
             self.open = False
 
-    def say_hello(self) -> None:
+    def send_hello(self) -> None:
         """Tell the launcher where it has arrived."""
         version = ".".join(map(str, sys.version_info[:3]))
         me = os.getuid(), os.getpid(), os.uname().nodename

@@ -110,7 +110,7 @@ class LocalLauncher(GuardSession):
         selector.register(guard.stdin, selectors.EVENT_WRITE, self._write)
         selector.register(guard.stdout, selectors.EVENT_READ, self._read)
         selector.register(guard.stderr, selectors.EVENT_READ, self._read_complaint)
-        selector.register(self._woken, selectors.EVENT_READ, self._look_up)
+        selector.register(self._woken, selectors.EVENT_READ, self._is_woken)
         try:
             while guard.stdout in selector.get_map():
                 for key, _ in selector.select(self._ring()):
@@ -146,7 +146,7 @@ class LocalLauncher(GuardSession):
         if self._closing:
             stdin.close()
 
-    def _look_up(self, descriptor: int) -> None:
+    def _is_woken(self, descriptor: int) -> None:
         os.read(descriptor, wire.CHUNK)
         stdin = self._guard.stdin
         if stdin is not None and not stdin.closed and stdin not in self._selector.get_map():

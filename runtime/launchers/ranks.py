@@ -48,7 +48,7 @@ def rank_of(settings: Iterable[bytes]) -> int:
     return next((int(number) for number in numbers if number.isdigit()), 0)
 
 
-def tell_end(folder: str, rank: int, status: int, incarnation: int = 1) -> bool:
+def report_end(folder: str, rank: int, status: int, incarnation: int = 1) -> bool:
     """Tell the front-end on this host with which wait status a rank has ended, and when.
 
     The `incarnation` is that of the process that had the rank. The parent of a rank does this
@@ -214,7 +214,7 @@ def await_end(
     """
     parent = os.getppid()
     _, status = os.waitpid(child, 0)
-    is_told = tell_end(folder, rank, status, incarnation)
+    is_told = report_end(folder, rank, status, incarnation)
     if carrier:
         os.close(life)
         os.waitpid(carrier, 0)

@@ -25,7 +25,7 @@ class Exchanged:
         self._sent: dict[tuple[str, str], tuple[int, int]] = {}
         self._figures: dict[str, int] = {}
 
-    def tell(self, sender: str, rows: Iterable[Row], figures: Figures) -> None:
+    def add(self, sender: str, rows: Iterable[Row], figures: Figures) -> None:
         """Take note of what a rank, `site:cluster:rank`, has sent to which clusters."""
         here = RankName.parse(sender).cluster
         for to, between, peers, messages, size in rows:

@@ -29,7 +29,9 @@ def first_cause(
     ended = [] if not first.observed.is_loss else [
         one for one in map(str, first.observed.lost) if one in known and known[one].code == 0
     ]  # fmt: skip
-    too_early = f"; {_some(ended, names)} had ended with exit code 0 by then" if ended else ""
+    too_early = (
+        f"; {names.names(ended, MOST_NAMES)} had ended with exit code 0 by then" if ended else ""
+    )
     return FirstCause(
         first,
         what=f"{_what(first).rstrip('.')}{too_early}" if too_early else _what(first),
@@ -59,7 +61,7 @@ def messages(
     if because := _because(failures, names):
         yield because
     replicas = [one.rank for one in ranks if names.is_copy(one.rank, first.who)]
-    is_last = all(failures.knows(one) for one in replicas)
+    is_last = all(failures.has_failed(one) for one in replicas)
     yield from _others(failures.independent, first, names, is_last=is_last)
 
 
@@ -79,7 +81,7 @@ def _because(failures: Failures, known: RankNames) -> str:
     parts = []
     if others:
         ordered = sorted(others, key=lambda one: not isinstance(one, RankDeath))
-        names = _some([one.who for one in ordered], known)
+        names = known.names([one.who for one in ordered], MOST_NAMES)
         were = "was" if len(others) == 1 else "were"
         parts.append(f"{len(others)} more failed or {were} ended ({names})")
     if failures.stopped:
@@ -104,7 +106,7 @@ def _others(
             " same way"
         )
     if alike := [one for one in same if not (is_last and one in copies)]:
-        which = _some([one.who for one in alike], names)
+        which = names.names([one.who for one in alike], MOST_NAMES)
         yield f"{len(alike)} more failed in the same way ({which})"
     rest = [one for one in others if one not in same]
     for one in rest[:MOST_OTHERS]:
@@ -113,13 +115,8 @@ def _others(
         else:
             yield one.why
     if left := rest[MOST_OTHERS:]:
-        which = _some([one.who for one in left], names)
+        which = names.names([one.who for one in left], MOST_NAMES)
         yield f"{len(left)} more failed by themselves ({which})"
-
-
-def _some(whom: Sequence[str], names: RankNames) -> str:
-    more = f" and {len(whom) - MOST_NAMES} more" if len(whom) > MOST_NAMES else ""
-    return names.names(whom[:MOST_NAMES]) + more
 
 
 def _is_shown_in(text: str, head: str) -> bool:

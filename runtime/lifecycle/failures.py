@@ -13,7 +13,7 @@ from dataclasses import field
 
 from gcm.records import dataclass
 from runtime.exit_codes import OUTPUT_FAILED
-from runtime.machine.deaths import BY_REQUEST, RankDeath
+from runtime.machine.deaths import BY_REQUEST, RankDeath, Witness
 
 THE_ASSEMBLY = "the assembly"
 """What messages call the user's components as a whole."""
@@ -74,7 +74,7 @@ class Failures:
         self._known |= {who: one for who, one in self.survived.items() if who not in self._known}
         self.survived.clear()
 
-    def knows(self, who: str) -> bool:
+    def has_failed(self, who: str) -> bool:
         """Tell whether a rank, or something else, is known to have failed."""
         return who in self._known
 
@@ -87,7 +87,7 @@ class Failures:
         """
         return min(self._known.values(), key=self._order_of, default=None)
 
-    def knows_rank_of(self, cluster: str) -> bool:
+    def has_failed_rank_of(self, cluster: str) -> bool:
         """Tell whether a rank of a cluster is known to have failed."""
         return any(
             isinstance(one, RankDeath) and one.rank.cluster == cluster
@@ -117,7 +117,7 @@ class Failures:
         return tuple(one for one in self._but_first() if not self._is_consequence(one))
 
     @property
-    def told_exceptions(self) -> dict[str, str]:
+    def exceptions(self) -> dict[str, str]:
         """Return what ranks ended with that failed by themselves: exceptions with tracebacks."""
         first = self.first
         return {
@@ -143,9 +143,13 @@ class Failures:
         return bool(one.after), taken_along, one.observed.is_loss, self._missed_a_failure(one)
 
     def _has_common_cause(self, one: Failure) -> bool:
+        if self._common in ("", one.who):
+            return False
+        if isinstance(one, PartFailure):
+            return True
+        # An mpiexec gives a code of its own to ranks that it takes down when it is ended itself.
         signals = (signal.SIGTERM, signal.SIGKILL)
-        is_ended = isinstance(one, PartFailure) or one.observed.signal in signals
-        return is_ended and self._common not in ("", one.who)
+        return one.observed.by == Witness.MPIEXEC or one.observed.signal in signals
 
     def _is_consequence(self, one: Failure) -> bool:
         return any(self._doubt(one))

@@ -106,7 +106,7 @@ class RouteTraffic:
 class HeldNodes:
     """The nodes that a job of a batch system held for a cluster: how many, their cores, how long.
 
-    `cluster` is its path, such as `lyon/rhone`.
+    `cluster` is its path, such as `lyon/rhone`. For `idle` of the seconds it waited for others.
     """
 
     cluster: str
@@ -114,11 +114,17 @@ class HeldNodes:
     nodes: int
     cores: int
     seconds: float = 0.0
+    idle: float = 0.0
 
     @property
     def core_hours(self) -> float:
         """What the site counts."""
         return self.cores * self.seconds / 3600
+
+    @property
+    def idle_core_hours(self) -> float:
+        """What of it was of no use, since other clusters had no nodes yet."""
+        return self.cores * self.idle / 3600
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,4 @@ class RunProgress:
 
     def missing_in_words(self) -> str:
         """Return what is missing, for a message of bounded length."""
-        missing = self.missing
-        more = f" and {len(missing) - MOST_NAMES} more" if len(missing) > MOST_NAMES else ""
-        return (self.outline.names.names(missing[:MOST_NAMES]) or "the handshake") + more
+        return self.outline.names.names(self.missing, MOST_NAMES) or "the handshake"

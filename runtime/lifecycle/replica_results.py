@@ -6,17 +6,18 @@ results of one of each rank come home.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from gcm.records import dataclass
-from runtime.lifecycle.cluster_life import ClusterLife, PlaceStage
+from runtime.lifecycle.cluster_life import ClusterLife, PlaceStage, ResultsEvent, ResultsStage
+from runtime.lifecycle.events import Discard, Start
 from runtime.lifecycle.outline import Outline
 from runtime.lifecycle.rank_life import RankLife
 
 
 @dataclass(frozen=True, slots=True)
 class NeededResults:
-    """Looks at the lives of a run; it has no state of its own."""
+    """Looks at the lives of a run, and says what becomes of results; it has no state of its own."""
 
     outline: Outline
     clusters: Mapping[str, ClusterLife]
@@ -67,6 +68,27 @@ class NeededResults:
                 needed.add(cluster)
                 done |= good[cluster]
         return needed
+
+    @property
+    def are_moving(self) -> bool:
+        """Whether some come home, or are discarded."""
+        return any(one.results is ResultsStage.MOVING for one in self.clusters.values())
+
+    def next_steps(self) -> Iterator[Start | Discard]:
+        """Yield what is done about clusters in which nothing runs any more, however it ended."""
+        needed = self.sources()
+        is_early = self.outline.replicas and any(one.is_open for one in self.clusters.values())
+        left = {
+            step: cluster
+            for step in (() if is_early else self.outline.closing)
+            if (cluster := self.clusters[step.partition(":")[2]]).results is ResultsStage.THERE
+            and not cluster.is_open
+        }
+        wanted = [step for step, cluster in left.items() if cluster.identifier in needed]
+        # What others have made too stays until the same has come home.
+        for step in wanted or ([] if self.are_moving else list(left)):
+            left[step].advance_results(ResultsEvent.CALLED)
+            yield Start(step) if step in wanted else Discard(step)
 
     def _made_by(self, processes: Iterable[str]) -> set[int]:
         """Return the ranks of which these replicas have made all results."""

@@ -27,9 +27,6 @@ from runtime.lifecycle.events import (
     Announce,
     AssemblyEnded,
     Begin,
-    Condemn,
-    CondemnRank,
-    Discard,
     Effect,
     Event,
     Explain,
@@ -60,7 +57,6 @@ from runtime.lifecycle.events import (
     Stop,
     Stuck,
     Suspected,
-    TellUnreachable,
     Tick,
 )
 from runtime.lifecycle.failures import THE_ASSEMBLY, Failures
@@ -69,6 +65,7 @@ from runtime.lifecycle.progress import MOST_NAMES, RunProgress
 from runtime.lifecycle.rank_life import RankEvent, RankLife
 from runtime.lifecycle.replica_results import NeededResults
 from runtime.lifecycle.run_life import RunEvent, RunLife, RunPhase, RunStage
+from runtime.lifecycle.suspicions import decided
 from runtime.lifecycle.walltimes import Walltimes
 from runtime.machine.deaths import RankDeath
 from runtime.rank_name import RankName
@@ -183,16 +180,6 @@ class RunState:
     def deaths(self) -> dict[str, RankDeath]:
         """How every rank has died that has ended and was not told to."""
         return {rank: one.death for rank, one in self.ranks.items() if one.death is not None}
-
-    @property
-    def codes(self) -> dict[str, int]:
-        """The exit codes of these ranks."""
-        return {rank: death.code for rank, death in self.deaths.items()}
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Return what has been started but is not up yet; see `Progress.missing`."""
-        return self._progress.missing
 
     # --- up to the start of the application ---------------------------------------------------
 
@@ -324,7 +311,7 @@ class RunState:
         yield from self._show_end(death)
         if goes_on:
             yield self._announce(death)
-            self._look_after_replicas(death.who)
+            self._check_replicas(death.who)
             yield from self._end_if_all_ended()
         else:
             if death.code and not death.is_said:
@@ -343,7 +330,7 @@ class RunState:
         self.ranks[death.who].announced = death
         return Announce(death)
 
-    def _look_after_replicas(self, ended: str) -> None:
+    def _check_replicas(self, ended: str) -> None:
         """Give the others a while to end once a rank has lost all replicas, or each has a result.
 
         A replica that fails counts as lost, whatever the reason: its host may be to blame.
@@ -377,7 +364,7 @@ class RunState:
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
         cluster = self.clusters[event.cluster]
         cluster.advance_job(JobEvent.ENDED, f"it has ended with code {event.code}")
-        is_unknown = not self.failures.knows_rank_of(event.cluster)
+        is_unknown = not self.failures.has_failed_rank_of(event.cluster)
         goes_on = cluster.goes_on
         if not self.steered and (event.is_fault or is_unknown):
             code = LOST if event.is_fault else event.code
@@ -509,37 +496,12 @@ class RunState:
                 death = RankDeath.lost(one.rank, "was lost with its front-end")
                 one.die(death, is_kept=True)
                 yield self._announce(death)
-                self._look_after_replicas(one.rank)
+                self._check_replicas(one.rank)
         self._lose_results(cluster.identifier)
         yield from self._end_if_all_ended()
 
     def _suspected(self, event: Suspected) -> Iterable[Effect]:
-        """Decide for all which of two ranks is lost that live and cannot reach each other.
-
-        Of one cluster it is one of them. Else it is one's whole cluster, since both cannot go on:
-        that with fewer ranks, or the later one. What others say of a rank or a cluster that is to
-        end already is no reason to end another one. Where nobody goes on without others it is their
-        affair.
-        """
-        by, rank = self.ranks[event.by], self.ranks[event.rank]
-        pair = {one.identifier: one for one in map(self._cluster_of, (event.by, event.rank))}
-        clusters = list(pair.values())
-        is_decided = any(one.is_condemned for one in clusters)
-        is_decided |= by.is_condemned or rank.is_condemned
-        if rank.announced is not None:
-            yield Announce(rank.announced, is_new=False)
-        elif not any(one.goes_on for one in clusters):
-            yield TellUnreachable(event.by, event.rank, event.why)
-        elif by.announced is not None or is_decided:
-            return
-        elif len(clusters) == 1:
-            self.ranks[event.blamed].advance(RankEvent.CONDEMNED, event.why)
-            yield CondemnRank(event.blamed, event.why)
-        elif all(one.goes_on for one in clusters):
-            order = list(self.outline.ranks)
-            chosen = min(clusters, key=lambda one: (one.living, -order.index(one.identifier)))
-            chosen.advance_place(PlaceEvent.CONDEMNED, event.why)
-            yield Condemn(chosen.identifier, event.why)
+        yield from decided(event, self.ranks, self.clusters)
 
     def _node_lost(self, event: NodeLost) -> Iterable[Effect]:
         yield Show(self.outline.paths[event.step], "lost")
@@ -676,7 +638,7 @@ class RunState:
 
         A replica is not, once each rank has a result: it was behind, or was started again too late.
         """
-        is_wanted = self.failures.knows(death.who) or not self.failures.is_explained
+        is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
         is_wanted &= not self.outline.replicas or bool(self._needed.ranks_without())
         if self._outcome is None and not self.steered and is_wanted:
             self.failures.rank_died(death)
@@ -705,10 +667,12 @@ class RunState:
         yield from self._finish_if_closed()
 
     def _finish_if_closed(self) -> Iterable[Effect]:
-        yield from self._fetch_what_can()
-        if self._open or self._is_fetching:
+        yield from self._needed.next_steps()
+        if self._open:
             return
         self.deadline = None
+        if self._needed.are_moving:
+            return
         if self._was_not_survived():
             self.failures.blame_what_was_lost()
         code = self.failures.code if self._outcome is None else self._outcome
@@ -722,28 +686,6 @@ class RunState:
         if self.outline.replicas:
             return bool(self._needed.ranks_without())
         return self.failures.was_not_survived or all(one.code for one in self.deaths.values())
-
-    @property
-    def _is_fetching(self) -> bool:
-        return any(one.results is ResultsStage.MOVING for one in self.clusters.values())
-
-    def _fetch_what_can(self) -> Iterable[Effect]:
-        """Bring home what was made by clusters in which nothing runs any more, however it ended."""
-        needed = self._needed.sources()
-        is_early = bool(self._open and self.outline.replicas)
-        left = {
-            step: cluster
-            for step in (() if is_early else self.outline.closing)
-            if (cluster := self.clusters[step.partition(":")[2]]).results is ResultsStage.THERE
-            and not cluster.is_open
-        }
-        wanted = [step for step, cluster in left.items() if cluster.identifier in needed]
-        # What others have made too stays until the same has come home.
-        for step in wanted or ([] if self._is_fetching else list(left)):
-            left[step].advance_results(ResultsEvent.CALLED)
-            yield Start(step) if step in wanted else Discard(step)
-        if not self._open:
-            self.deadline = None
 
     def _nothing(self, _: Event) -> Iterable[Effect]:
         return ()

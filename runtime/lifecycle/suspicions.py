@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 from gcm.records import dataclass
+from runtime.lifecycle.cluster_life import ClusterLife, PlaceEvent
+from runtime.lifecycle.events import Announce, Condemn, CondemnRank, Suspected, TellUnreachable
+from runtime.lifecycle.rank_life import RankEvent, RankLife
 from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 
@@ -101,3 +104,32 @@ class Suspicions:
 
     def _about(self, rank: str) -> list[Suspicion]:
         return [one for one in self._open.values() if rank in one.names]
+
+
+def decided(
+    event: Suspected, ranks: Mapping[str, RankLife], clusters: Mapping[str, ClusterLife]
+) -> Iterator[Announce | TellUnreachable | Condemn | CondemnRank]:
+    """Decide for all which of two ranks is lost that live and cannot reach each other.
+
+    Of one cluster it is one of them. Else it is one's whole cluster, since both cannot go on: that
+    with fewer ranks, or the later one. What others say of a rank or a cluster that is to end
+    already is no reason to end another one. Where nobody goes on without others it is their affair.
+    """
+    by, rank = ranks[event.by], ranks[event.rank]
+    names = [RankName.parse(one).cluster for one in (event.by, event.rank)]
+    pair = [clusters[name] for name in dict.fromkeys(names)]
+    is_decided = any(one.is_condemned for one in pair) or by.is_condemned or rank.is_condemned
+    if rank.announced is not None:
+        yield Announce(rank.announced, is_new=False)
+    elif not any(one.goes_on for one in pair):
+        yield TellUnreachable(event.by, event.rank, event.why)
+    elif by.announced is not None or is_decided:
+        return
+    elif len(pair) == 1:
+        ranks[event.blamed].advance(RankEvent.CONDEMNED, event.why)
+        yield CondemnRank(event.blamed, event.why)
+    elif all(one.goes_on for one in pair):
+        order = list(clusters)
+        chosen = min(pair, key=lambda one: (one.living, -order.index(one.identifier)))
+        chosen.advance_place(PlaceEvent.CONDEMNED, event.why)
+        yield Condemn(chosen.identifier, event.why)

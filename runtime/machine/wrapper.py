@@ -81,9 +81,9 @@ class RankWrapper:
         self._lock = _thread.allocate_lock()
         self._routes: Routes | None = None
         self._early: list[Callable[[Routes], None]] = []
-        self._hear_of_views: Callable[[bytes], None] | None = None
+        self._on_views: Callable[[bytes], None] | None = None
         self._ends: list[dict[str, Any]] = []
-        self._hear_of_ends: Callable[[list[dict[str, Any]]], None] | None = None
+        self._on_ends: Callable[[list[dict[str, Any]]], None] | None = None
         served.serve(Views, self)
         served.serve(Control, self)
         served.serve(Routes, self)
@@ -124,27 +124,27 @@ class RankWrapper:
         """Keep who is where."""
         with self._lock:
             self.table = table
-            if self._hear_of_views is not None:
-                self._hear_of_views(table)
+            if self._on_views is not None:
+                self._on_views(table)
 
-    def hear_of_views(self, hear: Callable[[bytes], None]) -> None:
+    def on_views(self, hear: Callable[[bytes], None]) -> None:
         """Let `hear` know each table that comes from now on, and the one that is known."""
         with self._lock:
-            self._hear_of_views = hear
+            self._on_views = hear
             hear(self.table)
 
     def lost(self, reports: list[dict[str, Any]]) -> None:
         """Pass on which other ranks have ended."""
         with self._lock:
-            if self._hear_of_ends is None:
+            if self._on_ends is None:
                 self._ends += reports
             else:
-                self._hear_of_ends(reports)
+                self._on_ends(reports)
 
-    def hear_of_ends(self, hear: Callable[[list[dict[str, Any]]], None]) -> None:
+    def on_ends(self, hear: Callable[[list[dict[str, Any]]], None]) -> None:
         """Let `hear` know of all ranks that end from now on, and of those that have ended."""
         with self._lock:
-            self._hear_of_ends = hear
+            self._on_ends = hear
             hear(self._ends)
 
     def configure(self, settings: dict[str, Any]) -> None:

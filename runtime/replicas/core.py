@@ -1,4 +1,24 @@
-"""Replication of a rank as a machine without input, time or threads: events in, effects out."""
+"""Replication of a rank as a machine without input, time or threads: events in, effects out.
+
+Messages with one communicator, sender, receiver and tag are a *stream*, numbered from 0. A process
+keeps numbers about it only: up to which message its program has sent, its master has committed, or
+the stream has arrived; so nothing grows with the number of messages.
+
+- The *master* of a rank, its living replica with the lowest number, sends a message to all living
+  replicas of the receiver, and commits it once all have acknowledged it: it tells the other
+  replicas of its rank. Not once it is sent: what a host sends just before it dies may be lost.
+- Another replica keeps a copy of what its program sends until it hears of the commit. A receiver
+  delivers the next message of a stream and discards duplicates.
+- A new master asks the others which decisions they know, sends each of them the missing ones,
+  tells what is committed, and sends what it has copies of, in the order of the program.
+- Where replicas could diverge, the master decides. A decision has a position in a sequence:
+  a replica that gets there before the master waits, one that gets there later does the same. The
+  master does not wait until the others know it, but holds back later messages until all do, so no
+  other rank has seen effects of a decision that is lost with its master.
+- A process that joins begins at a checkpoint of all ranks, which opens an *epoch*, in which streams
+  count from 0 anew. A replica gives its state once all that it has sent is acknowledged and its
+  decisions are known to all, since nobody else could send them again.
+"""
 
 from __future__ import annotations
 

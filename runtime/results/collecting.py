@@ -110,7 +110,7 @@ class Fetcher:
         """
         self.end()
         self.folder.await_end(self.given_up)
-        slow = threading.Timer(SLOW_SECONDS, self._tell_slow)
+        slow = threading.Timer(SLOW_SECONDS, self._report_slow)
         slow.daemon = True
         slow.start()
         try:
@@ -157,7 +157,7 @@ class Fetcher:
         )
         self._conclude(kept)
 
-    def _tell_slow(self) -> None:
+    def _report_slow(self) -> None:
         _log.warning(
             "%s: results are still coming home; Ctrl-C, pressed twice, leaves them there",
             self.folder.cluster.path,
@@ -311,7 +311,7 @@ class Fetcher:
     def _conclude(self, kept: KeptFolder | None = None) -> None:
         """Name what came under another name, and add that and all warnings to the results."""
         if self._held:
-            self._warn(_told_of_held(self._held, self.home))
+            self._warn(_held_shown(self._held, self.home))
         held = tuple(self._held.values())
         self.results = replace(self.results, held=held, warnings=tuple(self._warnings), kept=kept)
 
@@ -338,11 +338,11 @@ def warn(words: str) -> None:
     _log.warning("%s", shown_lines(words))
 
 
-def _told_of_held(held: Mapping[str, str], home: str) -> str:
+def _held_shown(held: Mapping[str, str], home: str) -> str:
     """Return what came under another name and why; first what would have replaced something."""
     first = sorted(held, key=lambda one: (not os.path.lexists(one), one))[:MOST_TOLD]
     paths = [shown(os.path.relpath(one, home), LONGEST_CELL) for one in first]
-    now = [shown(_seen_from(one, held[one], home), LONGEST_CELL) for one in first]
+    now = [shown(_path_from(one, held[one], home), LONGEST_CELL) for one in first]
     names = [f"{path} (now {name})" for path, name in zip(paths, now, strict=True)]
     names += [f"and {len(held) - len(first):,} more"] if len(held) > len(first) else []
     return (
@@ -353,7 +353,7 @@ def _told_of_held(held: Mapping[str, str], home: str) -> str:
     )
 
 
-def _seen_from(path: str, kept: str, home: str) -> str:
+def _path_from(path: str, kept: str, home: str) -> str:
     """Return the name of a kept file, with its folder where that is another one, too."""
     above, name = os.path.split(kept)
     return name if above == os.path.dirname(path) else os.path.relpath(kept, home)

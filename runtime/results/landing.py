@@ -55,17 +55,17 @@ class ResultPlacement:
                 return target
             if others and owner.position > min(one.position for one in others):
                 place = own
-                self._tell(target, owner, own)
+                self._report(target, owner, own)
             elif others:
                 for one in others:
                     theirs = own_name(target, one)
                     _copy(target, theirs)
                     self._ours[theirs] = _version(theirs)
                     holders[one.position] = one, theirs
-                    self._tell(target, one, theirs)
+                    self._report(target, one, theirs)
             elif not is_ours and self._was_written_here(part, target):
                 place = own
-                self._tell(target, owner, own)
+                self._report(target, owner, own)
             if place not in self._ours:
                 _keep_former(part, place)
             _move(part, place)
@@ -97,7 +97,7 @@ class ResultPlacement:
         """Make the parent folders; where something is in their way, use another name."""
         if at := self._in_the_way(target):
             own = own_name(at, owner)
-            self._tell(at, owner, own)
+            self._report(at, owner, own)
             target = own + target[len(at) :]
             if at := self._in_the_way(target):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), at)
@@ -126,7 +126,7 @@ class ResultPlacement:
             return True
         return known.st_ctime > self._begun and not are_equal(part, target)
 
-    def _tell(self, target: str, owner: DeployedCluster, place: str) -> None:
+    def _report(self, target: str, owner: DeployedCluster, place: str) -> None:
         if place not in self._warned:
             self._warned.add(place)
             there, name = (shown(one, LONGEST_CELL) for one in (target, os.path.basename(place)))

@@ -154,12 +154,15 @@ class RankNames:
         world = cluster.path if cluster.is_world and len(self._clusters) > 1 else cluster.code
         return f"{world} {_number(*found)}".lstrip()
 
-    def names(self, names: Iterable[str]) -> str:
+    def names(self, names: Iterable[str], most: int | None = None) -> str:
         """Return how a message names several ranks, consecutive ones of a cluster as one range.
 
-        Replicas of a rank are one.
+        Replicas of a rank are one. Of more than `most` ranks it is said how many are left out.
         """
-        return ", ".join(dict.fromkeys(self._runs(names)))
+        ranks = list(names)
+        left = 0 if most is None else len(ranks) - most
+        more = f" and {left} more" if left > 0 else ""
+        return ", ".join(dict.fromkeys(self._runs(ranks[:most]))) + more
 
     def _runs(self, names: Iterable[str]) -> Iterator[str]:
         ranks: list[str] = []

@@ -82,7 +82,7 @@ class RunAccount:
                 self._count(name, counted)
             case ConnectionsCounted(figures) if self._has_rank(name):
                 known = {one: figures[one] for one in _FIGURES if one in figures}
-                self._exchanged.tell(name, (), known)
+                self._exchanged.add(name, (), known)
             case (
                 RouteTraffic()
                 | ForwardedTraffic()
@@ -107,7 +107,7 @@ class RunAccount:
         if name in self._clusters:
             self._samples[name, *way] = row
         elif self._has_rank(name):
-            self._exchanged.tell(name, [row], {})
+            self._exchanged.add(name, [row], {})
 
     def _has_rank(self, name: str) -> bool:
         """Return whether the machine has a rank of that name: others may tell of any."""
@@ -121,7 +121,7 @@ class RunAccount:
             return self._exchanged
         so_far = Exchanged()
         for (cluster, *_), row in self._samples.items():
-            so_far.tell(f"{cluster}:0", [row], {})
+            so_far.add(f"{cluster}:0", [row], {})
         return so_far
 
     def _change(self, name: str, state: str, time: float) -> None:

@@ -209,15 +209,16 @@ def _held_table(held: tuple[HeldNodes, ...]) -> Table:
         (
             site,
             ", ".join(one.job for one in jobs),
-            str(sum(one.nodes for one in jobs)),
-            str(sum(one.cores for one in jobs)),
+            str(sum(one.nodes for one in {one.cluster: one for one in jobs}.values())),
+            str(sum(one.cores for one in {one.cluster: one for one in jobs}.values())),
             f"{max(one.seconds for one in jobs):.1f}",
             f"{sum(one.core_hours for one in jobs):.3f}",
+            f"{sum(one.idle_core_hours for one in jobs):.3f}",
         )
         for site, jobs in sites.items()
     ]
-    heading = ("nodes of", "jobs", "nodes", "cores", "seconds", "core-hours")
-    return Table(heading, tuple(rows), frozenset({2, 3, 4, 5}))
+    heading = ("nodes of", "jobs", "nodes", "cores", "seconds", "core-hours", "idle")
+    return Table(heading, tuple(rows), frozenset({2, 3, 4, 5, 6}))
 
 
 def _traffic_row(one: RouteTraffic) -> tuple[str, ...]:

@@ -364,10 +364,7 @@ class _Explanation:
         return "".join([begin, *(f", which waits in {one}" for _, one in others)])
 
     def _named(self, ranks: list[str]) -> str:
-        if len(ranks) <= _MOST_NAMED:
-            return self._names.names(ranks)
-        left = len(ranks) - _MOST_NAMED
-        return f"{self._names.names(ranks[:_MOST_NAMED])} and {left} more"
+        return self._names.names(ranks, _MOST_NAMED)
 
 
 def said(wait: Wait, names: RankNames = NO_NAMES) -> str:

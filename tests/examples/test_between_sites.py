@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.examples.test_mpi_examples import deploy
+from tests.examples.runs import deploy
 
 pytestmark = pytest.mark.mpi
 

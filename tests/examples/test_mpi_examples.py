@@ -5,34 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.examples.runs import DEPLOY, ROOT, deploy, run
+
 pytestmark = pytest.mark.mpi
 
-ROOT = Path(__file__).parents[2]
-DEPLOY = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())"]
 VERSIONS = ["flat", "hierarchical"]
 SORTED = "examples/21_mergesort"
 PI = r"pi is about 3\.1[34]\d{4} after (\d+) tries of (\d+) processes: right\n"
-
-
-def run(*words: str) -> str:
-    """Run a command; return what it printed, without the seconds that it took."""
-    done = subprocess.run(
-        words,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert (done.stderr, done.returncode) == ("", 0), done.stdout
-    return re.sub(r"; \d+\.\d+ s$", "", done.stdout, flags=re.MULTILINE)
 
 
 def mpiexec() -> str:
@@ -40,10 +24,6 @@ def mpiexec() -> str:
     found = shutil.which("mpiexec", path=f"{beside_python}:{os.environ.get('PATH', '')}")
     assert found is not None
     return found
-
-
-def deploy(descriptor: str, *options: str) -> str:
-    return run(*DEPLOY, "--quiet", *options, f"descriptors/{descriptor}.xml")
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -2,41 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.examples.runs import ROOT, on_grid, run
+
 pytestmark = pytest.mark.mpi
-
-ROOT = Path(__file__).parents[2]
-DEPLOY = [sys.executable, "-c", "import sys; from runtime.cli import main; sys.exit(main())"]
-
-
-def run(*words: str) -> tuple[str, int]:
-    """Run a command; return what it printed and its exit code."""
-    done = subprocess.run(
-        words,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=140,
-        check=False,
-    )
-    assert done.stderr == "" or done.returncode, done.stderr
-    return done.stdout, done.returncode
-
-
-def on_grid(shape: str, program: str, *arguments: str) -> str:
-    script = str(ROOT / "examples" / program)
-    said, code = run(*DEPLOY, "--quiet", "--emulate", shape, script, *arguments)
-    assert code == 0, said
-    return re.sub(r"; \d+\.\d+ s$", "", said.rstrip(), flags=re.MULTILINE)
 
 
 def with_fault(program: str, fault: str, *arguments: str) -> str:
@@ -46,9 +21,7 @@ def with_fault(program: str, fault: str, *arguments: str) -> str:
         f"import sys; sys.path.insert(0, {str(path.parent)!r}); sys.argv = [{str(path)!r}, "
         f"*{arguments!r}]; import {path.stem} as m\n{fault}\nsys.exit(m.main())"
     )
-    said, exit_code = run(sys.executable, "-c", code)
-    assert exit_code == 1, said
-    return said
+    return run(sys.executable, "-c", code, code=1)
 
 
 PROGRAMS = {
@@ -119,8 +92,7 @@ def test_poisson_resumes_from_its_checkpoints(tmp_path: Path) -> None:
 
 
 def test_the_kernels_of_the_java_grande_forum_are_verified() -> None:
-    said, code = run(sys.executable, "examples/26_java_grande/kernels.py")
-    assert code == 0, said
+    said = run(sys.executable, "examples/26_java_grande/kernels.py")
     assert re.findall(r"(\w+) size A, 1 ranks: verified", said) == [
         *("series", "sor", "sparse", "lufact", "crypt"),
     ]

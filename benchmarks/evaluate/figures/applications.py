@@ -81,12 +81,12 @@ def ray_tracer(setting: Setting) -> Iterator[Sample]:
     yield from _runs(setting, runs, 4)
 
 
-SPEEDUP = "all ranks share the two cores of this machine, so more of them compute no faster"
+SPEEDUP = "all ranks share two cores"
 
 FIGURES = (
     Figure(
         "monte-carlo", "Pi by throwing 2·10⁷ darts", ("004 7.15", "004 7.16"),
-        "no values are printed, for 10⁸ darts: all curves are close to each other and to MPI in "
+        "for 10⁸ darts: all curves are close to each other and to MPI in "
         "one cluster, and the speedup is that of MPI.",
         (
             Claim("flat over 2 clusters ≤ 1.1 × MPI in one", "flat, 2 clusters", 1.1,
@@ -119,7 +119,7 @@ FIGURES = (
     ),
     Figure(
         "poisson", "Poisson in a cube of 64³ cells, 100 steps, 8 ranks", ("004 7.20", "004 7.14"),
-        "1024³ cells, 100 steps, no values are printed: flat MPI is faster than the flat program "
+        "1024³ cells, 100 steps: flat MPI is faster than the flat program "
         "over components, the hierarchical one is the fastest; slices are better than blocks.",
         (
             Claim("by topology ≤ 1.0 × dealt, slices", "ours, slices by topology", 1.0,
@@ -136,7 +136,7 @@ FIGURES = (
     Figure(
         "ray-tracer", "The ray tracer on one site and on two, 150² pixels, 4 ranks", ("000 5.9",),
         "2500² pixels: scales to 64 processors, and two sites are sometimes as fast as the "
-        "slowest run on one; no values are printed.",
+        "slowest run on one.",
         (
             Claim("two sites ≤ 1.1 × one site", "two sites", 1.1, "one site"),
             untestable("it scales up to 64 processors", SPEEDUP),

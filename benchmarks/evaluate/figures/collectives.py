@@ -68,7 +68,7 @@ FIGURES = (
     Figure(
         "collectives", "Collectives of six ranks by the number of clusters",
         ("004 7.7", "004 7.8", "004 7.9"),
-        "no values are printed. In one cluster as fast as MPI; over several clusters faster than "
+        "In one cluster as fast as MPI; over several clusters faster than "
         "flat MPI, which does not know where its ranks are. Broadcasts are faster over three "
         "clusters than over two, gathers over two; allreduce is faster over several than in one.",
         tuple(_claims()), over_clusters, seconds=420,
@@ -77,7 +77,7 @@ FIGURES = (
     Figure(
         "tuned-broadcast", "Broadcasts tuned and untuned, four sites of two ranks",
         ("003 3", "003 4"),
-        "no values are printed: tuned broadcasts are as fast as those of the vendor or faster.",
+        "tuned broadcasts are as fast as those of the vendor or faster.",
         (
             Claim("our choice ≤ 1.05 × the flat plan", "tuned", 1.05, "flat"),
             Claim("our choice ≤ 1.05 × the chain", "tuned", 1.05, "chain"),

@@ -50,7 +50,7 @@ FIGURES = (
     Figure(
         "npb", "EP and IS by strategy and against flat MPI, 4 ranks",
         ("000 3.7", "000 5.8", "001 6", "001 7", "002 4"),
-        "no values are printed. EP: spread is slightly faster up to 256 processes, since two "
+        "EP: spread is slightly faster up to 256 processes, since two "
         "ranks of a host contend for memory. IS: concentrate is faster as soon as spread leaves "
         "the site. Both are slower than native MPI (EP by twice, since it is Java).",
         (
@@ -71,7 +71,7 @@ FIGURES = (
     Figure(
         "java-grande", "Kernels of the Java Grande Forum, size A, 4 ranks",
         ("000 5.10", "000 5.11"),
-        "no values are printed, size B: spread is better than concentrate, probably as two "
+        "size B: spread is better than concentrate, probably as two "
         "processes of a host contend for memory; many ports are better than a single one.",
         (Claim("spread ≤ 1.0 × concentrate", "spread", 1.0, "concentrate"),),
         kernels, across="ranks", seconds=120,

@@ -58,7 +58,7 @@ def cache(setting: Setting) -> Iterator[Sample]:
 
 
 SOURCE = (
-    "no values are printed. Inside a cluster the overhead is negligible; between clusters and "
+    "Inside a cluster the overhead is negligible; between clusters and "
     "sites, direct (tensioned) messages are slightly slower than pure MPI, and what goes through "
     "components is remarkably slower, with a peak near 4 MB."
 )

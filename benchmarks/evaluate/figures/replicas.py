@@ -121,7 +121,7 @@ FIGURES = (
     Figure(
         "replicated-is", "IS class S with one to three replicas, two ranks",
         ("000 4.16", "000 4.18"),
-        "no values are printed, class B: the time grows linearly with the replicas.",
+        "class B: the time grows linearly with the replicas.",
         tuple(
             Claim(f"r = {degree} ≤ {degree} × r = 1", f"r = {degree}", degree, "r = 1")
             for degree in (2, 3)

@@ -557,6 +557,14 @@ _BATCH = ElementType(
             default="60s",
         ),
         Attribute(
+            "idle",
+            DURATION,
+            "How long granted nodes wait until other clusters behind queues have theirs, too; then "
+            "they are given back and asked for again. By default 30 min, or a quarter of a short "
+            "walltime.",
+            to=lambda found: found or None,
+        ),
+        Attribute(
             "signal",
             CHOICE,
             "The signal that ranks get before the walltime is over, to save their state.",
@@ -575,6 +583,7 @@ _BATCH = ElementType(
             DURATION,
             "How long before the end the run is ended, so that results come home; by default 60 "
             "s, or a quarter of a short walltime.",
+            to=lambda found: found or None,
         ),
         Attribute(
             "job",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import field
 
 from gcm.documents import Location, XmlNode
 from gcm.records import dataclass
+from runtime.deployment.elements import Element
 
 Load = Callable[[str], XmlNode | None]
 """Returns the root of another file, whose path is relative to the first; None if there is none."""
@@ -26,28 +27,6 @@ class Converted:
 
     text: str
     losses: tuple[Loss, ...]
-
-
-@dataclass(slots=True)
-class Element:
-    """An element of our language; attributes without a value are left out."""
-
-    tag: str
-    attributes: Mapping[str, str] = field(default_factory=dict)
-    children: list[Element] = field(default_factory=list)
-
-    def lines(self, indent: str = "") -> Iterable[str]:
-        """Yield the lines of the element in a document."""
-        given = "".join(
-            f' {name}="{_escaped(value)}"' for name, value in self.attributes.items() if value
-        )
-        if not self.children:
-            yield f"{indent}<{self.tag}{given}/>"
-            return
-        yield f"{indent}<{self.tag}{given}>"
-        for child in self.children:
-            yield from child.lines(f"{indent}  ")
-        yield f"{indent}</{self.tag}>"
 
 
 @dataclass(slots=True)
@@ -112,9 +91,3 @@ def only(node: XmlNode | None, *path: str) -> XmlNode | None:
 def each(node: XmlNode | None, tag: str) -> list[XmlNode]:
     """Return the children with a tag."""
     return [] if node is None else [one for one in node.children if local(one) == tag]
-
-
-def _escaped(text: str) -> str:
-    for one, other in (("&", "&amp;"), ("<", "&lt;"), ('"', "&quot;")):
-        text = text.replace(one, other)
-    return text

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from gcm.documents import XmlNode
 from gcm.records import dataclass
-from runtime.deployment.legacy.converting import Conversion, Element, each, local, only
+from runtime.deployment.elements import Element
+from runtime.deployment.legacy.converting import Conversion, each, local, only
 
 _BATCH = {"oarGroup": "oar", "pbsGroup": "pbs", "lsfGroup": "lsf", "gridEngineGroup": "grid-engine",
           "sgeGroup": "grid-engine"}  # fmt: skip

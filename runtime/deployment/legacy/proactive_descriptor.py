@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gcm.documents import XmlNode
-from runtime.deployment.legacy.converting import Conversion, Element, each, local, only
+from runtime.deployment.elements import Element
+from runtime.deployment.legacy.converting import Conversion, each, local, only
 
 _BATCH = {"pbsProcess": "pbs", "oarProcess": "oar", "lsfProcess": "lsf",
           "gridEngineProcess": "grid-engine", "oarGridProcess": "oar"}  # fmt: skip

@@ -13,8 +13,10 @@ from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.deployment.planning.program_files import readable
 from runtime.deployment.planning.steps import EVERYTHING, REST, FileMove, Step, StepKind
 from runtime.deployment.planning.workplace import workplace_of
-from runtime.shown_text import shown
+from runtime.shown_text import listed, shown
 from runtime.topology import Node
+
+MOST_NAMED = 6
 
 
 def render_plan(plan: DeploymentPlan) -> str:
@@ -63,12 +65,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             for one in deployment.named_classes
         ],
         "virtual_nodes": {
-            one.name: [
-                f"{cluster.path}/{cluster.nodes[address.number].name}"
-                for address in one.nodes
-                for cluster in [deployment.cluster(address.cluster)]
-            ]
-            for one in deployment.virtual_nodes
+            one.name: list(map(deployment.path_of, one.nodes)) for one in deployment.virtual_nodes
         },
         "programs": {
             name: {
@@ -127,7 +124,19 @@ def _summary(plan: DeploymentPlan) -> list[str]:
             (plan.grid.size, "rank"),
         )
     )
-    return [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
+    lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
+    queued = [one for one in clusters if one.batch is not None and not one.batch.job]
+    if len(queued) > 1:
+        lines.append(
+            "begins when all queues have granted nodes; until then they wait, at most"
+            f" {', '.join(f'{_idle(one):g} s in {one.path}' for one in queued)},"
+            " are given back, and asked for again"
+        )
+    return lines
+
+
+def _idle(cluster: DeployedCluster) -> float:
+    return 0.0 if cluster.batch is None else cluster.batch.longest_idle
 
 
 def _machine(plan: DeploymentPlan) -> Iterator[str]:
@@ -145,12 +154,8 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
             yield from (f"      {line}" for line in _nodes(plan, one))
             yield from (f"      {line}" for line in _job_script(one))
     for virtual in plan.deployment.virtual_nodes:
-        names = [
-            f"{owner.path}/{owner.nodes[address.number].name}"
-            for address in virtual.nodes
-            for owner in [plan.deployment.cluster(address.cluster)]
-        ]
-        yield f"  virtual node {virtual.name}: {' '.join(names)}"
+        names = " ".join(map(plan.deployment.path_of, virtual.nodes))
+        yield f"  virtual node {virtual.name}: {names}"
 
 
 def _named_classes(plan: DeploymentPlan, scope: tuple[int, ...], indent: str) -> Iterator[str]:
@@ -205,9 +210,9 @@ def _programs(plan: DeploymentPlan) -> Iterator[str]:
         yield f"copied of {code.folder} for {code.name}: {files}{above}"
         yield from (f"  {readable(size):>10}  {shown(path)}" for path, size in files.largest())
         if files.ignored:
-            yield f"  left out: {_some(tuple(map(shown, files.ignored)))}"
+            yield f"  left out: {listed([*map(shown, files.ignored)], MOST_NAMED)}"
         if files.skipped:
-            yield f"  cannot be copied: {_some(files.skipped)}"
+            yield f"  cannot be copied: {listed(files.skipped, MOST_NAMED)}"
         yield ""
 
 
@@ -258,7 +263,7 @@ def _step(step: Step) -> Iterator[str]:
     place = "" if step.place == HERE else f" at {step.place}"
     yield f"  {step.name}{place}{by}"
     if step.depends_on:
-        yield f"    after {_some(step.depends_on)}"
+        yield f"    after {listed(step.depends_on, MOST_NAMED)}"
     for move in step.files:
         yield f"    {_move(move, step.kind)}"
     if step.environment:
@@ -280,11 +285,6 @@ def _move(move: FileMove, kind: StepKind) -> str:
     what = _WHAT.get(move.source, move.source)
     every = f", also every {move.every:g} s of the run" if move.every else ""
     return f"bring {what} home to {move.destination}{every}"
-
-
-def _some(names: tuple[str, ...], most: int = 6) -> str:
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def _count(number: int, what: str) -> str:

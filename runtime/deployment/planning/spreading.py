@@ -19,14 +19,7 @@ def spread_components(root: ComponentPlan, deployment: Deployment) -> Mapping[st
     with three nodes, the fourth component shares the node of the first. A component in a composite
     without a mapped virtual node of its own is placed with the composite.
     """
-    nodes = {
-        one.name: [
-            f"{cluster.path}/{cluster.nodes[address.number].name}"
-            for address in one.nodes
-            for cluster in [deployment.cluster(address.cluster)]
-        ]
-        for one in deployment.virtual_nodes
-    }
+    nodes = {one.name: list(map(deployment.path_of, one.nodes)) for one in deployment.virtual_nodes}
     turns = {name: cycle(found) for name, found in nodes.items() if found}
     return dict(_placed(root, turns, ""))
 

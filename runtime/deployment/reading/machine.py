@@ -25,6 +25,7 @@ from runtime.deployment.reading.cluster import Above, read_cluster, read_mpi, sp
 from runtime.deployment.surroundings import Reading, distinct
 from runtime.health import DetectorProtocol, UnfitDetector, fitted
 from runtime.routing import without_way
+from runtime.shown_text import listed
 from runtime.topology import Node, Reachability, Wan
 
 Sites = tuple[tuple[DeployedSite, ...], int]
@@ -235,9 +236,7 @@ def _check(code: Application, deployment: Deployment, reading: Reading) -> None:
     apart = [deployment.cluster(one) for one in without_way(deployment.grid(), with_ranks)]
     if not apart:
         return
-    names = ", ".join(one.path for one in apart[:_MOST_NAMED])
-    if len(apart) > _MOST_NAMED:
-        names += f" and {len(apart) - _MOST_NAMED} more"
+    names = listed([one.path for one in apart], _MOST_NAMED)
     reading.fault(
         "no-route",
         f"no message gets from one to another of {names}: none of these clusters can connect to "

@@ -50,7 +50,7 @@ def check_named_classes(deployment: Deployment, reading: Reading) -> None:
     launchers = [one.launcher for one in deployment.clusters() if one.launcher is not None]
     named = [NamedClass(one.name, (), one.location, _LAUNCHER) for one in launchers]
     reported: set[tuple[str, Location]] = set()
-    _look_up(named, reading.surroundings.folder, reported, reading)
+    _find(named, reading.surroundings.folder, reported, reading)
     codes = [one for one in deployment.applications if one.comm_world is CommWorld.GRID]
     for one in deployment.named_classes:
         if why := _useless(one, codes):
@@ -62,10 +62,10 @@ def check_named_classes(deployment: Deployment, reading: Reading) -> None:
             )
     for code in codes:
         search = code.path.rpartition("/")[0] if code.kind is ProgramKind.SCRIPT else code.folder
-        _look_up(deployment.named_classes, search, reported, reading)
+        _find(deployment.named_classes, search, reported, reading)
 
 
-def _look_up(
+def _find(
     named: Sequence[NamedClass], search: str, reported: set[tuple[str, Location]], reading: Reading
 ) -> None:
     """Report classes that cannot be used where they are looked for, each fault once."""

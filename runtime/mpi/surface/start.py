@@ -179,7 +179,7 @@ def _listen(
     connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
     if engine.newcomers is not None:
         hear_of_view = engine.newcomers.hear_of_view
-        link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear_of_view, table)))
+        link.wrapper.on_views(lambda table: connections.soon(partial(hear_of_view, table)))
     elif replicated is not None:
         connections.suspect = partial(_tell_suspicion_of, link, partial(_name_of_resident, known))
         index_of = partial(_index_of_resident, known)
@@ -187,9 +187,9 @@ def _listen(
     if again is not None:
         connections.suspect = partial(_tell_suspicion_of, link, again.name_of)
         index_of, ended, hear = again.index_of, again.hear_of_end, again.hear_of_view
-        link.wrapper.hear_of_views(lambda table: connections.soon(partial(hear, table)))
+        link.wrapper.on_views(lambda table: connections.soon(partial(hear, table)))
     explain = partial(_explain_ends, connections, index_of, link.name, ended, names=place.names)
-    link.wrapper.hear_of_ends(lambda reports: connections.soon(partial(explain, reports)))
+    link.wrapper.on_ends(lambda reports: connections.soon(partial(explain, reports)))
 
 
 def _replicated(

@@ -9,6 +9,7 @@ from gcm.records import dataclass
 from runtime.peers.booking.allocation import Demand
 from runtime.peers.booking.strategies import Allocation, BookingError
 from runtime.peers.model import Key
+from runtime.shown_text import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +112,10 @@ class Shortfall:
         for peer, why in self.refusals.items():
             peers[why].append(peer)
         for why, names in sorted(peers.items(), key=lambda one: (-len(one[1]), one[0])):
-            shown = ", ".join(sorted(names)[:_SHOWN])
-            more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            lines.append(f"{shown}{more}: {why}")
+            lines.append(f"{listed(sorted(names))}: {why}")
         return "\n".join(lines)
 
 
-_SHOWN = 8
 """Peers named for one reason."""
 
 

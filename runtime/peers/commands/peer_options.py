@@ -190,7 +190,7 @@ GCM_PEER = CommandTable(
             "config",
             "Show the settings of the peer, and check them.",
             Option("--template", action="store_true", help="write a file with every setting"),
-            Option("--reference", action="store_true", help="write a table in Markdown"),
+            Option("--reference", action="store_true", help="write a list in Markdown"),
             *_DAEMON,
             _JSON,
             epilog="examples:\n"

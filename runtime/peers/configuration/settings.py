@@ -213,7 +213,5 @@ def template() -> str:
 
 
 def reference() -> str:
-    """Return the table of settings for the documentation, in Markdown."""
-    lines = ["| setting | default | meaning |", "|---|---|---|"]
-    lines += [f"| `{one.name}` | `{one.written}` | {one.meaning} |" for one in SETTINGS]
-    return "\n".join(lines) + "\n"
+    """Return the list of settings for the documentation, in Markdown."""
+    return "".join(f"- `{one.name}` (`{one.written}`): {one.meaning}\n" for one in SETTINGS)

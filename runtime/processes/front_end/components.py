@@ -32,6 +32,7 @@ from runtime.machine.contracts import (
     Control,
     Facts,
     Health,
+    Membership,
     References,
     Routes,
     Views,
@@ -56,12 +57,8 @@ class MonitoredClustering(Clustering):
         return asdict(Connections())
 
 
-class Ranks(Health, References, Protocol):
+class Ranks(Membership, Health, References, Protocol):
     """What is done about what ranks tell: the present run of the ranks of a cluster."""
-
-    def ready(self, member: str, reports: list[Facts]) -> None:
-        """Take what a rank tells about itself."""
-        ...
 
 
 class FrontEndState(Protocol):

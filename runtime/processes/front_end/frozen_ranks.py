@@ -48,13 +48,13 @@ class FrozenRanks:
 
     def begin(self) -> None:
         """Look from now on, on the reactor's thread."""
-        self._reactor.later(self._timeout / _LOOKS, self._look)
+        self._reactor.later(self._timeout / _LOOKS, self._check)
 
     def end(self) -> None:
         """Look no more."""
         self._is_over = True
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if self._is_over:
             return
         now, ranks = time.monotonic(), self._ranks()
@@ -62,7 +62,7 @@ class FrozenRanks:
             os.close(self._handles.pop(known))
         for rank, one in ranks.items():
             if one.host == self._host:
-                self._look_at(rank, one.pid, now)
+                self._check_rank(rank, one.pid, now)
         self.begin()
 
     def _handle_of(self, rank: str, pid: int) -> int | None:
@@ -76,7 +76,7 @@ class FrozenRanks:
         ended.register(handle, select.POLLIN)
         return None if ended.poll(0) else handle
 
-    def _look_at(self, rank: str, pid: int, now: float) -> None:
+    def _check_rank(self, rank: str, pid: int, now: float) -> None:
         handle = self._handle_of(rank, pid)
         if handle is None:
             return

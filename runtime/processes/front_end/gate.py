@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from gcm.invocation import Invocation
-from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.later import logger
 from runtime.machine.calls import NotServed, Served, stub
@@ -73,15 +72,17 @@ class Gate:
         incarnation: int,
         relay: Relay | None = None,
         names: RankNames = NO_NAMES,
+        stays: bool = False,
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
         `served` is what ranks can call, `relay` says where what ranks send to others goes on. Let
-        in are these `ranks` in this incarnation, each once. The log has their `names`.
+        in are these `ranks` in this incarnation, each once; if it `stays`, others may come later in
+        the place of lost ones. The log has their `names`.
         """
         self._names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
-        self._late: dict[str, _LateDoor] = {}
+        self._stays = stays
         self._reactor = reactor
         self._relay = relay
         self._room = room
@@ -90,29 +91,22 @@ class Gate:
         self._guests: dict[str, _Guest] = {}
         self.released = False
         self._is_closed = False
-        self._credentials, self._port = credentials, port
         self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
         self.address = as_others_see(self._door.address)
 
     def release(self) -> None:
-        """Let nobody in from now on: the ranks that have come run."""
+        """Let nobody in from now on who is not expected: the ranks that have come run."""
         self.released = True
-        self.close()
+        if self._stays:
+            remove_key(self._room)
+        else:
+            self.close()
 
     def expect_again(self, rank: str, incarnation: int) -> str:
-        """Let one more in, which takes the place of a rank that is lost; return where it comes to.
-
-        Raises:
-            Unreachable: nobody can listen there.
-        """
-        member = member_name(rank, incarnation)
-        number = rank.rpartition(":")[2]
-        address = address_in(self._room, f"front-end.{number}", self._port)
-        door = Door(self._reactor, address, self._credentials, self._admit)
-        self._expected[member] = rank
-        self._late[member] = _LateDoor(door, rank)
+        """Let one more in, which takes the place of a lost rank; return where it comes to."""
+        self._expected[member_name(rank, incarnation)] = rank
         self.dismiss(rank)
-        return as_others_see(door.address)
+        return self.address
 
     def dismiss(self, rank: str) -> None:
         """Hear nothing more of a rank, and hang up, so that it ends."""
@@ -122,14 +116,8 @@ class Gate:
 
     def expect_no_more(self, rank: str, incarnation: int) -> None:
         """Do not let a rank in any more that was to take the place of another one."""
-        self._expected.pop(member_name(rank, incarnation), None)
-        self._shut_late(member_name(rank, incarnation))
-
-    def _shut_late(self, member: str) -> None:
-        late = self._late.pop(member, None)
-        if late is not None:
-            late.door.close()
-            remove_key(self._room, alone=late.rank)
+        if self._expected.pop(member_name(rank, incarnation), None) is not None:
+            remove_key(self._room, alone=rank)
 
     def views(self, rank: str) -> Views | None:
         """Return the views of one rank; None if it is not here."""
@@ -157,13 +145,13 @@ class Gate:
 
     def close(self) -> None:
         """Let nobody in any more, and remove the key; twice is once."""
-        for member in tuple(self._late):
-            self._shut_late(member)
         if self._is_closed:
             return
         self._is_closed = True
         self._door.close()
         remove_key(self._room)
+        for rank in self._expected.values() if self.released else ():
+            remove_key(self._room, alone=rank)
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not here."""
@@ -203,7 +191,8 @@ class Gate:
             title=self._names.name(name),
         )
         self._guests[name] = guest
-        self._shut_late(member)
+        if self.released:
+            remove_key(self._room, alone=name)
         self._watcher.rank_here(name, guest.channel)
         guest.channel.when_closed(self._left)
         guest.channel.open(received)
@@ -211,14 +200,6 @@ class Gate:
     def _left(self, _: ChannelClosed) -> None:
         if self.is_empty:
             self._watcher.all_left()
-
-
-@dataclass(frozen=True, slots=True)
-class _LateDoor:
-    """Where a rank is let in that takes the place of a lost one."""
-
-    door: Door
-    rank: str
 
 
 class _Guest:
@@ -248,7 +229,7 @@ class _Guest:
             reactor,
             SocketStream(connected),
             title,
-            self._hear,
+            self._handle,
             relay=self._onward,
             codec=PLAIN_DATA,
             most_held=MOST_HELD,
@@ -276,7 +257,7 @@ class _Guest:
             raise TransportError(f"{self.name} calls {target} in the name of {target.client!r}")
         return onward
 
-    def _hear(self, request: IncomingCall) -> None:
+    def _handle(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
         if self.served is None:
             return  # of a former run of the ranks

@@ -46,7 +46,7 @@ class JobEnds:
         self._stopped_at: float | None = None
 
     @property
-    def told(self) -> set[str]:
+    def known(self) -> set[str]:
         """The ranks whose end is known."""
         return set(self._told)
 
@@ -87,15 +87,15 @@ class JobEnds:
         """Record that ranks run although a process of `mpiexec` has ended a while ago."""
         self._is_outlived = True
 
-    def said(self, rank: str, observed: Observation) -> RankDeath:
+    def program_ended(self, rank: str, observed: Observation) -> RankDeath:
         """Record how the program of a rank ended, by its own word."""
         if rank in self._aborted and observed.is_loss and self._stopped_at is None:
             self._missed.update(map(str, observed.lost))
-        return self._tell(rank, observed)
+        return self._report(rank, observed)
 
     def concluded(self, rank: str, why: str) -> RankDeath:
         """Record that a rank counts as lost, whatever becomes of its process."""
-        return self._tell(rank, RankDeath.lost(rank, why, Witness.FRONT_END).observed)
+        return self._report(rank, RankDeath.lost(rank, why, Witness.FRONT_END).observed)
 
     def aborted(self, rank: str) -> None:
         """Record that a rank ends the run: whatever is seen later follows from that."""
@@ -106,7 +106,7 @@ class JobEnds:
         self._left[rank] = None
         return self._decide(rank)
 
-    def saw(self, rank: str, seen: Observation, *, is_connected: bool) -> RankDeath | None:
+    def exited(self, rank: str, seen: Observation, *, is_connected: bool) -> RankDeath | None:
         """Record how the process of a rank ended.
 
         While it `is_connected`, its own word about that may still come, and counts more.
@@ -129,7 +129,7 @@ class JobEnds:
         if found := self._decide(rank):
             return found
         silent = Observation(Witness.FRONT_END, 1, why=f"ended {NOT_FINALISED}")
-        return self._tell(rank, silent, self._ended_by(rank))
+        return self._report(rank, silent, self._ended_by(rank))
 
     def job_over(
         self, ended: Exit, words: str, ranks: list[str], signal_told: int = 0
@@ -151,7 +151,7 @@ class JobEnds:
 
     # --- decisions --------------------------------------------------------------------------------
 
-    def _tell(self, rank: str, observed: Observation, after: str = "") -> RankDeath:
+    def _report(self, rank: str, observed: Observation, after: str = "") -> RankDeath:
         """Make the death of a rank, in place of the one that was told before if there was one."""
         is_later = rank in self._told
         made = RankDeath(RankName.parse(rank), observed, after, supersedes=is_later)
@@ -168,7 +168,7 @@ class JobEnds:
             return None
         if not seen.code:
             seen = replace(seen, code=1, why=f"ended {NOT_FINALISED}")
-        return self._tell(rank, seen, self._ended_by(rank, seen.at, seen.signal))
+        return self._report(rank, seen, self._ended_by(rank, seen.at, seen.signal))
 
     def _lose(self, rank: str) -> RankDeath | None:
         """Return the death of a rank that was lost with its host, if it was."""
@@ -176,7 +176,7 @@ class JobEnds:
         if why is None:
             return None
         lost = RankDeath.lost(rank, why, Witness.FRONT_END)
-        return self._tell(rank, lost.observed, self._ended_by(rank))
+        return self._report(rank, lost.observed, self._ended_by(rank))
 
     def _failed_behind_its_program(self, told: RankDeath, seen: Observation) -> RankDeath | None:
         """Return the death of a rank whose program ended well, and then its process did not."""
@@ -184,7 +184,7 @@ class JobEnds:
         if told.code or not seen.code or is_cleaned_up or self._ended_by(told.who, seen.at):
             return None
         why = "ended so after its program, while it finalised MPI or the interpreter"
-        return self._tell(told.who, replace(seen, why=why))
+        return self._report(told.who, replace(seen, why=why))
 
     def _ended_by(self, rank: str, at: float = 0.0, number: int = 0) -> str:
         """Return who had ended a rank of which only its parent, or nobody, tells the end.
@@ -249,7 +249,7 @@ class JobEnds:
             return None
         if self._when(told) <= ended.at:
             return None
-        return self._tell(rank, told.observed, self._cluster)
+        return self._report(rank, told.observed, self._cluster)
 
     def _silent(self, rank: str, ended: Exit, signal_told: int, fault: str) -> RankDeath:
         """Return the death of a rank of which nobody has told anything but perhaps `mpiexec`."""
@@ -257,10 +257,10 @@ class JobEnds:
         if rank not in self._missed:
             after = BY_REQUEST if self._stopped_at is not None else after or self._first_bad()
         if after:
-            return self._tell(rank, Observation(Witness.MPIEXEC, KILLED, signal=9), after)
+            return self._report(rank, Observation(Witness.MPIEXEC, KILLED, signal=9), after)
         why = f"ended {NOT_FINALISED}" if ended.ok else "ended, as mpiexec tells"
         code = 128 + signal_told if signal_told else ended.shell_code or 1
-        return self._tell(rank, Observation(Witness.MPIEXEC, code, signal=signal_told, why=why))
+        return self._report(rank, Observation(Witness.MPIEXEC, code, signal=signal_told, why=why))
 
 
 def sight_of(status: int, at: float, crash: str = "") -> Observation:

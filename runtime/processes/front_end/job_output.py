@@ -31,7 +31,7 @@ Said = tuple[int | None, str, bytes]
 class OutputListener(Protocol):
     """Receives what is written by ranks."""
 
-    def job_said(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[Said]) -> None:
         """Take the next lines, in order, on the reactor's thread or that of the launcher."""
         ...
 
@@ -123,7 +123,7 @@ class JobOutput:
         """Call `then` behind all that the ranks have written and all that was told of them."""
         if self._pipes is not None:
             self._pipes.finish()
-        self._room.say(0, lambda: self._finish_ends(then))
+        self._room.put(0, lambda: self._finish_ends(then))
         if self._room.holds_any:
             self._listener.output_follows()
 
@@ -145,7 +145,7 @@ class JobOutput:
             if stream == OutputStream.ERROR:
                 self._last.feed(block)
         if lines:
-            self._listener.job_said(lines)
+            self._listener.job_wrote(lines)
 
     def wait_for_room(self) -> None:
         """Wait until more may be said: nobody else uses this launcher."""
@@ -168,7 +168,7 @@ class JobOutput:
         """Say what `mpiexec` said, unless that is only about a rank that has failed."""
         blocks, self._unexplained = self._unexplained, []
         if blocks and not self.has_failed:
-            self._listener.job_said([(None, str(OutputStream.ERROR), block) for block in blocks])
+            self._listener.job_wrote([(None, str(OutputStream.ERROR), block) for block in blocks])
 
 
 class PartSink:
@@ -177,7 +177,7 @@ class PartSink:
     def __init__(self, output: JobOutput, part: JobPart, native: NativeMpi) -> None:
         self._output = output
         self._part, self._native = part, native
-        self._lines = RankLines(self._heard, output.record_end, first=part.first, tag=native.tag)
+        self._lines = RankLines(self._wrote, output.record_end, first=part.first, tag=native.tag)
         self._batch: list[Said] = []
 
     def received(self, stream: OutputStream, data: bytes) -> None:
@@ -191,7 +191,7 @@ class PartSink:
         self._lines.finished()
         self._pass_on()
 
-    def _heard(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
+    def _wrote(self, rank: int | None, stream: OutputStream, block: bytes) -> None:
         if rank is None and self._part.has_mpiexec:
             words = block.decode("utf-8", errors="replace")
             self._output.keep_own_words(block, self._native.signal_in(words))

@@ -93,7 +93,7 @@ class FrontEndLinks:
             self._reactor,
             SocketStream(connected),
             f"the front-end of {self._names.name(peer)}",
-            partial(self._hear, peer),
+            partial(self._handle, peer),
             relay=partial(self._onward, peer),
             codec=PLAIN_DATA,
         )
@@ -136,7 +136,7 @@ class FrontEndLinks:
             raise TransportError(f"{peer} calls {target} in the name of {target.client!r}")
         return self._inward(target)
 
-    def _hear(self, peer: str, request: IncomingCall) -> Future[Any] | IncomingCall | None:
+    def _handle(self, peer: str, request: IncomingCall) -> Future[Any] | IncomingCall | None:
         target = request.target
         if target.interface == HEARTBEAT and sender_of(target) == clustering_path(peer):
             return self._serve(request)

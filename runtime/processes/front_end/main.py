@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import cluster_of, identifier_of, rank_path
+from runtime.coupling.words import cluster_of, identifier_of
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
@@ -23,8 +23,8 @@ from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
 from runtime.machine.calls import Served, reports_of
 from runtime.machine.contracts import Facts, Orders, Reports
 from runtime.machine.paths import LAUNCHER, part_path
-from runtime.machine.table import decoded, encoded
-from runtime.membership.whereabouts import RankArrival, Whereabouts, front_end_report, report
+from runtime.machine.table import decoded
+from runtime.membership.whereabouts import RankArrival, front_end_report, report
 from runtime.processes.configuration import (
     LISTENER,
     REFUSED,
@@ -33,6 +33,7 @@ from runtime.processes.configuration import (
     read_first_input,
 )
 from runtime.processes.cores import leave_no_core_file
+from runtime.processes.front_end.code_runs import CodeRuns
 from runtime.processes.front_end.components import Components, rehearse
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.processes.front_end.ranks_run import RanksRun
@@ -54,9 +55,6 @@ if TYPE_CHECKING:
     from runtime.processes.heartbeats import HeartbeatLoop
 
 _log = logging.getLogger(__name__)
-
-FIRST = 1
-"""The incarnation of ranks that are started for the first time."""
 
 GRACE = 2.0  # seconds between the polite and the final end of the ranks
 
@@ -102,7 +100,7 @@ class FrontEndProcess:
         served = Served()
         served.serve(Orders, self)
         self._host = MemberHost(part_path(configuration.cluster), reactor, served)
-        self._launcher = reports_of(configuration.cluster, self._tell)
+        self._launcher = reports_of(configuration.cluster, self._notify_launcher)
         self._channel = Channel(
             reactor,
             stream,
@@ -112,20 +110,15 @@ class FrontEndProcess:
             codec=PLAIN_DATA,
         )
         self._host.routes.add("/", self._channel)
-        self._log_handler = LauncherLog(reports_of(configuration.cluster, self._tell_now))
-        self._knows_all = False  # who is where
-        self._whereabouts = Whereabouts()
-        self._lost: list[Facts] = []  # where others go on without these
+        self._log_handler = LauncherLog(reports_of(configuration.cluster, self._notify_at_once))
         self._room = OutputRoom(reactor)
-        self._may_go = False
-        self._past: list[tuple[int, int, int]] = []
-        self._ended: list[RanksRun] = []  # runs of which something may be left
         self._forwarding: Forwarding | None = None
         self._channel.when_closed(lambda _: self._over.set())
         self._heartbeats = self._new_heartbeats()
         self._frozen: FrozenRanks | None = None
         self._components = Components(self._host, configuration, self, self._heartbeats)
-        self._ranks = self._new_run() if configuration.job is not None else None
+        new = None if configuration.job is None else self._new_run
+        self._code = CodeRuns(reactor, self._components, new, self._over)
         self._nodes = self._new_keeper() if configuration.nodes else None
 
     def end(self, number: int = 0, *_: object) -> None:
@@ -143,9 +136,10 @@ class FrontEndProcess:
         for logger in loggers:
             logger.addHandler(self._log_handler)
             logger.setLevel(logging.INFO)
-        if self._can_forward() and (self._ranks is None or self._ranks.open(reads_input=True)):
-            if self._ranks is not None and self._configuration.at_once:
-                self._ranks.start()
+        ranks = self._code.present
+        if self._can_forward() and (ranks is None or ranks.open(reads_input=True)):
+            if ranks is not None and self._configuration.at_once:
+                ranks.start()
             self._launcher.up()
         self._over.wait()
         if self._ended_by and not self._stopping:
@@ -154,12 +148,10 @@ class FrontEndProcess:
             self._reactor.soon(self._heartbeats.end)
         if self._frozen is not None:
             self._frozen.end()
-        self._tell_traffic()
+        self._report_traffic()
         if self._nodes is not None:
             self._nodes.close()
-        for run in (*self._ended, self._ranks):
-            if run is not None:
-                run.close()
+        self._code.close()
         if self._forwarding is not None:
             self._forwarding.close()
         self._pass_output_on()
@@ -221,11 +213,10 @@ class FrontEndProcess:
             return False
         return True
 
-    def _tell_traffic(self) -> None:
+    def _report_traffic(self) -> None:
         """Tell what went between this process and the ranks, in all their runs."""
-        runs = [*self._past, *([] if self._ranks is None else [self._ranks.traffic])]
-        if runs:
-            self._launcher.carried(*(sum(numbers) for numbers in zip(*runs, strict=True)))
+        if traffic := self._code.traffic:
+            self._launcher.carried(*traffic)
         if self._forwarding is not None:
             self._launcher.forwarded(*self._forwarding.carried)
 
@@ -237,13 +228,13 @@ class FrontEndProcess:
 
     # --- the launcher ---------------------------------------------------------------------------
 
-    def _tell(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    def _notify_launcher(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         try:
             self._channel.note(Invocation(LAUNCHER, interface, operation, args))
         except ChannelClosed:
             self._over.set()
 
-    def _tell_now(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
+    def _notify_at_once(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Tell the launcher something without ever waiting; nothing happens once it has gone."""
         with suppress(ChannelClosed):
             self._channel.note(Invocation(LAUNCHER, interface, operation, args), now=True)
@@ -255,58 +246,44 @@ class FrontEndProcess:
 
     def go(self) -> None:
         """Let the ranks run once it is known who is where."""
-        # Ranks that nobody has asked for yet will be told when they have come.
-        self._may_go = self._ranks is not None and self._ranks.has_begun
-        self._release()
+        self._code.allow()
 
     def start_ranks(self, incarnation: int) -> None:
         """Start the ranks, or start them again when they have ended, for the so-manieth time."""
-        ranks = self._ranks
-        if ranks is None:
-            return
-        if ranks.is_over:  # it may be without ever having begun
-            ranks.shut()
-            self._past.append(ranks.traffic)
-            self._may_go = False
-            self._ended.append(ranks)
-            fresh = self._ranks = self._new_run(incarnation)
-            # Later, because the door of the run before has to be shut first.
-            self._reactor.soon(lambda: self._begin_again(fresh))
-        elif not ranks.has_begun:
-            ranks.start()
+        self._code.start(incarnation)
 
     def start_again(self, rank: str, incarnation: int) -> None:
         """Start one rank again in place of one that is lost, while the others go on."""
-        if self._ranks is not None:
-            self._ranks.ends.start_again(rank, incarnation)
+        if (ranks := self._code.present) is not None:
+            ranks.ends.start_again(rank, incarnation)
 
     def end_rank(self, rank: str) -> None:
         """End one rank that others have lost."""
-        if self._ranks is not None:
-            self._ranks.ends.end_rank(rank)
+        if (ranks := self._code.present) is not None:
+            ranks.ends.end_rank(rank)
 
     def signal_ranks(self, number: int) -> None:
         """Send all ranks a signal."""
-        if self._ranks is not None:
-            self._ranks.signal(number)
+        if (ranks := self._code.present) is not None:
+            ranks.signal(number)
 
     def stop_ranks(self, grace: float) -> None:
         """Ask the ranks to end, and kill them after a while."""
-        if self._ranks is not None:
-            self._ranks.ask_to_end()
-            self._reactor.later(grace, self._ranks.kill)
+        if (ranks := self._code.present) is not None:
+            ranks.ask_to_end()
+            self._reactor.later(grace, ranks.kill)
 
     def kill_ranks(self) -> None:
         """End the ranks at once."""
-        if self._ranks is not None:
-            self._ranks.kill()
+        if (ranks := self._code.present) is not None:
+            ranks.kill()
 
     def watch(self, elapsed: float) -> None:
         """Watch the other front-ends and the launcher, which began so many seconds ago."""
         if self._heartbeats is not None:
             self._heartbeats.begin(elapsed)
         watch = self._configuration.watch
-        if watch is not None and self._frozen is None and self._ranks is not None:
+        if watch is not None and self._frozen is None and self._code.present is not None:
             from runtime.processes.front_end.frozen_ranks import FrozenRanks
 
             self._frozen = FrozenRanks(
@@ -317,13 +294,13 @@ class FrontEndProcess:
 
     def tell_states(self, number: int, with_stacks: bool) -> None:
         """Ask what all ranks are doing."""
-        if self._ranks is not None:
-            self._ranks.tell_states(number, with_stacks)
+        if (ranks := self._code.present) is not None:
+            ranks.tell_states(number, with_stacks)
 
     def count_messages(self) -> None:
         """Tell what the ranks have sent, and ask them again."""
-        if self._ranks is not None:
-            self._ranks.count_messages()
+        if (ranks := self._code.present) is not None:
+            ranks.count_messages()
 
     def start_node(self, name: str) -> None:
         """Start the process for the components of a node."""
@@ -340,8 +317,8 @@ class FrontEndProcess:
         if self._stopping:
             return
         self._stopping = True
-        if self._ranks is not None and self._ranks.is_released:
-            self._ranks.ask_to_end()
+        if (ranks := self._code.present) is not None and ranks.is_released:
+            ranks.ask_to_end()
         if self._nodes is not None:
             self._nodes.ask_to_end()
         self._reactor.later(GRACE, self._over.set)
@@ -355,13 +332,13 @@ class FrontEndProcess:
 
     def read(self, data: bytes) -> None:
         """Pass on what the first rank of all is to read."""
-        if self._ranks is not None:
-            self._ranks.read_input(data)
+        if (ranks := self._code.present) is not None:
+            ranks.read_input(data)
 
     def show_prompts(self) -> None:
         """Pass on what the first rank writes without a newline too."""
-        if self._ranks is not None:
-            self._ranks.show_prompts()
+        if (ranks := self._code.present) is not None:
+            ranks.show_prompts()
 
     # --- the contract of views, and the components ----------------------------------------------
 
@@ -371,21 +348,13 @@ class FrontEndProcess:
 
     def moved(self, reports: list[Facts]) -> None:
         """Take note of where ranks are that were started since, or again."""
-        self._whereabouts.moved(reports)
-        self._tell_forwarding()
-        replacing = [one for one in reports if "index" in one]
-        if replacing and self._ranks is not None and self._ranks.is_released:
-            table = encoded(self._whereabouts.everybody)
-            self._components.views.view(table)
-            for one in replacing:
-                if cluster_of(rank_path(one["rank"])) == self._configuration.cluster:
-                    self._ranks.admit(one["rank"], table, self._lost)
+        self._code.whereabouts.moved(reports)
+        self._report_forwarding()
+        self._code.replaced(reports)
 
     def lost(self, reports: list[Facts]) -> None:
         """Let the ranks know which others have ended."""
-        self._lost += reports
-        if self._ranks is not None and self._ranks.is_released:
-            self._components.views.lost(reports)
+        self._code.lost(reports)
 
     def coupled(self, report: Facts) -> None:
         """Take note of where a rank listens for those of other codes."""
@@ -432,7 +401,7 @@ class FrontEndProcess:
 
     def reports(self) -> list[Facts]:
         """Return what others are to know of the ranks of this cluster, and of this front-end."""
-        arrivals = self._ranks.arrivals if self._ranks is not None else {}
+        arrivals = self._code.arrivals
         reports = [report(rank, arrivals.get(rank)) for rank in self._names()]
         if self._forwarding is not None:
             found = self._forwarding.found
@@ -441,30 +410,23 @@ class FrontEndProcess:
 
     def seen(self, table: bytes) -> None:
         """Learn who is where; ranks get the table when they may run."""
-        self._whereabouts.told(decoded(table))
-        self._knows_all = True
-        self._tell_forwarding()
-        self._release()
+        self._code.whereabouts.told(decoded(table))
+        self._report_forwarding()
+        self._code.locate()
 
     def connections(self, rank: str) -> Connections:
         """Return how a rank, or with nothing all of them, found others; this may wait."""
         found = self._routes.connections([rank] if rank else self._names())
         return found if rank else replace(found, relays=self._relays())
 
-    def _tell_forwarding(self) -> None:
+    def _report_forwarding(self) -> None:
         if self._forwarding is not None:
-            self._forwarding.learn(self._whereabouts.everybody)
-
-    def _release(self) -> None:
-        """Let the ranks run once the launcher says so and it is known who is where."""
-        if self._may_go and self._knows_all and self._ranks is not None:
-            self._ranks.go(encoded(self._whereabouts.everybody))
+            self._forwarding.learn(self._code.whereabouts.everybody)
 
     def _end_if_all_ended(self) -> None:
         """End once it was asked for and nothing runs that would have to end before."""
-        ranks, nodes = self._ranks, self._nodes
-        ranks_run = ranks is not None and ranks.is_released and not ranks.is_over
-        if self._stopping and not ranks_run and (nodes is None or nodes.are_over):
+        nodes_run = self._nodes is not None and not self._nodes.are_over
+        if self._stopping and not (self._code.is_running or nodes_run):
             self._over.set()
 
     # --- the nodes --------------------------------------------------------------------------------
@@ -479,12 +441,12 @@ class FrontEndProcess:
 
     # --- the ranks --------------------------------------------------------------------------------
 
-    def _new_run(self, incarnation: int = FIRST) -> RanksRun:
+    def _new_run(self, incarnation: int) -> RanksRun:
         guard, self._guard = self._guard, None
         return RanksRun(
             self._configuration,
             self._reactor,
-            self._tell,
+            self._notify_launcher,
             self._outward,
             self._end_if_all_ended,
             components=self._components,
@@ -495,17 +457,13 @@ class FrontEndProcess:
         )
 
     def _arrivals(self) -> dict[str, RankArrival]:
-        return self._ranks.arrivals if self._ranks is not None and not self._ranks.is_over else {}
+        ranks = self._code.present
+        return {} if ranks is None or ranks.is_over else ranks.arrivals
 
     def present_ranks(self) -> RanksRun:
         """Return the present run of the ranks, which there is where one tells something."""
-        assert self._ranks is not None  # who tells something was let in by these
-        return self._ranks
-
-    def _begin_again(self, fresh: RanksRun) -> None:
-        if not self._over.is_set() and fresh.open():
-            fresh.start(self._ended)
-            self._ended = []
+        assert self._code.present is not None  # who tells something was let in by these
+        return self._code.present
 
     def _outward(self, target: Target) -> Channel | None:
         """Return the way for what a rank sends to another one, or to the launcher."""
@@ -528,7 +486,7 @@ class FrontEndProcess:
         path = target.component
         rank = identifier_of(path)
         if rank:
-            return self._ranks.find(rank) if self._ranks is not None else None
+            return self._code.find(rank)
         way = self._host.routes.find(path)
         return way if isinstance(way, Channel) and way is not self._channel else None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable
+from enum import StrEnum
 from functools import partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from runtime.machine.contracts import Reports
 from runtime.membership.room import address_in, as_others_see
 from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.processes.front_end.output_room import OutputRoom
+from runtime.transitions import change
 from runtime.transport.channel import Channel
 from runtime.transport.keys import audience_of
 from runtime.transport.listening import Door
@@ -27,6 +29,38 @@ from runtime.transport.streams import SocketStream
 
 LAST_WORDS = 1.0
 """How many seconds to wait for the exit of a process whose channel has ended already."""
+
+
+class NodeStage(StrEnum):
+    """Where the process of a node is; the last two are ends."""
+
+    IDLE = "idle"
+    """Nobody has asked for it yet."""
+    STARTED = "started"
+    CONNECTED = "connected"
+    """It serves, as its front-end knows by its connection."""
+    FAILED = "failed"
+    """It has ended before it had connected."""
+    LOST = "lost"
+    """It has ended after that; the launcher decides whether it should have."""
+
+
+class NodeEvent(StrEnum):
+    """What happens to the process of a node."""
+
+    STARTED = "it is started"
+    CONNECTED = "it has connected"
+    ENDED = "it has ended"
+
+
+_S, _E = NodeStage, NodeEvent
+TRANSITIONS: dict[tuple[NodeStage, NodeEvent], NodeStage] = {
+    (_S.IDLE, _E.STARTED): _S.STARTED,
+    (_S.STARTED, _E.CONNECTED): _S.CONNECTED,
+    (_S.STARTED, _E.ENDED): _S.FAILED,
+    (_S.CONNECTED, _E.ENDED): _S.LOST,
+}
+"""What each event leads to in each stage; a pair that has no row changes nothing."""
 
 
 class NodeKeeper:
@@ -126,9 +160,9 @@ class NodeKeeper:
 
     # --- what nodes tell ------------------------------------------------------------------------
 
-    def said(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
+    def node_wrote(self, job: NodeJob, stream: OutputStream, block: bytes) -> None:
         """Pass on lines of output, and wait for room as long as the nodes are wanted."""
-        self._room.say(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
+        self._room.put(len(block), lambda: self._above.node_lines(job.name, str(stream), block))
         self._room.wait(lambda: self.is_stopping)
 
     def failed(self, job: NodeJob, fault: GridError) -> None:
@@ -142,7 +176,7 @@ class NodeKeeper:
         if self.is_stopping:
             if self.are_over:
                 self._over()
-        elif node.channel is None:
+        elif node.stage is NodeStage.FAILED:
             what = "the process for the components of this node ended before it was ready"
             self.failed(
                 node.job,
@@ -163,7 +197,7 @@ class _Node:
     def __init__(self, job: NodeJob, keeper: NodeKeeper) -> None:
         self.job = job
         self.channel: Channel | None = None
-        self.runs = False
+        self.stage = NodeStage.IDLE
         self._keeper = keeper
         self._process: Process | None = None
         self._cutters = {stream: BlockCutter() for stream in OutputStream}
@@ -175,10 +209,10 @@ class _Node:
         start = NodeStart(self.job, told.cluster, front_end, keys, told.certificate(home))
         first = as_first_input([start])
         command = Command(self.job.argv, self.job.environment, told.folder, first)
-        self.runs = True
+        self._advance(NodeEvent.STARTED)
         process = self._process = launcher.start(command, self)
         process.close_input()
-        process.when_done(lambda: self._keeper.soon(self._ended))
+        process.when_done(lambda: self._keeper.soon(self._process_ended))
 
     def kill(self) -> None:
         """End it at once."""
@@ -188,19 +222,29 @@ class _Node:
     def connected(self, channel: Channel) -> None:
         """Record that it has come."""
         self.channel = channel
+        self._advance(NodeEvent.CONNECTED)
         channel.when_closed(lambda _: self._keeper.hung_up(self))
 
     def give_up(self) -> None:
         """Take it for gone, although nobody saw its end."""
-        if self.runs:
-            self.runs = False
-            self._keeper.ended(self, "its connection ended, but not the process")
+        self._end("its connection ended, but not the process")
 
-    def _ended(self) -> None:
+    def _process_ended(self) -> None:
+        assert self._process is not None
+        self._end(last_words(self._process))
+
+    def _end(self, words: str) -> None:
         if self.runs:
-            self.runs = False
-            assert self._process is not None
-            self._keeper.ended(self, last_words(self._process))
+            self._advance(NodeEvent.ENDED, words)
+            self._keeper.ended(self, words)
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started, and has not ended."""
+        return self.stage in (NodeStage.STARTED, NodeStage.CONNECTED)
+
+    def _advance(self, event: NodeEvent, why: str = "") -> None:
+        self.stage = change(TRANSITIONS, self.stage, event, f"node {self.job.name}", why)
 
     # --- what it prints, from the launcher's thread ---------------------------------------------
 
@@ -215,4 +259,4 @@ class _Node:
 
     def _pass_on(self, stream: OutputStream, block: bytes) -> None:
         if block:
-            self._keeper.said(self.job, stream, block)
+            self._keeper.node_wrote(self.job, stream, block)

@@ -41,7 +41,7 @@ class OutputRoom:
         """Whether the launcher has still to take what was said."""
         return bool(self._held)
 
-    def say(self, size: int, send: Callable[[], object], blocks: int = 1) -> None:
+    def put(self, size: int, send: Callable[[], object], blocks: int = 1) -> None:
         """Send so many bytes, now or when the launcher takes them.
 
         What has no size only waits for what was said before it.

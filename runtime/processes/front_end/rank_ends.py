@@ -197,7 +197,7 @@ class RankEnds:
 
     @property
     def _have_all_ended(self) -> bool:
-        return len(self._ends.told) == len(self._table)
+        return len(self._ends.known) == len(self._table)
 
     def _stop_job(self) -> None:
         self.stopping()
@@ -218,7 +218,7 @@ class RankEnds:
         crash = crash_of(crash_file(self._told.room, number), OWN_FRAMES) if status else ""
         at = time.monotonic() if at == IN_TIME and not self._life.is_wanted else at
         is_connected, sight = entry.is_connected, sight_of(status, at, crash)
-        self._report(self._ends.saw(entry.name, sight, is_connected=is_connected))
+        self._report(self._ends.exited(entry.name, sight, is_connected=is_connected))
         if is_connected and not self._is_known(entry):
             self._give_up_once_quiet(entry, incarnation)
 
@@ -242,7 +242,7 @@ class RankEnds:
         except UnreadableReport as fault:
             self.expel(rank, f"what it tells of its end is not understood: {fault}")
         else:
-            self._report(self._ends.said(rank, seen))
+            self._report(self._ends.program_ended(rank, seen))
 
     def host_lost(self, part: JobPart, why: str) -> None:
         """Record that ranks were lost with their host, or at least what `mpiexec` ran there."""
@@ -282,7 +282,7 @@ class RankEnds:
     # --- what becomes of it -----------------------------------------------------------------------
 
     def _is_known(self, entry: RankEntry) -> bool:
-        return entry.name in self._ends.told
+        return entry.name in self._ends.known
 
     def _give_up_once_quiet(self, entry: RankEntry, incarnation: int, received: int = -1) -> None:
         """Wait for last words of a rank whose process has ended while more of them come.

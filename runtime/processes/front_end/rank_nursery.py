@@ -19,7 +19,7 @@ from contextlib import suppress
 
 from runtime.launchers import family
 from runtime.launchers.guard import GRACE, LOOK_AGAIN, MARK, catch_signals, collect_children
-from runtime.launchers.ranks import tell_end
+from runtime.launchers.ranks import report_end
 from runtime.launchers.segments import mapped_segments, remove_segments
 from runtime.processes.rank import main as rank_main
 from runtime.processes.rank.parted_rank import become
@@ -124,7 +124,7 @@ class RankNursery:
                         return connection, begins
                 else:
                     self._kill(descriptor)
-            self._see_to_their_end()
+            self._end_children()
 
     def _part(self, connection: _socket.socket) -> int | None:
         """Make a copy of this process; return its pipe if this is the copy."""
@@ -166,18 +166,18 @@ class RankNursery:
                 rank.was_killed = True
                 remove_segments(left)
 
-    def _see_to_their_end(self) -> None:
+    def _end_children(self) -> None:
         for pid, status in collect_children():
             rank = self._ranks.pop(pid, None)
             if rank is not None:
                 place = rank.place()
                 if place is not None and not (rank.was_killed and os.WIFSIGNALED(status)):
-                    tell_end(*place, status)
-                self._tell(rank.connection, status)
+                    report_end(*place, status)
+                self._report_status(rank.connection, status)
                 self._has_ended(rank)
         self._over = [job for job in self._over if job.is_left()]
 
-    def _tell(self, connection: _socket.socket, status: int) -> None:
+    def _report_status(self, connection: _socket.socket, status: int) -> None:
         with suppress(KeyError):  # then its stand-in has gone
             self._poll.unregister(connection)
         with suppress(OSError):  # then it goes just now

@@ -65,10 +65,10 @@ class RankPipes:
         """Say what is left, and remove the pipes, once nobody writes any more; on the reactor's."""
         pipes, self._pipes = self._pipes, []
         for pipe in pipes:
-            while self._hear(pipe):
+            while self._read(pipe):
                 pass
             self._keep(pipe, pipe.cutter.finish())
-            self._say_all()
+            self._flush_all()
             self._forget(pipe)
             os.close(pipe.descriptor)
         for path in self._paths:
@@ -79,16 +79,16 @@ class RankPipes:
         """Say what rank 0 writes also without a newline, if it stays without; on the reactor's."""
         self._prompts = {pipe.descriptor for pipe in self._pipes if pipe.rank == 0}
         for pipe in self._pipes:
-            self._look_for_prompt(pipe)
+            self._await_prompt(pipe)
 
-    def _look_for_prompt(self, pipe: _Pipe) -> None:
+    def _await_prompt(self, pipe: _Pipe) -> None:
         if pipe.descriptor in self._prompts and pipe.cutter.has_begun:
-            self._reactor.later(PROMPT, partial(self._say_prompt, pipe, pipe.heard))
+            self._reactor.later(PROMPT, partial(self._flush_prompt, pipe, pipe.heard))
 
-    def _say_prompt(self, pipe: _Pipe, heard: int) -> None:
+    def _flush_prompt(self, pipe: _Pipe, heard: int) -> None:
         if pipe in self._pipes and pipe.heard == heard:
             self._keep(pipe, pipe.cutter.finish())
-            self._say_all()
+            self._flush_all()
 
     def _watch(self, pipes: Iterable[_Pipe]) -> None:
         for pipe in pipes:
@@ -101,24 +101,24 @@ class RankPipes:
         if not self._room.is_there:
             self._room.when_there(lambda: self._watch([pipe]))
             return
-        count = self._hear(pipe)
+        count = self._read(pipe)
         self._heard.append((pipe, count))
         if len(self._heard) == 1:  # others may be ready as well
-            self._reactor.soon(self._tell)
+            self._reactor.soon(self._pass_on)
 
-    def _tell(self) -> None:
+    def _pass_on(self) -> None:
         heard, self._heard = self._heard, []
-        self._say_all()
+        self._flush_all()
         self._watch(pipe for pipe, count in heard if count >= PLENTY)
         slow = [pipe for pipe, count in heard if count < PLENTY]
         self._reactor.later(PACE, lambda: self._watch(slow))
 
-    def _say_all(self) -> None:
+    def _flush_all(self) -> None:
         blocks, self._blocks = self._blocks, []
         if blocks:
             self._say(blocks)
 
-    def _hear(self, pipe: _Pipe) -> int:
+    def _read(self, pipe: _Pipe) -> int:
         """Read, and keep what is to be said; return how many bytes there were."""
         try:
             data = os.read(pipe.descriptor, AT_ONCE)
@@ -126,7 +126,7 @@ class RankPipes:
             return 0
         pipe.heard += len(data)
         self._keep(pipe, pipe.cutter.feed(data))
-        self._look_for_prompt(pipe)
+        self._await_prompt(pipe)
         return len(data)
 
     def _forget(self, pipe: _Pipe) -> None:

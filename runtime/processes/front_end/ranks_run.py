@@ -76,7 +76,7 @@ class RanksRun:
         guard: ForkedGuard | None = None,
     ) -> None:
         assert told.job is not None
-        self.incarnation = incarnation
+        self.incarnation, self.cluster = incarnation, told.cluster
         self._told = told
         self._ranks = told.job
         self._reactor = reactor
@@ -144,6 +144,7 @@ class RanksRun:
                 incarnation=self.incarnation,
                 relay=self._relay,
                 names=told.names,
+                stays=self._ranks.goes_on,
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)
@@ -204,7 +205,7 @@ class RanksRun:
         """Return what ranks need to know before they run."""
         return {
             "machine": self._told.machine,
-            "routes": self._routes.known(),
+            "routes": self._routes.experiences(),
             "named-classes": list(self._told.named_classes),
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
@@ -286,15 +287,15 @@ class RanksRun:
         if self._killed.is_set():  # perhaps before there was anything to kill
             self._job.stop()
         else:
-            self._reactor.later(COUNT_INTERVAL, lambda: self._look_after(0))
+            self._reactor.later(COUNT_INTERVAL, lambda: self._check_progress(0))
 
-    def _look_after(self, suspicions: int) -> None:
+    def _check_progress(self, suspicions: int) -> None:
         """Count the ranks until all have come: one that dies early may go unnoticed."""
         if not self._life.is_wanted or not self._table.missing:
             return
         suspicions = suspicions + 1 if self._job.are_some_missing() else 0
         if suspicions < MISSING_COUNTS:
-            self._reactor.later(COUNT_INTERVAL, lambda: self._look_after(suspicions))
+            self._reactor.later(COUNT_INTERVAL, lambda: self._check_progress(suspicions))
             return
         lines = self._job.output.last_lines
         fault = rank_faults.some_died_early(self._told.names, self._table.unheard, lines)
@@ -306,12 +307,12 @@ class RanksRun:
     def _at_home(self, fault: GridError) -> str:
         return rank_faults.at_home(self._told.path, fault)
 
-    def job_said(self, lines: list[Said]) -> None:
+    def job_wrote(self, lines: list[Said]) -> None:
         """Pass on lines of ranks, once the launcher takes them."""
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
         size = sum(len(block) for _, _, block in lines)
-        self._room.say(size, lambda: self._launcher.lines(blocks), len(blocks))
+        self._room.put(size, lambda: self._launcher.lines(blocks), len(blocks))
 
     def output_follows(self) -> None:
         """Pass on that only output is left of the job."""
@@ -320,9 +321,9 @@ class RanksRun:
 
     def job_ended(self, ended: Exit, why: str) -> None:
         """Take note that the native MPI has ended, and why it could not run."""
-        self._reactor.soon(lambda: self._hear_them_out(ended, why))
+        self._reactor.soon(lambda: self._drain_connections(ended, why))
 
-    def _hear_them_out(self, ended: Exit, why: str) -> None:
+    def _drain_connections(self, ended: Exit, why: str) -> None:
         """Wait, not for long, until what the ranks had sent has been passed on."""
         self._last = self._last or (ended, why)
         if self._gate is None or self._gate.is_empty:

@@ -33,7 +33,7 @@ class SharedRoutes:
         self._asked: dict[str, list[threading.Event]] = {}
         self.gate: Gate | None = None
 
-    def known(self) -> list[PlainExperience]:
+    def experiences(self) -> list[PlainExperience]:
         """Return what ranks that start now have to know."""
         if self._tension is None:
             return []
@@ -83,7 +83,7 @@ class SharedRoutes:
             answered.wait(max(0.0, deadline - time.monotonic()))
         summed = Exchanged()
         for name in names:
-            summed.tell(name, *self._told.get(name, ([], {})))
+            summed.add(name, *self._told.get(name, ([], {})))
         return summed.connections(_Themselves())
 
     def _ask(self, asked: Iterable[tuple[str, threading.Event]]) -> None:

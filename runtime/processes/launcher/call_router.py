@@ -101,7 +101,7 @@ class CallRouter:
         """Return what brings a rank messages of the program here."""
         return stub(Mail, partial(self._send, path, DRIVER, now=False))
 
-    def tell_where_coupled(self, report: dict[str, Any]) -> None:
+    def publish_coupled(self, report: dict[str, Any]) -> None:
         """Tell all front-ends where a rank listens for those of other codes."""
         for place in self._places.values():
             place.orders.coupled(report)

@@ -161,7 +161,7 @@ class ClusterReports:
         self.waits.rank_ended(rank, died.ending)
         self.post(died)
         for text in died.observed.traceback.splitlines():
-            self.output.say(rank, TRACEBACK, text)
+            self.output.line(rank, TRACEBACK, text)
         exception = died.observed.exception
         name = self.ranks.names.name(rank)
         self.codes.rank_ended(self._cluster, died, exception and f"{name} ended with {exception}")
@@ -214,7 +214,7 @@ class ClusterReports:
 
     def waiting(self, member: str, number: int, state: Facts) -> None:
         """Take in the calls of a rank."""
-        self.waits.told(parsed(member)[0], number, state)
+        self.waits.answered(parsed(member)[0], number, state)
 
     def called(self, member: str, rows: list[Any]) -> None:
         """Tell which MPI calls a rank made."""

@@ -254,30 +254,28 @@ class DeployedAssembly:
         """Stop and terminate in good order; return 1 and why if that fails."""
         if not self._claim_end():
             return 0, ""
-        try:
-            self._stop_and_terminate()
-        except Exception as error:  # hooks of the user's may raise anything
+        error = self._stop_and_terminate()
+        if error is not None:
             self._wait_for_loss(error)
-            return 1, f"the assembly could not be ended: {words_of(error)}"
-        finally:
-            self._ended.set()
-        return 0, ""
+        self._ended.set()
+        return (1, f"the assembly could not be ended: {words_of(error)}") if error else (0, "")
 
     def _end_anyway(self) -> None:
         """End what can be ended: the run is over, and what is left ends with its process."""
-        try:
-            self._stop_and_terminate()
-        except Exception as error:  # hooks of the user's may raise anything
-            if not isinstance(error, TransportError):
-                words = f"the assembly did not stop in order: {words_of(error)}"
-                self._post(AssemblyEnded(1, words))
-        finally:
-            self._ended.set()
+        error = self._stop_and_terminate()
+        if error is not None and not isinstance(error, TransportError):
+            self._post(AssemblyEnded(1, f"the assembly did not stop in order: {words_of(error)}"))
+        self._ended.set()
 
-    def _stop_and_terminate(self) -> None:
+    def _stop_and_terminate(self) -> Exception | None:
+        """End all components; return what was raised instead."""
         assert self._root is not None
-        self._root.stop()
-        self._root.terminate()
+        try:
+            self._root.stop()
+            self._root.terminate()
+        except Exception as error:  # hooks of the user's may raise anything
+            return error
+        return None
 
     def _claim_end(self) -> bool:
         with self._changed:

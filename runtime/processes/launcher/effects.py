@@ -54,6 +54,7 @@ from runtime.machine.calls import Served
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
+from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.homecoming import Homecoming
@@ -132,11 +133,14 @@ class Executor:
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
         self._logins = LoginNodes(local)
+        self._allocator = CoAllocator(
+            one for one in plan.deployment.clusters() if one.batch is not None
+        )
         self.router = CallRouter(plan, self._places, self._host, assembly)
         self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._ears = Ears(reactor, self.calls.hear, self._verdicts.ended, post)
+        self._ears = Ears(reactor, self.calls.take, self._verdicts.ended, post)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -155,12 +159,12 @@ class Executor:
         self.waits = self._new_waits()
         self.samples = Samples(
             self._places.values(),
-            partial(self.look, with_stacks=False),
+            partial(self.ask, with_stacks=False),
             facts,
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
             seconds=samples,
         )
-        codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.tell_where_coupled)
+        codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.publish_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
 
@@ -172,7 +176,8 @@ class Executor:
 
     def _kind_of(self, cluster: DeployedCluster, reach: Reach) -> Callable[..., ClusterPlace]:
         if cluster.batch is not None:
-            return partial(QueuedPlace, logins=self._logins)
+            queue = self._logins.queue_of(cluster)
+            return partial(QueuedPlace, queue=queue, allocator=self._allocator)
         return ClusterPlace if cluster.is_local else partial(RemotePlace, reach=reach)
 
     def _new_input(self, stdin: int) -> StandardInput | None:
@@ -229,11 +234,12 @@ class Executor:
             place.kill()
             self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
         self._crew.join()
+        self._allocator.close()
         self._logins.close()
         self._host.close()
         self._output.finish()
         if self._assembly is not None and self._assembly.result is not None:
-            self._output.say(ASSEMBLY, "stdout", self._assembly.result)
+            self._output.line(ASSEMBLY, "stdout", self._assembly.result)
 
     def _close(self, place: ClusterPlace) -> None:
         """Let go of a place, and remove what killed ranks left if its front-end could not."""
@@ -282,14 +288,14 @@ class Executor:
             case Signal(cluster, name):
                 self._places[cluster].orders.signal_ranks(int(signal.Signals[f"SIG{name}"]))
 
-    def tell_figures(self, state: RunState) -> None:
+    def publish_figures(self, state: RunState) -> None:
         """Tell what was carried and what came home; log what nobody has received."""
         if state.state is RunPhase.DONE:
-            self.waits.tell_unreceived()
+            self.waits.log_unreceived()
         for place in self._places.values():
             for traffic in _traffic(place):
                 self._facts.tell(place.identifier, traffic)
-            if held := place.held_nodes():
+            for held in place.held_nodes():
                 self._facts.tell(place.identifier, held)
         for carried in () if self._tunnels is None else self._tunnels.traffic():
             self._facts.tell(MACHINE, carried)
@@ -390,15 +396,15 @@ class Executor:
         if is_brief:
             self.waits.glance(lambda: self._post(Explained()), lambda: not self._stopping)
         else:
-            self.waits.look(tell, with_stacks=True)
+            self.waits.ask(tell, with_stacks=True)
 
     def explain(self) -> None:
         """Tell what all ranks are doing."""
-        self.waits.look(self._log_what_ranks_do, with_stacks=True)
+        self.waits.ask(self._log_what_ranks_do, with_stacks=True)
 
-    def look(self, then: Callable[[list[tuple[str, Record]]], None], *, with_stacks: bool) -> None:
+    def ask(self, then: Callable[[list[tuple[str, Record]]], None], *, with_stacks: bool) -> None:
         """Call `then` with what all ranks are doing, as facts with their names."""
-        self.waits.look(lambda seen: then(self._facts_of(seen)), with_stacks=with_stacks)
+        self.waits.ask(lambda seen: then(self._facts_of(seen)), with_stacks=with_stacks)
 
     def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
         return [*facts_of(seen, self._ranks.present())]

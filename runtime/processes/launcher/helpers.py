@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from enum import StrEnum
 
 from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
@@ -11,63 +12,90 @@ from runtime.launchers.base import Command, Launcher, OutputStream, Process
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.lifecycle.events import Event, StepFailed, StepUp
+from runtime.transitions import change
 
 Post = Callable[[Event], None]
 Say = Callable[[str, str, str], None]
 
 
+class HelperStage(StrEnum):
+    """Where a helper process is; the last two are ends."""
+
+    STARTING = "starting"
+    """It is not ready yet: what depends on it waits."""
+    READY = "ready"
+    ENDED = "ended"
+    """It was ready before, so its end says nothing."""
+    FAILED = "failed"
+    """It has ended before it was ready, and what depends on it cannot start."""
+
+
+class HelperEvent(StrEnum):
+    """What happens to a helper process."""
+
+    READY = "it is ready"
+    ENDED = "it has ended"
+
+
+_S, _E = HelperStage, HelperEvent
+TRANSITIONS: dict[tuple[HelperStage, HelperEvent], HelperStage] = {
+    (_S.STARTING, _E.READY): _S.READY,
+    (_S.STARTING, _E.ENDED): _S.FAILED,
+    (_S.READY, _E.ENDED): _S.ENDED,
+}
+"""What each event leads to in each stage; a pair that has no row changes nothing."""
+
+
 class Helper:
-    """One helper process. What it says goes to `say`, with its step's name as identifier."""
+    """One helper process. What it writes goes to `say`, with its step's name as identifier."""
 
     def __init__(self, step: Step, launcher: Launcher, post: Post, say: Say) -> None:
         """Start it; raises LaunchError if the place has gone."""
         self._step = step
         self._post = post
         self._say = say
-        self._is_up = False
+        self._stage = HelperStage.STARTING
         command = Command(step.argv, step.environment, step.folder)
-        self._process: Process = launcher.start(command, Lines(self._heard))
+        self._process: Process = launcher.start(command, Lines(self._line_written))
         self._process.close_input()
-        self._process.when_done(self._ended)
+        self._process.when_done(self._process_ended)
         if not step.ready_line and not step.ready_when_finished:
-            self._up()
+            self._advance(HelperEvent.READY)
 
     def kill(self) -> None:
         """End it."""
         with suppress(LaunchError):
             self._process.kill()
 
-    def _up(self) -> None:
-        if not self._is_up:
-            self._is_up = True
-            self._post(StepUp(self._step.name))
+    def _advance(self, event: HelperEvent, why: str = "") -> None:
+        before, name = self._stage, self._step.name
+        self._stage = change(TRANSITIONS, before, event, name, why)
+        if self._stage is not before and self._stage is HelperStage.READY:
+            self._post(StepUp(name))
+        elif self._stage is not before and self._stage is HelperStage.FAILED:
+            self._post(StepFailed(name, why))
 
-    def _heard(self, stream: OutputStream, line: str) -> None:
+    def _line_written(self, stream: OutputStream, line: str) -> None:
         self._say(self._step.name.partition(":")[2], str(stream), line)
         if self._step.ready_line and self._step.ready_line in line:
-            self._up()
+            self._advance(HelperEvent.READY)
 
-    def _ended(self) -> None:
+    def _process_ended(self) -> None:
         try:
-            code = self._process.wait(0)
+            ended = self._process.wait(0)
         except LaunchError as fault:
-            self._fail(str(fault))
+            self._advance(HelperEvent.ENDED, str(fault))
             return
-        if self._step.ready_when_finished and code.ok:
-            self._up()
-        if self._is_up:
-            return
+        if self._step.ready_when_finished and ended.ok:
+            self._advance(HelperEvent.READY)
         early = GridError(
-            f"the helper process ended ({code}) before it was ready",
+            f"the helper process ended ({ended}) before it was ready",
             place=self._step.name,
             cause="\n".join(self._process.tail),
             cure="Look at its last lines, or change when it counts as ready",
         )
-        self._fail(str(early))
-
-    def _fail(self, why: str) -> None:
-        if not self._is_up:
-            self._post(StepFailed(self._step.name, why))
+        is_early = self._stage is HelperStage.STARTING
+        self._advance(HelperEvent.ENDED, str(early) if is_early else str(ended))
 
 
 def kill_all(helpers: Iterable[Helper]) -> None:

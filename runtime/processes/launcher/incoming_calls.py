@@ -59,7 +59,7 @@ class IncomingCalls:
         self._post = post
         self._assembly = assembly
 
-    def hear(self, place: ClusterPlace, request: IncomingCall) -> Future[Any] | IncomingCall | None:
+    def take(self, place: ClusterPlace, request: IncomingCall) -> Future[Any] | IncomingCall | None:
         """Take a call that came over the connection of a front-end."""
         target = request.target
         if cluster_of(target.component):  # of no rank that is there, so it must not be opened here
@@ -77,7 +77,7 @@ class IncomingCalls:
                 raise NoSuchComponentError("nothing is served here", component=target.component)
             return self._host.serve(request)
         if target.interface == CONTRACTS[Heartbeats]:
-            self._verdicts.hear(place, request.invocation().args)
+            self._verdicts.heartbeat(place, request.invocation().args)
             return None
         self._post(lambda: self._understand(place, request))
         return None

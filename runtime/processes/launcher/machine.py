@@ -261,11 +261,11 @@ class Machine:
 
         A signal handler may call this.
         """
-        self._queue.put(self._explain)
+        self._ask(Executor.explain)
 
-    def _explain(self) -> None:
-        if self._executor is not None:
-            self._executor.explain()
+    def _ask(self, asked: Callable[[Executor], None]) -> None:
+        """Let the engine's thread ask something of what executes the plan, if it still does."""
+        self._queue.put(lambda: None if self._executor is None else asked(self._executor))
 
     def snapshot(self, timeout: float, *, with_stacks: bool = False) -> list[tuple[str, Record]]:
         """Return what all ranks are doing and why they wait, as facts with their names.
@@ -277,11 +277,7 @@ class Machine:
         """
         found: SimpleQueue[list[tuple[str, Record]]] = SimpleQueue()
 
-        def look() -> None:
-            if self._executor is not None:
-                self._executor.look(found.put, with_stacks=with_stacks)
-
-        self._queue.put(look)
+        self._ask(lambda executor: executor.ask(found.put, with_stacks=with_stacks))
         try:
             return found.get(timeout=timeout)
         except Empty:
@@ -292,12 +288,7 @@ class Machine:
 
         Any thread may call this.
         """
-        self._samples = seconds
-        self._queue.put(self._sample)
-
-    def _sample(self) -> None:
-        if self._executor is not None:
-            self._executor.samples.every(self._samples)
+        self._ask(lambda executor: executor.samples.every(seconds))
 
     def _new_assembly(self, steered: bool) -> DeployedAssembly:
         # Only for who has an assembly: all others start without this wait.
@@ -321,7 +312,7 @@ class Machine:
                 _log.exception("the engine failed")
                 self._failed(error, facts)
             outcome = facts.account.outcome()
-            self._outcome = replace(outcome, exceptions=self._state.failures.told_exceptions)
+            self._outcome = replace(outcome, exceptions=self._state.failures.exceptions)
 
     def _execute(self, facts: FactStream) -> None:
         facts.tell(MACHINE, RunPlanned.of(self.plan))
@@ -335,15 +326,15 @@ class Machine:
                 self._executor = executor
                 code = self._loop(executor)
                 self._executor = None
-                executor.tell_figures(self._state)
-        self._tell_ends(facts)
+                executor.publish_figures(self._state)
+        self._publish_ends(facts)
         failures, ranks = self._state.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
         names = self._state.outline.names
         errors = (*messages(failures, ranks, paths, names), *self._state.errors)
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 
-    def _tell_ends(self, facts: FactStream) -> None:
+    def _publish_ends(self, facts: FactStream) -> None:
         for rank, death in self._state.deaths.items():
             facts.tell(rank, RankResult(death.code, death.observed.signal))
         for one in () if self._deployed is None else self._deployed.reports():
@@ -357,7 +348,7 @@ class Machine:
             cure="Everything was ended; the log has the traceback",
         )
         with suppress(ListenerRaised):
-            self._tell_ends(facts)
+            self._publish_ends(facts)
         with suppress(ListenerRaised):
             facts.tell(MACHINE, RunEnded(NEVER_STARTED, (*self._state.errors, str(fault))))
 

@@ -100,7 +100,7 @@ class Nursery:
         channel = place.connect(
             ears.reactor,
             SocketStream(connected),
-            partial(ears.hear, place),
+            partial(ears.take, place),
             received,
         )
         channel.when_closed(lambda ended: ears.gone(place, ended.what))

@@ -53,32 +53,29 @@ class OutputSpreader:
             name, said = cluster if rank is None else f"{cluster}:{rank}", bytes(block)
             if self._replicas is not None and rank is not None:
                 name, said = self._replicas.written(name, stream, said)
-            self._block(name, stream, said, room, len(block))
+            self.block(name, stream, said, room, len(block))
 
     def finish(self) -> None:
         """Say what is left of lines that were never completed."""
         for name, stream, rest in () if self._replicas is None else self._replicas.finish():
             self._facts.tell(name, OutputWritten(stream, rest))
 
-    def block(self, name: str, stream: str, block: bytes, room: Room) -> None:
-        """Say what came from a front-end; raises ListenerRaised."""
-        self._block(name, stream, block, room, len(block))
-
-    def _block(self, name: str, stream: str, block: bytes, room: Room, came: int) -> None:
-        """Say some of what came, or nothing of it."""
+    def block(self, name: str, stream: str, block: bytes, room: Room, came: int = 0) -> None:
+        """Say what came from a front-end, or nothing of so many bytes; raises ListenerRaised."""
+        came = came or len(block)
         if not block:
             room.taken(came)
             return
         self._facts.tell(name, OutputWritten(stream, block), lambda: room.taken(came))
 
-    def say(self, name: str, stream: str, text: str) -> None:
+    def line(self, name: str, stream: str, text: str) -> None:
         """Say a line now."""
         data = f"{text}\n".encode(errors="replace")
         self._facts.tell(name, OutputWritten(stream, data))
 
     def helper(self, name: str, stream: str, text: str) -> None:
         """Say a line of a helper process, from its own thread."""
-        self._post(lambda: self.say(name, stream, text))
+        self._post(lambda: self.line(name, stream, text))
 
 
 class Room:

@@ -45,7 +45,7 @@ class Ears:
     """Who listens to front-ends: what they say, and that they have gone."""
 
     reactor: Reactor
-    hear: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
+    take: Callable[[ClusterPlace, IncomingCall], Future[Any] | IncomingCall | None]
     gone: Callable[[ClusterPlace, str], None]
     tell: Callable[[PlaceQueued | PlaceGranted], None]
 
@@ -118,9 +118,9 @@ class ClusterPlace:
         """Return what a batch system says of the job, "" where there is none; this may wait."""
         return ""
 
-    def held_nodes(self) -> HeldNodes | None:
-        """Return the nodes that a batch system has granted until now; None if it has not."""
-        return None
+    def held_nodes(self) -> list[HeldNodes]:
+        """Return what each job of a batch system has held for it until now."""
+        return []
 
     def reach_again(self) -> None:
         """Connect again once the connection broke; raises LaunchError."""
@@ -194,7 +194,7 @@ class RemotePlace(ClusterPlace):
         command = Command(given.argv, given.environment, given.configuration.room, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
         stream.connect(process, self.cluster.path)
-        self.connect(ears.reactor, stream, partial(ears.hear, self))
+        self.connect(ears.reactor, stream, partial(ears.take, self))
         process.when_done(lambda: ears.gone(self, last_words(process)))
 
     def leading(self, words: Sequence[str]) -> Command:

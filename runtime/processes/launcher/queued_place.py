@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import replace
 
 from runtime.allocations import batch_system
@@ -11,13 +10,13 @@ from runtime.deployment.model import DeployedCluster, SshHop
 from runtime.deployment.planning.plan import DeploymentPlan
 from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.base import Launcher
-from runtime.launchers.errors import LaunchError
 from runtime.launchers.job_queue import JobQueue
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import PlaceGranted, PlaceQueued
 from runtime.lifecycle.outcome import HeldNodes
 from runtime.lifecycle.walltimes import Walltime
 from runtime.processes.configuration import Keys
+from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.place import Ears, RemotePlace
 from runtime.processes.launcher.reaching import usual_launcher
 from runtime.transport.channel import Relay
@@ -63,33 +62,25 @@ class QueuedPlace(RemotePlace):
         local: LocalLauncher,
         relay: Relay | None = None,
         *,
-        logins: LoginNodes,
+        queue: JobQueue,
+        allocator: CoAllocator,
         idle: bool = False,
     ) -> None:
         super().__init__(cluster, local, relay, reach=self._into_job, idle=idle)
-        self._queue = logins.queue_of(cluster)
+        self._queue = queue
+        self._allocator = allocator
         self._allocation: JobAllocation | None = None
-        self._held: HeldNodes | None = None
-        self._granted_at = 0.0
 
     def open(self, plan: DeploymentPlan, keys: Keys, ears: Ears) -> None:
-        """Have the nodes granted, then start the front-end on the first; raises LaunchError."""
+        """Have the nodes granted, then start the front-end on the first; raises GridError."""
         request, name = self.cluster.batch, self.identifier
         assert request is not None
         self._queue.ready()
-        self._allocation = JobAllocation(self._queue, request, place=self.cluster.path)
-        try:
-            self._allocation.submit()
-            job = self._allocation.await_nodes(
-                self._given_up, lambda job: ears.tell(PlaceQueued(name, str(job)))
-            )
-        except LaunchError:
-            self._allocation.end()  # the place may have been closed before the job had a number
-            raise
-        self.hosts, self._granted_at = self._allocation.hosts, time.monotonic()
-        cores = job.cores or request.nodes * request.tasks_per_node
-        self._held = HeldNodes(self.cluster.path, job.number, len(self.hosts), cores)
-        walltime, left = None, request.walltime or None if job.left is None else job.left
+        grant = self._allocator.nodes(
+            name, self._queue, lambda words: ears.tell(PlaceQueued(name, words))
+        )
+        self._allocation, self.hosts = grant.allocation, grant.allocation.hosts
+        walltime, left = None, grant.left(request.walltime or None)
         if left is not None:
             walltime = Walltime(left, request.reserve, request.signal, request.signal_before)
         ears.tell(PlaceGranted(name, walltime))
@@ -97,13 +88,11 @@ class QueuedPlace(RemotePlace):
 
     def state_of_job(self) -> str:
         """Return what the batch system says of the job; this may wait."""
-        return "" if not self.hosts or self._allocation is None else self._allocation.state()
+        return "" if self._allocation is None else self._allocation.state()
 
-    def held_nodes(self) -> HeldNodes | None:
-        """Return the nodes that were granted, and for how long until now; None before."""
-        if self._held is None:
-            return None
-        return replace(self._held, seconds=round(time.monotonic() - self._granted_at, 3))
+    def held_nodes(self) -> list[HeldNodes]:
+        """Return the nodes that jobs have held for it, and for how long until now."""
+        return self._allocator.held_nodes(self.identifier)
 
     def abort(self) -> None:
         """Give up: `open` raises, or the front-end is ended."""
@@ -113,8 +102,7 @@ class QueuedPlace(RemotePlace):
     def close(self) -> None:
         """Let go of the cluster, and give its nodes back."""
         super().close()
-        if self._allocation is not None:
-            self._allocation.end()
+        self._allocator.give_up(self.identifier)
 
     def _into_job(self, cluster: DeployedCluster, local: LocalLauncher, timeout: float) -> Launcher:
         assert self._allocation is not None

@@ -44,34 +44,34 @@ class Samples:
     def begin(self) -> None:
         """Look from now on: the application runs."""
         self._is_running = True
-        self._look_later(0.0)
+        self._sample_later(0.0)
 
     def every(self, seconds: float) -> None:
         """Look every so many seconds from now on, and tell all once more."""
         self._seconds = seconds
         self._told.clear()
-        self._look_later(0.0)
+        self._sample_later(0.0)
 
     def end(self) -> None:
         """Look no more."""
         self._is_running = False
 
-    def _look_later(self, seconds: float) -> None:
+    def _sample_later(self, seconds: float) -> None:
         if self._is_running and self._seconds and not self._is_due:
             self._is_due = True
-            self._later(seconds, self._look)
+            self._later(seconds, self._sample)
 
-    def _look(self) -> None:
+    def _sample(self) -> None:
         self._is_due = False
         if self._is_running and self._seconds:
             for place in self._places:
                 place.orders.count_messages()
             if not self._is_looking:  # it takes longer than to count
                 self._is_looking = True
-                self._look_at_ranks(self._tell)
-            self._look_later(self._seconds)
+                self._look_at_ranks(self._publish)
+            self._sample_later(self._seconds)
 
-    def _tell(self, seen: list[tuple[str, Record]]) -> None:
+    def _publish(self, seen: list[tuple[str, Record]]) -> None:
         self._is_looking = False
         if not self._is_running:
             return

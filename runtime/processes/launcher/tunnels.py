@@ -51,7 +51,7 @@ class Tunnels:
             python_path(),
             first_input=json.dumps(told).encode() + b"\n",
         )
-        self._process = self._local.start(command, Lines(self._heard))
+        self._process = self._local.start(command, Lines(self._line_read))
         self._process.when_done(self._ended)
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Tunnels:
             "marker": marker,
         }
 
-    def _heard(self, stream: OutputStream, line: str) -> None:
+    def _line_read(self, stream: OutputStream, line: str) -> None:
         """Take what the hub says; it, ssh and the ends tell on stderr why they failed."""
         if stream is not OutputStream.OUTPUT:
             _log.info("tunnels: %s", line)

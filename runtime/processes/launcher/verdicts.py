@@ -64,7 +64,7 @@ class Verdicts:
             self._has_begun = True
             self._reactor.soon(self._begin)
 
-    def hear(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:
+    def heartbeat(self, place: ClusterPlace, args: tuple[Any, ...]) -> None:
         """Take what the detector of a front-end says, on the reactor's thread."""
         if len(args) != 3 or args[0] != place.identifier:
             _log.error("%s speaks of heartbeats in the name of another member", place.cluster.path)

@@ -154,9 +154,9 @@ class WaitReports:
         self._go_on_if_complete()
         if self._pause > LEFT_BEHIND:
             self._is_look_due, self._pause = False, LEFT_BEHIND
-        self._look_for_those_left_behind((), frozenset())
+        self._find_left_behind((), frozenset())
 
-    def _look_for_those_left_behind(self, before: Sequence[str], stuck: Set[str]) -> None:
+    def _find_left_behind(self, before: Sequence[str], stuck: Set[str]) -> None:
         """Look soon which ranks wait for one of their cluster that has ended.
 
         Native MPI does not notice that, nor does it fail a call that waits so.
@@ -178,7 +178,7 @@ class WaitReports:
     def _ask_those_left_behind(self, number: int, before: Sequence[str], stuck: Set[str]) -> None:
         if number == self._look_number and self._is_look_due:
             self._is_look_due = False
-            self.look(lambda seen: self._judge(seen, before, stuck))
+            self.ask(lambda seen: self._judge(seen, before, stuck))
 
     def _judge(self, seen: Snapshot, before: Sequence[str], stuck: Set[str]) -> None:
         """Believe what was the same at two looks."""
@@ -191,9 +191,9 @@ class WaitReports:
             are_all = self._running <= now_stuck & stuck
             self._listener.ranks_left_behind("\n".join(sure), are_all=are_all)
         self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
-        self._look_for_those_left_behind(found, now_stuck)
+        self._find_left_behind(found, now_stuck)
 
-    def told(self, rank: str, number: int, state: Facts) -> None:
+    def answered(self, rank: str, number: int, state: Facts) -> None:
         """Take what a rank tells; what is not understood is in the log, and ends nothing."""
         if number == AT_THE_END:
             self._at_end[rank] = state
@@ -206,12 +206,12 @@ class WaitReports:
             self._limit = min(longest, self._limit or longest)
             if not self._is_telling_due:  # a look that goes on may have asked before that wait
                 self._is_telling_due = True
-                self.look(self._tell_of_long)
+                self.ask(self._report_long_waits)
         elif self._round is not None and number == self._round.number:
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
-    def look(self, then: Seen, *, with_stacks: bool = False, patience: float = ANSWERS) -> None:
+    def ask(self, then: Seen, *, with_stacks: bool = False, patience: float = ANSWERS) -> None:
         """Ask all ranks, and call `then` with what they say, in less than four seconds."""
         if self._round is not None:
             self._queue.append((with_stacks, patience, then))
@@ -219,10 +219,10 @@ class WaitReports:
         self._begin(with_stacks, patience, then)
 
     def _begin(self, with_stacks: bool, patience: float, then: Seen) -> None:
-        if then == self._tell_of_long:
+        if then == self._report_long_waits:
             self._is_telling_due = False  # who tells of a wait from now on needs one more look
         self._round = _Round(UNASKED, with_stacks, patience, then)
-        self._ask()
+        self._ask_once()
 
     def glance(self, then: Callable[[], None], is_wanted: Callable[[], bool]) -> None:
         """Ask all ranks, tell why some can never go on if that is wanted still, and call `then`.
@@ -234,12 +234,12 @@ class WaitReports:
         def tell(seen: Snapshot) -> None:
             if is_wanted():
                 never = [one for one in seen.findings if one.kind != SLOW]
-                self._tell(replace(seen, findings=never))
+                self._report_waits(replace(seen, findings=never))
             then()
 
-        self.look(tell, patience=BRIEF_ANSWERS)
+        self.ask(tell, patience=BRIEF_ANSWERS)
 
-    def tell_unreceived(self) -> None:
+    def log_unreceived(self) -> None:
         """Tell of messages that nobody had received when the run ended well.
 
         One with data is suspicious. One that is a mere sign may be left by a correct program, such
@@ -267,7 +267,7 @@ class WaitReports:
                 shown = "\n".join(lines[:MOST_UNRECEIVED])
                 _log.log(level, "messages that nobody has received:\n%s%s", shown, more)
 
-    def _ask(self) -> None:
+    def _ask_once(self) -> None:
         assert self._round is not None
         self._numbers += 1
         number = self._round.number = self._numbers
@@ -292,7 +292,7 @@ class WaitReports:
         found.number = UNASKED  # nothing that comes late is meant any more
         if found.before is None:
             found.before, found.answers = found.answers, {}
-            self._later(PAUSE, self._ask)
+            self._later(PAUSE, self._ask_once)
             return
         self._round = None
         found.then(self._snapshot(found.before, found.answers))
@@ -319,19 +319,19 @@ class WaitReports:
             return of_ranks(states, self._ended, last, self._replicas)
         return RankStates(states, self._ended, last)
 
-    def _tell_of_long(self, seen: Snapshot) -> None:
+    def _report_long_waits(self, seen: Snapshot) -> None:
         """Tell why ranks wait of which one has told that it waits for long."""
-        self._tell(seen)
+        self._report_waits(seen)
 
     def untold(self, seen: Snapshot) -> Snapshot:
         """Return it without what was told before."""
-        fresh = [one for one in seen.findings if _told_once(one) not in self._told]
+        fresh = [one for one in seen.findings if _identity(one) not in self._told]
         return replace(seen, findings=fresh)
 
-    def _tell(self, seen: Snapshot) -> None:
+    def _report_waits(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
         fresh = self.untold(seen).findings[:MOST_FINDINGS]
-        self._told.update(map(_told_once, fresh))
+        self._told.update(map(_identity, fresh))
         if fresh:
             self._listener.waits_explained(fresh)
             _log.warning("%s", "\n".join(told_findings([*map(explained, fresh)])))
@@ -352,7 +352,7 @@ def _leaves_any(state: object) -> bool:
     return not isinstance(state, dict) or bool(state.get("unreceived", True))
 
 
-def _told_once(finding: WaitFinding) -> str:
+def _identity(finding: WaitFinding) -> str:
     """Return of what it is told once; in a wait that goes on there are others at each look."""
     from runtime.waits.findings import SLOW
 

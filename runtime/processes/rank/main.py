@@ -130,7 +130,7 @@ def _run(options: RankOptions, link: RankLink) -> int:
             words = _last_words(error)
             if options.recovery == "abort":
                 tell = link.wrapper.health.aborted
-                _say_no_goodbye()
+                _exit_without_goodbye()
         _run_exit_handlers()
     end.has_come = True
     tell(link.name, {"code": code, "why": why, **words})
@@ -156,7 +156,7 @@ def _prepare_python(options: RankOptions, link: RankLink, waits: RankWaits) -> N
         from runtime.mpi.process.counted_output import count_output
 
         count_output(is_late=options.is_again)
-    tell_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
+    keep_crashes(crash_file(options.room, int(link.name.rpartition(":")[2])))
     if options.comm_world == "grid":
         from runtime.mpi.surface.install import install
         from runtime.mpi.surface.lifetime import before_end
@@ -180,7 +180,7 @@ def _end_without_mpi(code: int) -> None:
     os._exit(code)
 
 
-def tell_crashes(path: str) -> None:
+def keep_crashes(path: str) -> None:
     """Let a crash leave the line of the program in a file, unless somebody has seen to that."""
     import faulthandler
 
@@ -193,7 +193,7 @@ def tell_crashes(path: str) -> None:
     faulthandler.enable(file)
 
 
-def _say_no_goodbye() -> None:
+def _exit_without_goodbye() -> None:
     """Let others lose this rank, which ends their part of the run before they can catch that."""
     import atexit
 

@@ -57,7 +57,7 @@ class RankWaits:
                 from runtime.mpi.surface.waiting_calls import CallWatch
 
                 self._watch = CallWatch()
-            return _teller()(self._wrapper.name, self._watch, with_stacks)
+            return _state_reporter()(self._wrapper.name, self._watch, with_stacks)
 
     def ended(self, code: int) -> None:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
@@ -99,11 +99,11 @@ class RankWaits:
 
     def _run(self) -> None:
         try:
-            self._look_on()
+            self._sample()
         except Exception:  # whatever is wrong with it, the program goes on
             _log.exception("the calls of this rank are not watched any more")
 
-    def _look_on(self) -> None:
+    def _sample(self) -> None:
         told: set[object] = set()
         while not self._has_ended:
             time.sleep(min(max(self._limit / LOOKS, LEAST), MOST))
@@ -123,7 +123,7 @@ def _has_communicators() -> bool:
     return are_made is not None and bool(are_made())
 
 
-def _teller() -> Callable[[str, CallWatch, bool], dict[str, object]]:
+def _state_reporter() -> Callable[[str, CallWatch, bool], dict[str, object]]:
     if _has_communicators():
         from runtime.mpi.surface.rank_state import state_of_rank
 

@@ -182,7 +182,7 @@ def test_the_ranks_get_a_signal_and_results_come_home_before_the_walltime_is_ove
     code, _, errors = end_of(run)
     assert code == 207
     assert re.search(r"gcm-deploy: lyon/rhone: its job has (40|39) s left, so the run was", errors)
-    assert re.search(r"\nlyon +\d+ +1 +2 +\d+\.\d +0\.01\d\n", errors)
+    assert re.search(r"\nlyon +\d+ +1 +2 +\d+\.\d +0\.01\d +0\.000\n", errors)
     assert (slurm.work / "saved.txt").read_text() == "by rank 0"
     assert is_given_back(slurm)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ print(f"{world.rank} of {world.size}: {total} on {node} of {home}", flush=True)
 """
 
 
-def descriptor(near: Slurm, far: Slurm, server: Sshd) -> Path:
+def descriptor(near: Slurm, far: Slurm, server: Sshd, idle: str = "1min") -> Path:
     (near.work / "sum.py").write_text(SUM)
     mpi = f'<mpi command-path="{MPIEXEC}"/>'
     front = f'<front-end python="{sys.executable}" folder="{{}}/runs"/>'
@@ -39,7 +40,7 @@ def descriptor(near: Slurm, far: Slurm, server: Sshd) -> Path:
   <grid>
     <site name="lyon">
       <cluster name="rhone">
-        <batch system="slurm" tasks-per-node="2" walltime="5min"/>
+        <batch system="slurm" tasks-per-node="2" walltime="5min" idle="{idle}"/>
         {mpi}{front.format(near.folder)}
       </cluster>
     </site>
@@ -93,3 +94,31 @@ def test_nodes_of_one_cluster_are_given_back_where_the_run_ends_in_the_queue_of_
     wait_until(lambda: is_given_back(slurm) and len(far.queue()) == 1)
     far.run("scancel", other)
     wait_until(lambda: is_given_back(far))
+
+
+def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_nodes(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    other = far.hold_all()
+    path = descriptor(slurm, far, server, idle="4s")
+    run: subprocess.Popen[str] = slurm.start(path, "--verbose", "--summary")
+    wait_until(lambda: len(slurm.queue()) == 1)
+    early = slurm.record()["JobId"]
+    wait_until(lambda: is_given_back(slurm))  # while the other cluster is still full
+    assert len(far.queue()) == 2
+    far.run("scancel", other)
+    out, errors = run.communicate(timeout=2 * PATIENCE)
+    assert (run.returncode, len(out.splitlines())) == (0, 5), errors
+    late = slurm.record()["JobId"]
+    assert int(late) > int(early)
+    assert (
+        f"lyon/rhone: job {early} has its nodes and waits for nice/var, for 4 s at most" in errors
+    )
+    assert re.search(
+        rf"lyon/rhone: job {early} gave its nodes back, 0.0\d core-hours unused;"
+        " it asks again when the others have their nodes",
+        errors,
+    )
+    assert re.search(rf"\nlyon +{early}, {late} +1 +2 .* 0.00\d\n", errors)
+    wait_until(lambda: is_given_back(slurm) and is_given_back(far))

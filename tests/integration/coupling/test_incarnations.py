@@ -46,7 +46,7 @@ def test_a_front_end_tells_of_its_own_ranks_in_their_present_incarnation(
         place = executor._places["0:0"]
         assert place.channel is not None
         frame = call_frame(NOTE, 0, Target(LAUNCHER, "reports", operation), (args, {}))
-        executor.calls.hear(place, IncomingCall(frame, place.channel, PLAIN))
+        executor.calls.take(place, IncomingCall(frame, place.channel, PLAIN))
 
     told("rank_ended", "0:0#1", "0:0:0", death("0:0:0", "it was taken for dead"))
     told("failed", "0:0#1", "ranks:0:0", "it was taken for dead")

@@ -126,14 +126,14 @@ def test_news_reach_the_others_and_who_told_may_try_again_later(
     for other in ranks[1:]:
         assert other.hears_news() == [failed]
     assert ranks[0].hears() == ("try_again", ())
-    (known,) = experiences_of(front_end.routes.known())
+    (known,) = experiences_of(front_end.routes.experiences())
     assert (known.way, known.worked, known.failures) == (WAY, False, 1)
     assert known.age >= RETRY_AFTER - 0.2
 
     ranks[1].learned(Experience(WAY, worked=True, age=0.0))
     (news,) = ranks[0].hears_news()
     assert news.worked
-    assert front_end.routes.known() == []
+    assert front_end.routes.experiences() == []
 
 
 def test_once_the_rank_that_told_has_gone_the_others_try_again(
@@ -159,7 +159,7 @@ def test_what_is_known_already_is_not_told_again(front_end: FrontEnd, ranks: lis
     ranks[1].learned(Experience(WAY, worked=False, age=0.0, failures=2))
     (news,) = ranks[2].hears_news()
     assert news.failures == 2
-    assert len(front_end.routes.known()) == 1
+    assert len(front_end.routes.experiences()) == 1
 
 
 def test_ranks_are_asked_for_their_figures_and_the_last_ones_are_kept(

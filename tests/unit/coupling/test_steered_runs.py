@@ -58,7 +58,7 @@ def test_a_steered_run_goes_on_when_its_codes_have_ended() -> None:
     ended = run(state, death(3), JobEnded("0:0", 3, "it failed"))
     assert ended == [Show("/c", "failed", "exit code 3")]
     assert (state.state, state.deadline, state.errors) == (RunPhase.RUNNING, None, [])
-    assert state.codes == {"0:0:0": 3}
+    assert {rank: one.code for rank, one in state.deaths.items()} == {"0:0:0": 3}
 
 
 def test_an_idle_run_begins_without_ranks() -> None:
@@ -86,7 +86,7 @@ def test_a_code_that_is_started_again_has_to_end_again() -> None:
     state = RunState(OUTLINE, steered=True)
     run(state, *UP, death(1), JobEnded("0:0", 1))
     assert run(state, RankReady("0:0:0")) == [Show("/c/wrapper0", "running")]
-    assert state.codes == {}
+    assert {rank: one.code for rank, one in state.deaths.items()} == {}
     assert run(state, StepUp("ranks:0:0")) == []
     assert run(state, Halt()) == [Stop()]
 

@@ -57,6 +57,7 @@ def test_a_cluster_gets_what_is_written_of_its_site_and_its_own_words_win(sites:
     assert (batch.system, batch.account, batch.nodes, batch.walltime) == (
         "slurm", "physics", 4, 7200.0,
     )  # fmt: skip
+    assert (batch.idle, batch.reserve, batch.longest_idle) == (None, None, 1800.0)
 
 
 def test_a_site_that_is_not_written_down_is_told_with_those_that_are(sites: Path) -> None:

@@ -11,7 +11,7 @@ PATHS = {"0:0": "a", "0:1": "b", "0:2": "c", "0:10": "d"}
 def exchanged(*told: tuple[str, list[Row]]) -> Exchanged:
     made = Exchanged()
     for rank, rows in told:
-        made.tell(rank, rows, {})
+        made.add(rank, rows, {})
     return made
 
 
@@ -62,8 +62,8 @@ def test_who_sent_nothing_is_not_mentioned() -> None:
 
 def test_the_figures_of_all_ranks_are_added() -> None:
     made = Exchanged()
-    made.tell("0:0:0", [], {"tries": 3, "failures": 1, "hits": 10, "misses": 2})
-    made.tell("0:1:0", [], {"tries": 1, "hits": 5, "evictions": 4})
+    made.add("0:0:0", [], {"tries": 3, "failures": 1, "hits": 10, "misses": 2})
+    made.add("0:1:0", [], {"tries": 1, "hits": 5, "evictions": 4})
     assert made.connections(PATHS) == Connections(
         tries=4, failures=1, hits=15, misses=2, evictions=4
     )

@@ -152,6 +152,19 @@ def test_what_is_told_later_of_a_rank_replaces_what_was_told_before() -> None:
     assert found.code == LOST
 
 
+@pytest.mark.parametrize(
+    ("by", "first"), [(Witness.MPIEXEC, "front-ends"), (Witness.PARENT, "1:0:0")]
+)
+def test_the_code_that_an_mpiexec_gives_a_rank_is_no_cause_where_all_was_ended(
+    by: Witness, first: str
+) -> None:
+    found = Failures()
+    found.rank_died(RankDeath(RankName(1, 0, 0), Observation(by, 1, why="ended")))
+    found.common_cause("front-ends", LOST, "the process of the front-ends was killed")
+    assert found.first is not None
+    assert found.first.who == first
+
+
 def test_results_that_did_not_come_home_are_never_the_first_cause() -> None:
     found = known((read("1:0:0 1 loss"),))
     found.other("fetch:0:0", OUTPUT_FAILED, "no room")

@@ -34,20 +34,20 @@ def over(ends: JobEnds, ended: Exit, **more: int) -> tuple[list[object], str]:
 
 def test_the_word_of_a_rank_counts_and_not_how_its_process_was_ended_then() -> None:
     ends = JobEnds("0:0")
-    said = ends.said(A, word(1, exception="ValueError: no"))
+    said = ends.program_ended(A, word(1, exception="ValueError: no"))
     assert brief(said) == (A, 1, 0, "")
-    assert ends.saw(A, seen(signal=9, at=2.0), is_connected=True) is None
+    assert ends.exited(A, seen(signal=9, at=2.0), is_connected=True) is None
 
 
 def test_the_end_of_a_rank_that_was_started_again_is_told_like_its_first_one() -> None:
     ends = JobEnds("0:0")
     ends.left(A)
-    assert brief(ends.saw(A, seen(code=7), is_connected=False)) == (A, 7, 0, "")
-    before = ends.are_some_lost, ends.told
+    assert brief(ends.exited(A, seen(code=7), is_connected=False)) == (A, 7, 0, "")
+    before = ends.are_some_lost, ends.known
     ends.again(A)
-    assert (before, ends.are_some_lost, ends.told) == ((True, {A}), False, set())
+    assert (before, ends.are_some_lost, ends.known) == ((True, {A}), False, set())
     ends.left(A)
-    assert brief(ends.saw(A, seen(signal=9), is_connected=False)) == (A, 137, 9, "")
+    assert brief(ends.exited(A, seen(signal=9), is_connected=False)) == (A, 137, 9, "")
 
 
 @pytest.mark.parametrize("first", ["left", "saw"])
@@ -56,9 +56,9 @@ def test_a_rank_that_dies_without_a_word_ended_as_its_parent_saw(first: str) -> 
     death = seen(signal=11, crash="line 8 in die")
     if first == "left":
         assert ends.left(A) is None
-        end = ends.saw(A, death, is_connected=False)
+        end = ends.exited(A, death, is_connected=False)
     else:
-        assert ends.saw(A, death, is_connected=True) is None
+        assert ends.exited(A, death, is_connected=True) is None
         end = ends.left(A)
     assert brief(end) == (A, 139, 11, "")
     assert end is not None
@@ -67,43 +67,48 @@ def test_a_rank_that_dies_without_a_word_ended_as_its_parent_saw(first: str) -> 
 
 def test_what_is_still_on_its_way_from_a_rank_counts_more_than_what_its_parent_saw() -> None:
     ends = JobEnds("0:0")
-    assert ends.saw(A, seen(code=3), is_connected=True) is None
-    assert brief(ends.said(A, word(3))) == (A, 3, 0, "")
+    assert ends.exited(A, seen(code=3), is_connected=True) is None
+    assert brief(ends.program_ended(A, word(3))) == (A, 3, 0, "")
     assert ends.give_up(A) is None
 
 
 def test_whom_mpiexec_ends_because_another_rank_failed_is_a_consequence_of_that() -> None:
     ends = JobEnds("0:0")
-    assert brief(ends.saw(B, seen(code=7, at=1.0), is_connected=False)) == (B, 7, 0, "")
-    assert brief(ends.saw(A, seen(signal=15, at=1.1), is_connected=False)) == (A, 143, 15, B)
+    assert brief(ends.exited(B, seen(code=7, at=1.0), is_connected=False)) == (B, 7, 0, "")
+    assert brief(ends.exited(A, seen(signal=15, at=1.1), is_connected=False)) == (
+        A,
+        143,
+        15,
+        B,
+    )
     assert over(ends, Exit(code=7, at=1.2)) == ([], "")
 
 
 def test_whom_mpiexec_kills_together_with_its_parent_is_a_consequence_too() -> None:
     ends = JobEnds("0:0")
     ends.left(A)
-    ends.saw(B, seen(signal=11), is_connected=False)
+    ends.exited(B, seen(signal=11), is_connected=False)
     assert over(ends, Exit(code=9, at=2.0), signal_told=11) == ([(A, 137, 9, B)], "")
 
 
 def test_a_crash_of_its_own_is_no_consequence_of_another() -> None:
     ends = JobEnds("0:0")
-    ends.saw(B, seen(code=7), is_connected=False)
-    assert brief(ends.saw(A, seen(signal=11), is_connected=False)) == (A, 139, 11, "")
+    ends.exited(B, seen(code=7), is_connected=False)
+    assert brief(ends.exited(A, seen(signal=11), is_connected=False)) == (A, 139, 11, "")
 
 
 def test_an_end_without_finalising_is_a_failure_even_with_exit_code_0() -> None:
     ends = JobEnds("0:0")
-    end = ends.saw(A, seen(), is_connected=False)
+    end = ends.exited(A, seen(), is_connected=False)
     assert end is not None
     assert (end.code, end.why[:30]) == (1, "ended without finalising MPI. ")
 
 
 def test_a_crash_behind_the_end_of_a_program_that_ended_well_is_told() -> None:
     ends = JobEnds("0:0")
-    ends.said(A, word(0))
+    ends.program_ended(A, word(0))
     ends.left(A)
-    end = ends.saw(A, seen(signal=11), is_connected=False)
+    end = ends.exited(A, seen(signal=11), is_connected=False)
     assert brief(end) == (A, 139, 11, "")
     assert end is not None
     assert "after its program" in end.why
@@ -112,9 +117,9 @@ def test_a_crash_behind_the_end_of_a_program_that_ended_well_is_told() -> None:
 
 def test_who_is_asked_to_end_has_not_failed() -> None:
     ends = JobEnds("0:0")
-    ends.saw(B, seen(signal=9, at=1.0), is_connected=False)
+    ends.exited(B, seen(signal=9, at=1.0), is_connected=False)
     ends.stopping(2.0)
-    assert brief(ends.saw(A, seen(signal=15, at=2.1), is_connected=False)) == (
+    assert brief(ends.exited(A, seen(signal=15, at=2.1), is_connected=False)) == (
         A, 143, 15, BY_REQUEST,
     )  # fmt: skip
     assert ends.first_code == 137
@@ -123,13 +128,18 @@ def test_who_is_asked_to_end_has_not_failed() -> None:
 def test_a_death_before_the_request_that_becomes_known_after_it_is_a_failure() -> None:
     ends = JobEnds("0:0")
     ends.stopping(2.0)
-    assert brief(ends.saw(A, seen(signal=11, at=1.9), is_connected=False)) == (A, 139, 11, "")
+    assert brief(ends.exited(A, seen(signal=11, at=1.9), is_connected=False)) == (
+        A,
+        139,
+        11,
+        "",
+    )
 
 
 def test_a_killed_mpiexec_is_named_and_the_ranks_it_took_along_are_consequences() -> None:
     ends = JobEnds("0:0")
     for rank in (A, B):  # the guard ends them a moment later, and tells of that when they are gone
-        assert brief(ends.saw(rank, seen(signal=15, at=1.1), is_connected=False))
+        assert brief(ends.exited(rank, seen(signal=15, at=1.1), is_connected=False))
     found, fault = over(ends, Exit(signal=9, at=1.0))
     assert found == [(A, 143, 15, "0:0"), (B, 143, 15, "0:0")]
     assert fault == (
@@ -141,8 +151,8 @@ def test_a_killed_proxy_is_named_though_all_ranks_ended_well() -> None:
     ends = JobEnds("0:0")
     ends.helper_ended("hydra_pmi_proxy (process 12)", 0.5)
     for rank in (A, B):
-        ends.said(rank, word(0))
-        assert ends.saw(rank, seen(code=15, at=1.0), is_connected=False) is None
+        ends.program_ended(rank, word(0))
+        assert ends.exited(rank, seen(code=15, at=1.0), is_connected=False) is None
     found, fault = over(ends, Exit(code=15, at=2.0))
     assert found == []
     assert fault.startswith(
@@ -152,14 +162,14 @@ def test_a_killed_proxy_is_named_though_all_ranks_ended_well() -> None:
 
 def test_a_proxy_that_ends_because_a_rank_has_failed_is_no_cause() -> None:
     ends = JobEnds("0:0")
-    ends.saw(A, seen(signal=11, at=1.0), is_connected=False)
+    ends.exited(A, seen(signal=11, at=1.0), is_connected=False)
     ends.helper_ended("hydra_pmi_proxy (process 12)", 1.1)
     assert over(ends, Exit(code=139, at=1.2)) == ([(B, 137, 9, A)], "")
 
 
 def test_of_a_rank_of_which_nobody_else_knows_mpiexec_is_believed() -> None:
     ends = JobEnds("0:0")
-    ends.said(A, word(0))
+    ends.program_ended(A, word(0))
     ends.left(B)
     assert over(ends, Exit(code=5, at=1.0)) == ([(B, 5, 0, "")], "")
 
@@ -167,8 +177,8 @@ def test_of_a_rank_of_which_nobody_else_knows_mpiexec_is_believed() -> None:
 def test_an_end_in_order_is_no_failure_of_anybody() -> None:
     ends = JobEnds("0:0")
     for rank in (A, B):
-        ends.said(rank, word(0))
-        ends.saw(rank, seen(at=1.0), is_connected=False)
+        ends.program_ended(rank, word(0))
+        ends.exited(rank, seen(at=1.0), is_connected=False)
     ends.helper_ended("hydra_pmi_proxy (process 12)", 1.5)
     assert over(ends, Exit(code=0, at=2.0)) == ([], "")
     assert ends.first_code == 0
@@ -180,9 +190,9 @@ def test_the_first_cause_is_the_same_in_whichever_order_words_and_sights_come() 
             case "A leaves":
                 return [ends.left(A)]
             case "A is seen":
-                return [ends.saw(A, seen(signal=11, at=1.0), is_connected=A not in gone)]
+                return [ends.exited(A, seen(signal=11, at=1.0), is_connected=A not in gone)]
             case _:
-                return [ends.said(B, word(0))]
+                return [ends.program_ended(B, word(0))]
 
     for order in permutations(("A leaves", "A is seen", "B says")):
         ends, gone, told = JobEnds("0:0"), set[str](), []
@@ -223,7 +233,7 @@ def test_a_second_kill_is_a_loss_of_its_own_where_mpiexec_cleans_nothing_up() ->
     ends = JobEnds("0:0", goes_on=True)
     for rank, at in ((A, 1.0), (B, 2.5)):
         ends.left(rank)
-        assert brief(ends.saw(rank, seen(signal=9, at=at), is_connected=False)) == (
+        assert brief(ends.exited(rank, seen(signal=9, at=at), is_connected=False)) == (
             rank,
             137,
             9,
@@ -234,9 +244,9 @@ def test_a_second_kill_is_a_loss_of_its_own_where_mpiexec_cleans_nothing_up() ->
 def test_a_rank_that_aborts_did_so_before_mpiexec_ended_because_of_it() -> None:
     ends = JobEnds("0:0")
     ends.aborted(A)
-    ends.said(A, word(3, "called MPI.Abort(3)"))
+    ends.program_ended(A, word(3, "called MPI.Abort(3)"))
     ends.stopping(1.0)
-    ends.saw(A, seen(code=3, at=2.0), is_connected=False)
+    ends.exited(A, seen(code=3, at=2.0), is_connected=False)
     _, fault = over(ends, Exit(code=1))
     assert fault == ""
 
@@ -246,11 +256,11 @@ def test_a_rank_whose_loss_made_another_one_abort_was_not_ended_by_that(at: floa
     ends = JobEnds("0:0")
     ends.aborted(A)
     missed = replace(word(1, "called MPI.Abort(1)"), lost=(RankName.parse(B),), is_loss=True)
-    ends.said(A, missed)
+    ends.program_ended(A, missed)
     ends.stopping(1.0)
-    found = ends.saw(B, seen(signal=9, at=at), is_connected=False)
+    found = ends.exited(B, seen(signal=9, at=at), is_connected=False)
     assert brief(found) == (B, 137, 9, "")
-    other = ends.saw("0:0:2", seen(signal=9, at=2.0), is_connected=False)
+    other = ends.exited("0:0:2", seen(signal=9, at=2.0), is_connected=False)
     assert brief(other) == ("0:0:2", 137, 9, BY_REQUEST)
 
 
@@ -268,7 +278,7 @@ def test_a_rank_without_a_parent_that_could_tell_was_lost_with_its_host(first: s
 def test_a_rank_whose_host_is_lost_may_still_tell_how_it_ended() -> None:
     ends = JobEnds("0:0", goes_on=True)
     ends.host_gone(A, "was lost with c2")
-    assert brief(ends.said(A, word(0))) == (A, 0, 0, "")
+    assert brief(ends.program_ended(A, word(0))) == (A, 0, 0, "")
     assert ends.left(A) is None
     assert ends.give_up(A) is None
 
@@ -279,14 +289,14 @@ def test_what_became_of_a_host_says_nothing_of_a_process_that_is_started_later()
     ends.left(A)
     ends.again(A)
     assert ends.left(A) is None
-    ends.saw(A, seen(signal=9), is_connected=False)
+    ends.exited(A, seen(signal=9), is_connected=False)
     assert ends.was_told_there(A)
 
 
 @pytest.mark.parametrize("code", [1, 0, None])
 def test_a_host_lives_on_which_a_rank_has_told_its_own_end(code: int | None) -> None:
     ends = JobEnds("0:0", goes_on=True)
-    death = ends.concluded(A, "no room") if code is None else ends.said(A, word(code))
+    death = ends.concluded(A, "no room") if code is None else ends.program_ended(A, word(code))
     assert ends.was_told_there(A) is death.is_said is (code is not None)
     ends.again(A)
     assert not ends.was_told_there(A)

@@ -108,4 +108,4 @@ def test_a_rank_that_something_else_has_ended_is_shown_as_stopped() -> None:
     assert machine.life_of("0:0:1") == "started"
     observed = Observation(Witness.PARENT, 143, 15)
     machine.handle(RankDeath(RankName(0, 0, 1), observed, after="0:0:0"), 1)
-    assert (machine.life_of("0:0:1"), machine.codes) == ("stopped", {})
+    assert (machine.life_of("0:0:1"), machine.deaths) == ("stopped", {})

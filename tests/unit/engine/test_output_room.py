@@ -24,7 +24,7 @@ class Sent:
         self.reactor = reactor
 
     def say(self, word: str) -> None:
-        self.room.say(len(word), partial(self.words.append, word))
+        self.room.put(len(word), partial(self.words.append, word))
 
     def after(self, *calls: Callable[[], object]) -> list[str]:
         """Return what is sent once the reactor has made the calls, and all that came before."""
@@ -65,11 +65,11 @@ def test_small_blocks_count_for_the_memory_they_take(sent: Sent) -> None:
     taken: list[int] = []
     for _ in range(2):
         assert room.is_there
-        room.say(1, lambda: taken.append(1))
+        room.put(1, lambda: taken.append(1))
     assert not room.is_there
     sent.after(lambda: room.give(2))
     assert (len(taken), room.is_there) == (2, True)
-    room.say(1, lambda: taken.append(2), blocks=2)
+    room.put(1, lambda: taken.append(2), blocks=2)
     assert not room.is_there
     sent.after(lambda: room.give(1))
     assert (len(taken), room.is_there, room.holds_any) == (3, True, False)

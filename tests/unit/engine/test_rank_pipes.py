@@ -41,7 +41,7 @@ class Heard:
 
     def _say(self, blocks: list[Block]) -> None:
         for rank, stream, block in blocks:
-            self.room.say(len(block), partial(self._take, (rank, str(stream)), block))
+            self.room.put(len(block), partial(self._take, (rank, str(stream)), block))
 
     def _take(self, key: tuple[int, str], block: bytes) -> None:
         with self.changed:

@@ -204,7 +204,7 @@ def started() -> RunState:
 
 def test_a_run_keeps_the_exit_codes_of_its_ranks(started: RunState) -> None:
     play(started, "> RankEnded 0:0:0 0\n> RankEnded 0:0:1 7")
-    assert started.codes == {"0:0:0": 0, "0:0:1": 7}
+    assert {rank: one.code for rank, one in started.deaths.items()} == {"0:0:0": 0, "0:0:1": 7}
 
 
 def test_an_event_that_cannot_happen_is_refused_and_changes_nothing(started: RunState) -> None:

@@ -81,9 +81,9 @@ def test_ranks_that_all_end_between_the_two_questions_are_told_as_ended() -> Non
     reports = script.reports()
     for rank in ("0:0:0", "0:1:0"):
         reports.rank_ready(rank)
-    reports.look(script.seen.append)
+    reports.ask(script.seen.append)
     for rank in ("0:0:0", "0:1:0"):
-        reports.told(rank, script.asked[-1], AT_REST)
+        reports.answered(rank, script.asked[-1], AT_REST)
     assert not script.seen  # one question is not enough
     for rank in ("0:0:0", "0:1:0"):
         reports.rank_ended(rank, "exit code 0")
@@ -135,7 +135,7 @@ class Simulated:
     def _ask(self, _interface: str, _operation: str, args: tuple[Any, ...]) -> None:
         for rank, doing in self._doing.items():
             state = doing(self.now)
-            self.later(0, partial(self.reports.told, rank, args[0], state))
+            self.later(0, partial(self.reports.answered, rank, args[0], state))
 
     def run(self, until: float) -> None:
         while self.put_off and self.put_off[0][0] <= until and not self.left:
@@ -221,9 +221,9 @@ def test_what_a_rank_tells_while_others_are_asked_is_explained_afterwards(
 ) -> None:
     ranks = Simulated({"0:0:0": lambda _: in_recv_from("0:1:0")})
     ranks.reports.rank_ready("0:1:0")
-    ranks.reports.look(lambda seen: ranks.reports.rank_ended("0:1:0", "exit code 0"))
+    ranks.reports.ask(lambda seen: ranks.reports.rank_ended("0:1:0", "exit code 0"))
     for _ in range(2):
-        ranks.reports.told("0:0:0", 0, in_recv_from("0:1:0"))
+        ranks.reports.answered("0:0:0", 0, in_recv_from("0:1:0"))
     ranks.run(5)
     assert [one.getMessage() for one in caplog.records] == [
         "these ranks wait and can never go on:\n"
@@ -250,7 +250,7 @@ def test_a_native_request_is_believed_to_wait_for_ranks_when_it_was_told_of(
     state = IN_WAIT | {"waits": [long], "alone": is_alone}
     ranks = Simulated({"0:0:0": lambda _: state})
     ranks.reports.rank_ready("0:0:1")
-    ranks.reports.told("0:0:0", 0, IN_WAIT | {"waits": [wait | {"seconds": 20.0}]})
+    ranks.reports.answered("0:0:0", 0, IN_WAIT | {"waits": [wait | {"seconds": 20.0}]})
     ranks.reports.rank_ended("0:0:1", "exit code 0")
     ranks.run(60)
     words = "0:0:0 waits in Wait for Irecv: all others have ended"

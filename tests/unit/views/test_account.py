@@ -325,6 +325,7 @@ def test_core_hours_are_added_up_by_site(plan: Plan) -> None:
     summary = replace(
         ended(plan(), {}),
         held=(
+            HeldNodes("lyon/rhone", "16", 2, 8, 450.0, idle=450.0),
             HeldNodes("lyon/rhone", "17", 2, 8, 1800.0),
             HeldNodes("lyon/saone", "18", 1, 4, 3600.0),
             HeldNodes("nice/var", "5", 1, 1, 36.0),
@@ -332,7 +333,7 @@ def test_core_hours_are_added_up_by_site(plan: Plan) -> None:
     )
     assert as_text(summary).splitlines()[-4:] == [
         "",
-        "nodes of  jobs    nodes  cores  seconds  core-hours",
-        "lyon      17, 18      3     12   3600.0       8.000",
-        "nice      5           1      1     36.0       0.010",
+        "nodes of  jobs        nodes  cores  seconds  core-hours   idle",
+        "lyon      16, 17, 18      3     12   3600.0       9.000  1.000",
+        "nice      5               1      1     36.0       0.010  0.000",
     ]

@@ -1,0 +1,214 @@
+"""Co-allocation: nodes of several queues, all or nothing. Events in, effects out.
+
+Clusters behind queues get their nodes at different times, and the first one's do nothing until the
+last one has its own. So a grant that comes early is held for a while only, then given back, and the
+cluster asks again. How it asks again depends on its queue:
+
+- A queue that grants within the time for which nodes may be idle is *quick*. It is asked again when
+  all others have their nodes, for they will still be held when it answers.
+- Any other queue is *slow*. A further job is put into it while nodes are held, so that it has
+  waited for a while when these are given back; it is cancelled once the run begins. The first one
+  comes at once, each later one after a longer pause, so that no queue is flooded.
+
+So somebody is always in a queue: the last one to be granted nodes had the others asked again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from gcm.records import dataclass
+
+LONGEST_PAUSE = 3600.0
+"""Seconds between giving nodes back and asking for them again, at most."""
+
+
+class AskingWay(StrEnum):
+    """When a cluster asks again for nodes that it has held and may have to give back."""
+
+    CHOSEN = "chosen"
+    """As its queue needs it: see the head of this file. The others are there to be compared."""
+    HOLD = "hold"
+    """Once they are given back, after a pause."""
+    SURPLUS = "surplus"
+    """At once, while it holds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRequest:
+    """The request with a `number`, from 1, that was made for a cluster."""
+
+    cluster: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """A job has to be submitted for a request."""
+
+    request: QueueRequest
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """The job of a request has to be cancelled, whether it has its nodes or is queued."""
+
+    request: QueueRequest
+
+
+@dataclass(frozen=True, slots=True)
+class BeginAll:
+    """All clusters have their nodes, by these requests."""
+
+    requests: tuple[QueueRequest, ...]
+
+
+Effect = Submit | GiveBack | BeginAll
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What one cluster has asked for; `held` is the request whose nodes it has."""
+
+    idle: float
+    count: int = 0
+    asked: dict[QueueRequest, float] = field(default_factory=dict)
+    held: QueueRequest | None = None
+    since: float = 0.0
+    wait: float = 0.0
+    returns: int = 0
+    asks_at: float | None = None
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether it has given its nodes back, and no other job is in the queue."""
+        return self.count > 0 and self.held is None and not self.asked
+
+    @property
+    def is_quick(self) -> bool:
+        return self.wait <= self.idle
+
+
+class CoAllocation:
+    """Decides for each cluster when to ask, hold, and give back.
+
+    `clusters` has for each how many seconds its nodes may be idle at a time, which may be infinite.
+    `jitter` returns numbers from 0 to 1. Times are in seconds on any clock that does not jump.
+    """
+
+    def __init__(
+        self,
+        clusters: Mapping[str, float],
+        jitter: Callable[[], float],
+        way: AskingWay = AskingWay.CHOSEN,
+    ) -> None:
+        self._queues = {name: _Queue(idle) for name, idle in clusters.items()}
+        self._jitter = jitter
+        self._way = way
+        self.has_begun = False
+
+    def ask(self, cluster: str, now: float) -> list[Effect]:
+        """Ask for the nodes of a cluster for the first time."""
+        return [self._submit(cluster, now)]
+
+    def granted(self, request: QueueRequest, now: float) -> list[Effect]:
+        """Take the nodes of a request; a cluster that has some already keeps the newer ones."""
+        queue = self._queues[request.cluster]
+        if request not in queue.asked:  # it was cancelled at the same time
+            return []
+        queue.wait = now - queue.asked.pop(request)
+        effects = list(self._let_go(queue))
+        queue.held, queue.since = request, now
+        if all(one.held is not None for one in self._queues.values()):
+            self.has_begun = True
+            held = tuple(one.held for one in self._queues.values() if one.held is not None)
+            return [*effects, *self._cancelled(), BeginAll(held)]
+        if not queue.asked:
+            queue.asks_at = self._early(queue, now)
+        if all(one.held is not None or one.is_resting for one in self._queues.values()):
+            for one in self._queues.values():
+                if one.is_resting:
+                    one.asks_at = now
+        return effects + self._asked_again(now)
+
+    def withdrawn(self, request: QueueRequest) -> bool:
+        """Forget a request that came to nothing; return whether its cluster can do without it."""
+        queue = self._queues[request.cluster]
+        queue.asked.pop(request, None)
+        return not queue.is_resting
+
+    def wake(self, now: float) -> list[Effect]:
+        """Give back what was held for long enough, and ask again where the pause is over."""
+        effects: list[Effect] = []
+        for queue in self._queues.values():
+            if queue.held is not None and now >= queue.since + queue.idle and not self.has_begun:
+                effects += self._let_go(queue)
+                if queue.is_resting and self._way is AskingWay.HOLD:
+                    queue.asks_at = now + self._pause(queue)
+        return effects + self._asked_again(now)
+
+    @property
+    def wakes_at(self) -> float | None:
+        """When `wake` has something to do, None if only a grant can change anything."""
+        if self.has_begun:
+            return None
+        holds = [one.since + one.idle for one in self._queues.values() if one.held is not None]
+        asks = [one.asks_at for one in self._queues.values() if one.asks_at is not None]
+        return min((*holds, *asks), default=None)
+
+    def missing(self) -> list[str]:
+        """Return the clusters that have no nodes."""
+        return [name for name, queue in self._queues.items() if queue.held is None]
+
+    def plan_of(self, cluster: str) -> str:
+        """Say when a cluster that holds no nodes asks for some again."""
+        queue = self._queues[cluster]
+        if queue.asked:
+            return "another job is in the queue already"
+        if queue.asks_at is None:
+            return "it asks again when the others have their nodes"
+        return "it asks again after a pause"
+
+    def _submit(self, name: str, now: float) -> Submit:
+        queue = self._queues[name]
+        queue.count += 1
+        request = QueueRequest(name, queue.count)
+        queue.asked[request], queue.asks_at = now, None
+        return Submit(request)
+
+    def _asked_again(self, now: float) -> list[Effect]:
+        return [
+            self._submit(name, now)
+            for name, queue in self._queues.items()
+            if queue.asks_at is not None and now >= queue.asks_at
+        ]
+
+    def _early(self, queue: _Queue, now: float) -> float | None:
+        """Return when a cluster that holds nodes puts a further job into its queue, if it does."""
+        if queue.idle == math.inf or self._way is AskingWay.HOLD:
+            return None
+        if self._way is AskingWay.SURPLUS:
+            return now
+        return None if queue.is_quick else now + self._pause(queue)
+
+    def _let_go(self, queue: _Queue) -> Iterator[Effect]:
+        if queue.held is not None:
+            yield GiveBack(queue.held)
+            queue.held = None
+            queue.returns += 1
+
+    def _cancelled(self) -> Iterator[Effect]:
+        for queue in self._queues.values():
+            yield from map(GiveBack, queue.asked)
+            queue.asked.clear()
+            queue.asks_at = None
+
+    def _pause(self, queue: _Queue) -> float:
+        """Return a pause, twice as long after each return, and never the same twice."""
+        if queue.returns == 0:
+            return 0.0
+        doubled = queue.idle * 2.0 ** min(queue.returns - 1, 20)
+        return min(doubled, LONGEST_PAUSE) * (0.5 + self._jitter())

@@ -1,0 +1,230 @@
+"""Has the nodes of all clusters behind queues granted together, as `CoAllocation` decides."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import field
+from functools import partial
+
+from gcm.records import dataclass
+from runtime.allocations import BatchJob
+from runtime.allocations.co_allocation import (
+    BeginAll,
+    CoAllocation,
+    Effect,
+    GiveBack,
+    QueueRequest,
+    Submit,
+)
+from runtime.deployment.model import DeployedCluster
+from runtime.errors import GridError
+from runtime.launchers.allocation import JobAllocation
+from runtime.launchers.errors import LauncherClosed
+from runtime.launchers.job_queue import JobQueue
+from runtime.lifecycle.outcome import HeldNodes
+from runtime.processes.launcher.crew import Crew
+
+Tell = Callable[[str], None]
+"""Takes what is said of a cluster that waits for its nodes."""
+
+
+@dataclass(slots=True)
+class Grant:
+    """A job for a cluster, and when it got its nodes and the run began to use them."""
+
+    allocation: JobAllocation
+    over: threading.Event = field(default_factory=threading.Event)
+    job: BatchJob | None = None
+    since: float = 0.0
+
+    used_since: float | None = None
+
+    def left(self, walltime: float | None) -> float | None:
+        """Return the seconds until its walltime is over, None for no limit.
+
+        That is what the batch system told when it got its nodes, else the `walltime` asked for.
+        """
+        left = walltime if self.job is None or self.job.left is None else self.job.left
+        return None if left is None else left - (time.monotonic() - self.since)
+
+
+class _Waiting:
+    """A cluster that waits for its nodes: who is told of it, and what became of it."""
+
+    def __init__(self, cluster: DeployedCluster, queue: JobQueue, tell: Tell) -> None:
+        self.cluster = cluster
+        self.queue = queue
+        self.tell = tell
+        self.failure: GridError | None = None
+
+
+class CoAllocator:
+    """The jobs of all clusters of a run that are behind queues. Any thread may call it.
+
+    `clusters` are those clusters; the run begins once each of them has asked and has its nodes.
+    """
+
+    def __init__(self, clusters: Iterable[DeployedCluster]) -> None:
+        self._clusters = {one.identifier: one for one in clusters}
+        idle = {
+            name: one.batch.longest_idle
+            for name, one in self._clusters.items()
+            if one.batch is not None
+        }
+        self._planner = CoAllocation(idle, random.random)
+        self._changed = threading.Condition()
+        self._crew = Crew()
+        self._waiting: dict[str, _Waiting] = {}
+        self._grants: dict[QueueRequest, Grant] = {}
+        self._chosen: dict[str, Grant] = {}
+        self._returned: list[HeldNodes] = []
+        self._given_up: set[str] = set()
+        self._began: float | None = None
+
+    def nodes(self, name: str, queue: JobQueue, tell: Tell) -> Grant:
+        """Wait until all clusters have their nodes; return those of one, asked for in `queue`.
+
+        Raises:
+            GridError: its batch system grants none, or it was given up.
+        """
+        waiting = _Waiting(self._clusters[name], queue, tell)
+        with self._changed:
+            self._waiting[name] = waiting
+            self._do(self._planner.ask(name, time.monotonic()))
+            while name not in self._chosen:
+                if waiting.failure is not None:
+                    raise waiting.failure
+                if name in self._given_up:
+                    self._give_back_all(name)
+                    raise LauncherClosed(
+                        "the run ended while the job was queued", place=waiting.cluster.path
+                    )
+                self._do(self._planner.wake(time.monotonic()))
+                due = self._planner.wakes_at
+                self._changed.wait(None if due is None else max(0.0, due - time.monotonic()))
+            return self._chosen[name]
+
+    def give_up(self, name: str) -> None:
+        """Give back all that was granted to a cluster, and take its jobs out of the queue."""
+        with self._changed:
+            self._given_up.add(name)
+            self._give_back_all(name)
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Wait until everything that was given up has been given back."""
+        self._crew.join()
+
+    def held_nodes(self, name: str) -> list[HeldNodes]:
+        """Return what each job of a cluster has held until now, and for how long without use."""
+        with self._changed:
+            path = self._clusters[name].path
+            present = [
+                self._held(request, grant)
+                for request, grant in self._grants.items()
+                if request.cluster == name and grant.job is not None
+            ]
+            return [*(one for one in self._returned if one.cluster == path), *present]
+
+    def _do(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Submit(request):
+                    self._submit(request)
+                case GiveBack(request):
+                    self._report_given_back(request)
+                    self._give_back(request)
+                case BeginAll(requests):
+                    self._chosen = {one.cluster: self._grants[one] for one in requests}
+                    for grant in self._chosen.values():
+                        grant.used_since = time.monotonic()
+
+    def _submit(self, request: QueueRequest) -> None:
+        waiting = self._waiting[request.cluster]
+        assert waiting.cluster.batch is not None
+        allocation = JobAllocation(waiting.queue, waiting.cluster.batch, place=waiting.cluster.path)
+        grant = self._grants[request] = Grant(allocation)
+        self._crew.do(
+            f"asking for nodes of {waiting.cluster.path}",
+            partial(self._await, request, grant),
+            partial(self._failed, request, grant),
+        )
+
+    def _await(self, request: QueueRequest, grant: Grant) -> None:
+        """Submit one job, and wait for its nodes."""
+        grant.allocation.submit()
+        job = grant.allocation.await_nodes(grant.over, lambda job: self._report(request, str(job)))
+        with self._changed:
+            grant.job, grant.since = job, time.monotonic()
+            if not grant.over.is_set():
+                self._do(self._planner.granted(request, grant.since))
+                self._report_held(request, job)
+                self._changed.notify_all()
+                return
+        self._end(request, grant)
+
+    def _failed(self, request: QueueRequest, grant: Grant, fault: GridError) -> None:
+        with self._changed:
+            if not grant.over.is_set() and not self._planner.withdrawn(request):
+                self._waiting[request.cluster].failure = fault
+            self._changed.notify_all()
+        self._end(request, grant)
+
+    def _give_back_all(self, name: str) -> None:
+        for request in [one for one in self._grants if one.cluster == name]:
+            self._give_back(request)
+
+    def _give_back(self, request: QueueRequest) -> None:
+        grant = self._grants[request]
+        if not grant.over.is_set():
+            grant.over.set()
+            if grant.job is not None:  # else the thread that waits in the queue ends it
+                self._crew.do("giving nodes back", partial(self._end, request, grant))
+
+    def _end(self, request: QueueRequest, grant: Grant) -> None:
+        with self._changed:
+            if self._grants.pop(request, None) is None:
+                return
+            if grant.job is not None:
+                self._returned.append(self._held(request, grant))
+        grant.allocation.end()
+
+    def _held(self, request: QueueRequest, grant: Grant) -> HeldNodes:
+        cluster, now = self._clusters[request.cluster], time.monotonic()
+        assert cluster.batch is not None
+        assert grant.job is not None
+        cores = grant.job.cores or cluster.batch.nodes * cluster.batch.tasks_per_node
+        idle = (grant.used_since or now) - grant.since
+        return HeldNodes(
+            cluster.path, grant.job.number, len(grant.allocation.hosts), cores,
+            round(now - grant.since, 3), round(idle, 3),
+        )  # fmt: skip
+
+    def _report(self, request: QueueRequest, words: str) -> None:
+        """Tell something of a job in the queue, unless its cluster has nodes for now."""
+        with self._changed:
+            if request.cluster in self._planner.missing():
+                self._waiting[request.cluster].tell(words)
+
+    def _report_held(self, request: QueueRequest, job: BatchJob) -> None:
+        missing = self._planner.missing()
+        if missing and request.cluster not in missing:
+            waiting = self._waiting[request.cluster]
+            assert waiting.cluster.batch is not None
+            idle = waiting.cluster.batch.longest_idle
+            others = ", ".join(self._clusters[one].path for one in missing)
+            most = f", for {idle:g} s at most" if idle < math.inf else ""
+            waiting.tell(f"job {job.number} has its nodes and waits for {others}{most}")
+
+    def _report_given_back(self, request: QueueRequest) -> None:
+        grant = self._grants[request]
+        if grant.job is not None and request.cluster in self._planner.missing():
+            held = self._held(request, grant)
+            self._waiting[request.cluster].tell(
+                f"job {held.job} gave its nodes back, {held.idle_core_hours:.2f} core-hours"
+                f" unused; {self._planner.plan_of(request.cluster)}"
+            )

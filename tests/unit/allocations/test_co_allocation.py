@@ -1,0 +1,134 @@
+"""When clusters behind queues ask, hold, give back and begin: the planner, with the time given."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from benchmarks.co_allocation import WAITS, simulate
+from runtime.allocations.co_allocation import (
+    AskingWay,
+    BeginAll,
+    CoAllocation,
+    GiveBack,
+    QueueRequest,
+    Submit,
+)
+
+A1, A2, A3 = (QueueRequest("a", number) for number in (1, 2, 3))
+B1, B2 = (QueueRequest("b", number) for number in (1, 2))
+
+
+@pytest.fixture
+def planner() -> CoAllocation:
+    """Two clusters that have asked at 0, and may be idle for 300 s."""
+    made = CoAllocation({"a": 300.0, "b": 300.0}, lambda: 0.5)
+    assert made.ask("a", 0.0) == [Submit(A1)]
+    assert made.ask("b", 0.0) == [Submit(B1)]
+    return made
+
+
+def test_all_begin_once_the_last_one_has_its_nodes(planner: CoAllocation) -> None:
+    assert planner.granted(B1, 10.0) == []
+    assert (planner.missing(), planner.wakes_at) == (["a"], 310.0)
+    assert planner.granted(A1, 309.0) == [BeginAll((A1, B1))]
+    assert (planner.has_begun, planner.wakes_at) == (True, None)
+
+
+def test_a_quick_queue_is_asked_again_when_the_others_have_their_nodes(
+    planner: CoAllocation,
+) -> None:
+    planner.granted(A1, 5.0)
+    assert planner.wake(304.9) == []
+    assert planner.wake(305.0) == [GiveBack(A1)]
+    assert planner.wakes_at is None
+    assert planner.plan_of("a") == "it asks again when the others have their nodes"
+    assert planner.granted(B1, 5000.0) == [Submit(A2), Submit(B2)]
+    assert planner.granted(A2, 5004.0) == [GiveBack(B2), BeginAll((A2, B1))]
+
+
+def test_a_slow_queue_has_another_job_while_its_nodes_wait(planner: CoAllocation) -> None:
+    assert planner.granted(A1, 400.0) == [Submit(A2)]
+    assert planner.wake(700.0) == [GiveBack(A1)]
+    assert planner.plan_of("a") == "another job is in the queue already"
+    assert planner.granted(B1, 800.0) == [Submit(B2)]
+    assert planner.granted(A2, 900.0) == [GiveBack(B2), BeginAll((A2, B1))]
+
+
+def test_the_newer_nodes_of_a_cluster_are_kept_and_the_older_given_back(
+    planner: CoAllocation,
+) -> None:
+    planner.granted(A1, 400.0)
+    assert planner.granted(A2, 500.0) == [GiveBack(A1)]
+    assert planner.wakes_at == 800.0
+
+
+def test_further_jobs_come_after_pauses_that_double(planner: CoAllocation) -> None:
+    assert planner.granted(A1, 400.0) == [Submit(A2)]
+    assert planner.granted(A2, 800.0) == [GiveBack(A1)]  # it has returned nodes once
+    assert planner.wakes_at == 1100.0
+    assert planner.wake(1100.0) == [GiveBack(A2), Submit(A3)]
+    assert planner.granted(A3, 1500.0) == []  # twice
+    assert planner.wake(1800.0) == [GiveBack(A3)]
+    assert planner.plan_of("a") == "it asks again after a pause"
+    assert (planner.wakes_at, planner.wake(2099.0)) == (2100.0, [])
+    assert planner.wake(2100.0) == [Submit(QueueRequest("a", 4))]
+
+
+def test_a_request_that_was_cancelled_at_the_same_time_counts_no_more(
+    planner: CoAllocation,
+) -> None:
+    planner.granted(A1, 400.0)
+    planner.granted(B1, 500.0)  # all have begun, A2 was cancelled
+    assert planner.granted(A2, 500.1) == []
+
+
+def test_a_cluster_can_do_without_a_further_request_but_not_without_its_only_one(
+    planner: CoAllocation,
+) -> None:
+    planner.granted(A1, 400.0)
+    assert planner.withdrawn(A2)
+    assert not planner.withdrawn(B1)
+
+
+def test_nodes_of_a_job_of_the_users_own_are_never_given_back() -> None:
+    made = CoAllocation({"a": math.inf, "b": 300.0}, lambda: 0.5)
+    made.ask("a", 0.0)
+    made.ask("b", 0.0)
+    assert made.granted(A1, 1000.0) == []
+    assert made.wake(1e9) == []
+    assert made.wakes_at == math.inf
+
+
+def test_a_cluster_that_asks_late_is_waited_for() -> None:
+    made = CoAllocation({"a": 300.0, "b": 300.0}, lambda: 0.5)
+    made.ask("a", 0.0)
+    assert made.granted(A1, 10.0) == []
+    made.ask("b", 20.0)
+    assert made.granted(B1, 30.0) == [BeginAll((A1, B1))]
+
+
+@pytest.mark.parametrize("way", AskingWay)
+@pytest.mark.parametrize("waits", WAITS)
+def test_nothing_is_idle_for_longer_and_no_job_is_left(waits: str, way: AskingWay) -> None:
+    for seed in range(20):  # each comes to its start, so somebody is always in a queue
+        seen = simulate(WAITS[waits], 2, way, 900.0, seed)
+        assert [one.cluster for one in seen.chosen] == ["c0", "c1"]
+        assert max(seen.held.values()) <= 900.001
+        assert (seen.queued, seen.holding) == ([], {})
+
+
+def test_the_same_seed_gives_the_same_start() -> None:
+    def start(seed: int) -> float:
+        return simulate(WAITS["lognormal"], 3, AskingWay.CHOSEN, 1800.0, seed).now
+
+    assert start(7) == start(7) != start(8)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_quick_queues_cost_less_where_they_wait_for_the_full_one(seed: int) -> None:
+    def idle(way: AskingWay) -> float:
+        return sum(simulate(WAITS["one full"], 4, way, 300.0, seed).held.values())
+
+    assert idle(AskingWay.CHOSEN) <= idle(AskingWay.HOLD)
