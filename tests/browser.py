@@ -7,27 +7,34 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or ""
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    """Yield a page of a headless browser; errors in its console fail the test."""
+def browser() -> Iterator[Browser]:
+    """Yield a headless browser."""
     if not CHROMIUM:
         if os.environ.get("CI"):
             pytest.fail("there is no Chromium; .ci/run installs it")
         pytest.skip("there is no Chromium (apt-get install chromium)")
-    faults: list[str] = []
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        made = browser.new_context().new_page()
-        made.on("pageerror", lambda error: faults.append(str(error)))
-        made.on(
-            "console",
-            lambda told: faults.append(told.text) if "Content Security" in told.text else None,
-        )
-        yield made
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """Yield a page of a headless browser; errors in its console fail the test."""
+    faults: list[str] = []
+    made = browser.new_context().new_page()
+    made.on("pageerror", lambda error: faults.append(str(error)))
+    made.on(
+        "console",
+        lambda told: faults.append(told.text) if "Content Security" in told.text else None,
+    )
+    yield made
+    made.context.close()
     assert faults == []

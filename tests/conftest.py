@@ -233,13 +233,23 @@ def _lacks_slurm() -> str:
     return "needs Slurm and munge (apt-get install slurm-wlm munge)"
 
 
+def _lacks_grid_engine() -> str:
+    if Path("/usr/sbin/sge_qmaster").exists() and Path("/usr/sbin/sge_execd").exists():
+        return ""
+    return "needs Grid Engine (apt-get install gridengine-master gridengine-exec gridengine-client)"
+
+
 LACKS: dict[str, Callable[[], str]] = {
     "needs_root": _lacks_root,
     "needs_sshd": _lacks_sshd,
     "needs_oath": _lacks_oath,
     "needs_slurm": _lacks_slurm,
+    "needs_grid_engine": _lacks_grid_engine,
     "mpi": _lacks_mpi,
 }
+
+
+PROMISED = ("needs_slurm", "needs_grid_engine")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -279,13 +289,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for mark in item.iter_markers("shows"):
+            system, *cells = mark.args
+            item.user_properties += [("real", f"{system}: {cell}") for cell in cells]
     places = {HERE / name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     # runs with the daemons of a batch system are what docs/batch.md promises
-    is_promised = bool(os.environ.get("CI")) and item.get_closest_marker("needs_slurm")
+    is_promised = os.environ.get("CI") and any(map(item.get_closest_marker, PROMISED))
     for marker, lacks in LACKS.items():
         if item.get_closest_marker(marker) and (reason := lacks()):
             if is_promised:

@@ -27,7 +27,7 @@ class CommandParser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else list(args)
         leading = takewhile(lambda word: word.startswith("-"), words)
         self._strange = [word for word in leading if not self.option_of(word)[0]]
-        found, unknown = super().parse_known_args(words, namespace)
+        found, unknown = super().parse_known_args(self._with_constants(words), namespace)
         if unknown:
             self._strange = unknown
             misplaced = any(not word.startswith("-") for word in unknown)
@@ -52,7 +52,17 @@ class CommandParser(argparse.ArgumentParser):
         if name not in self._option_string_actions:
             name = word.partition("=")[0] if word.startswith("--") else word[:2]
         action = self._option_string_actions.get(name)
-        return ("", False) if action is None else (action.dest, action.nargs != 0 and name == word)
+        if action is None:
+            return "", False
+        return action.dest, action.nargs not in (0, "?") and name == word
+
+    def _with_constants(self, words: Sequence[str]) -> list[str]:
+        """Give options whose value may be left out the usual one, for only `--name=` gives one."""
+        actions = map(self._option_string_actions.get, words)
+        return [
+            f"{word}={action.const}" if action is not None and action.nargs == "?" else word
+            for word, action in zip(words, actions, strict=True)
+        ]
 
     def error(self, message: str) -> NoReturn:
         """Report the error in one line, with the option that was probably meant, and exit."""

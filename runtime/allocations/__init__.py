@@ -5,12 +5,13 @@
 
 from runtime.allocations.contract import BatchSystem
 from runtime.allocations.known import SYSTEMS, batch_system, present_job
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 
 __all__ = [
     "SYSTEMS",
     "BatchJob",
     "BatchSystem",
+    "GrantedJob",
     "JobPhase",
     "JobRequest",
     "batch_system",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
-from runtime.allocations.request import BatchJob, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobRequest
 
 
 class Unreadable(ValueError):
@@ -24,6 +24,9 @@ class BatchSystem(ABC):
 
     own_starters: Sequence[Sequence[str]] = ()
     """Commands of the system that start two ranks on the nodes of a job, such as `srun`."""
+
+    ends_processes = True
+    """Whether what `inside` starts ends with the job; ssh starts beside it, so the run looks."""
 
     def present(self, environment: Mapping[str, str]) -> JobRequest | None:  # noqa: ARG002 - most leave no sign
         """Return the job in which a process with this environment runs; None if it is in none."""
@@ -75,11 +78,12 @@ class BatchSystem(ABC):
         """
 
     @abstractmethod
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
-        """Return what goes before a command, so that it runs on the first of the hosts of a job.
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
+        """Return what goes before a command, so that it runs on the first host of a job.
 
-        Its standard input and output go through, whatever they carry. In its environment it finds
-        the whole job, with so many `tasks` on each host, as the script of the job would.
+        Its standard input and output go through, whatever they carry. A native MPI is told the
+        hosts by its command line; in its environment it has to find by which remote shell it
+        reaches the others, where that is not ssh, and nothing that contradicts the grant.
         """
 
     def script(self, request: JobRequest, name: str, lease: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import directives
 
 _FORMAT = (
@@ -75,9 +75,9 @@ class Flux(BatchSystem):
         """Return `flux pkill` for exactly that name."""
         return ("flux", "pkill", f"^{name}$")
 
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return a command that goes to the first node of the instance."""
-        return ("flux", "proxy", job.number, "flux", "exec", "--rank=0", "--noverbose")
+        return ("flux", "proxy", grant.job.number, "flux", "exec", "--rank=0", "--noverbose")
 
 
 def _job(row: Sequence[str]) -> BatchJob:

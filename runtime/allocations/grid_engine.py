@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, clock, directives, remote_shell
 
 _COLUMNS = 9
 """Of a line of `qstat -g t` for a slot that runs; a job that waits has no queue."""
 
 
+_STATUS = 'qstat -g t && { qstat -j "$1" 2>/dev/null; true; }'
+
+
 class GridEngine(BatchSystem):
     """Grid Engine 8.1. Slots come from the parallel environment `mpi`; another is an option."""
 
     name = "grid-engine"
+    ends_processes = False
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#$` lines."""
@@ -50,12 +55,20 @@ class GridEngine(BatchSystem):
             raise Unreadable(f"qsub printed no number of a job, but {last!r}")
         return number
 
-    def status(self, jobs: Sequence[str]) -> Sequence[str]:  # noqa: ARG002 - it tells of all
-        """Return `qstat`, told to print each slot."""
-        return ("qstat", "-g", "t")
+    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+        """Return the job that `qsub` or `qrsh` tell of."""
+        number, nodes, slots = map(environment.get, ("JOB_ID", "NHOSTS", "NSLOTS"))
+        if not number or not nodes or not slots:
+            return None
+        return JobRequest(self.name, int(nodes), int(slots) // int(nodes), job=number)
+
+    def status(self, jobs: Sequence[str]) -> Sequence[str]:
+        """Return `qstat`, told to print each slot, and then why jobs wait, where that is known."""
+        return ("/bin/sh", "-c", _STATUS, "gcm", ",".join(jobs))
 
     def jobs(self, printed: str) -> dict[str, BatchJob]:
-        """Return jobs; why one waits is only told to administrators."""
+        """Return jobs, each with why it waits if the scheduler of the site collects that."""
+        reasons = _reasons(printed)
         found: dict[str, BatchJob] = {}
         hosts: dict[str, dict[str, None]] = {}
         for line in printed.splitlines():
@@ -64,9 +77,13 @@ class GridEngine(BatchSystem):
                 continue
             state, queue = row[3], row[6] if "@" in line else ""
             if queue:
-                hosts.setdefault(number, {})[queue.partition("@")[2]] = None
+                host, others = queue.partition("@")[2], hosts.get(number, {})
+                is_master = row[7:8] == ["MASTER"]
+                hosts[number] = {host: None, **others} if is_master else {**others, host: None}
             nodes = " ".join(hosts.get(number, ()))
-            found[number] = BatchJob(number, _phase(state), state, nodes=nodes)
+            phase = _phase(state)
+            reason = reasons.get(number, "") if phase is JobPhase.QUEUED else ""
+            found[number] = BatchJob(number, phase, state, reason, nodes=nodes)
         return found
 
     def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that
@@ -81,9 +98,23 @@ class GridEngine(BatchSystem):
         """Return `qdel`, which takes names too."""
         return ("qdel", name)
 
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""
-        return remote_shell(SSH, hosts[0], {"JOB_ID": job.number})
+        return remote_shell(SSH, grant.hosts[0], {"JOB_ID": grant.job.number})
+
+
+def _reasons(printed: str) -> dict[str, str]:
+    """Return why jobs wait: the last line, which sums up those about each queue before it.
+
+    Where the scheduler collects no reasons, it says so in brackets.
+    """
+    found: dict[str, str] = {}
+    for job in re.split(r"^job_number: +", printed, flags=re.MULTILINE)[1:]:
+        number, _, rest = job.partition("\n")
+        told = rest.partition("\nscheduling info:")[2].partition("\n===")[0].strip()
+        if told and not told.startswith("("):
+            found[number.strip()] = told.splitlines()[-1].strip()
+    return found
 
 
 def _phase(state: str) -> JobPhase:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, directives, remote_shell
 
 _QUEUED = frozenset(("PEND", "PSUSP", "WAIT", "PROV", "USUSP", "SSUSP", "UNKWN"))
@@ -18,6 +18,7 @@ class Lsf(BatchSystem):
     """LSF 10."""
 
     name = "lsf"
+    ends_processes = False
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#BSUB` lines."""
@@ -69,11 +70,11 @@ class Lsf(BatchSystem):
         """Return `bkill` for all jobs of that name."""
         return ("bkill", "-J", name, "0")
 
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node, which finds the hosts as within the job."""
-        each = " ".join(f"{host} {tasks}" for host in hosts)
-        found = {"LSB_JOBID": job.number, "LSB_MCPU_HOSTS": each}
-        return remote_shell(SSH, hosts[0], found)
+        each = " ".join(f"{host} {grant.tasks}" for host in grant.hosts)
+        found = {"LSB_JOBID": grant.job.number, "LSB_MCPU_HOSTS": each}
+        return remote_shell(SSH, grant.hosts[0], found)
 
     def present(self, environment: Mapping[str, str]) -> JobRequest | None:
         """Return the job that `bsub` tells its script of."""

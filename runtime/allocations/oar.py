@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import clock, directives, remote_shell
 
 _QUEUED = frozenset(
@@ -79,9 +79,12 @@ class Oar(BatchSystem):
         """Return `oardel` for all jobs of that name."""
         return ("oardel", "--sql", f"job_name = '{name}'")
 
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
-        """Return `oarsh`, which goes into the job that a variable names."""
-        return ("env", f"OAR_JOB_ID={job.number}", *remote_shell("oarsh", hosts[0]))
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
+        """Return `oarsh`, which goes into the job that a variable names, for a native MPI too."""
+        job = f"OAR_JOB_ID={grant.job.number}"
+        there = dict.fromkeys(("HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent"), "oarsh")
+        there["OAR_JOB_ID"] = grant.job.number
+        return ("env", job, *remote_shell("oarsh", grant.hosts[0], there))
 
 
 def _job(number: str, block: str) -> BatchJob:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, clock, directives, remote_shell, seconds_of
 
 
@@ -14,6 +14,7 @@ class Pbs(BatchSystem):
     """OpenPBS and PBS Pro, whose nodes are chunks of a `select`."""
 
     name = "pbs"
+    ends_processes = False
 
     def directives(self, request: JobRequest, name: str) -> list[str]:
         """Return `#PBS` lines."""
@@ -67,9 +68,9 @@ class Pbs(BatchSystem):
         delete = 'jobs=$(qselect -N "$1") && [ -n "$jobs" ] && qdel $jobs'
         return ("/bin/sh", "-c", delete, "gcm", name)
 
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:  # noqa: ARG002
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""
-        return remote_shell(SSH, hosts[0], {"PBS_JOBID": job.number})
+        return remote_shell(SSH, grant.hosts[0], {"PBS_JOBID": grant.job.number})
 
 
 def _job(number: str, block: str) -> BatchJob:

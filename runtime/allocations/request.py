@@ -60,6 +60,8 @@ class JobPhase(StrEnum):
 
     QUEUED = "queued"
     RUNNING = "running"
+    ENDING = "ending"
+    """Its nodes are being cleaned; why it has ended is told after that."""
     OVER = "over"
 
 
@@ -92,3 +94,12 @@ class BatchJob:
         known = self.start and self.phase is JobPhase.QUEUED
         when = f", start expected {self.start.replace('T', ' ')[:16]}" if known else ""
         return f"job {self.number} is {self.state}{why}{when}"
+
+
+@dataclass(frozen=True, slots=True)
+class GrantedJob:
+    """The nodes that a job holds, the first one first, with places for so many `tasks` on each."""
+
+    job: BatchJob
+    hosts: tuple[str, ...]
+    tasks: int

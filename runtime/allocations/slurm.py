@@ -7,14 +7,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from runtime.allocations.contract import BatchSystem, Unreadable
-from runtime.allocations.request import BatchJob, JobPhase, JobRequest
+from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import seconds_of
 
 _QUEUED = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD",
      "SPECIAL_EXIT", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING")
 )  # fmt: skip
-"""States in which a job may still come to run, or may go on; all others but one are ends."""
+"""States in which a job may still come to run, or may go on."""
+
+_PHASES = {"RUNNING": JobPhase.RUNNING, "COMPLETING": JobPhase.ENDING}
+"""All other states are ends, such as CANCELLED, TIMEOUT and NODE_FAIL."""
 
 _OF_A_STEP = tuple(
     f"SLURM_{name}" for name in ("NTASKS", "NPROCS", "STEP_NODELIST", "DISTRIBUTION")
@@ -61,6 +64,7 @@ class Slurm(BatchSystem):
         #SBATCH --time=120
         #SBATCH --partition=short
         #SBATCH --output=/dev/null
+        #SBATCH --no-requeue
         """
         named = {
             "job-name": name,
@@ -75,7 +79,8 @@ class Slurm(BatchSystem):
             "output": "/dev/null",
         }
         lines = [f"#SBATCH --{option}={value}" for option, value in named.items() if value]
-        return [*lines, *(f"#SBATCH {option}" for option in request.options)]
+        # a job that were started again after the loss of a node would hold nodes for no run
+        return [*lines, "#SBATCH --no-requeue", *(f"#SBATCH {one}" for one in request.options)]
 
     def submit(self) -> Sequence[str]:
         """Return `sbatch`, told to print the number alone."""
@@ -135,12 +140,13 @@ class Slurm(BatchSystem):
         """Return `scancel`, which ends no job of other users, but for root."""
         return ("scancel", f"--name={name}")
 
-    def inside(self, job: BatchJob, hosts: Sequence[str], tasks: int) -> Sequence[str]:
+    def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return an `srun` that shares the nodes with the job's other steps.
 
         A native MPI must not take the one node and task of this step for those of the job, and the
         `mpiexec` of an MPICH that does not look for these has to be told whose job it is in.
         """
+        job, hosts, tasks = grant.job, grant.hosts, grant.tasks
         each = f"{tasks}(x{len(hosts)})" if len(hosts) > 1 else str(tasks)
         whole = {
             "SLURM_NODELIST": job.nodes,
@@ -160,9 +166,7 @@ class Slurm(BatchSystem):
 
 def _job(row: Sequence[str]) -> BatchJob:
     number, state, reason, start, cores, left, nodes = (field.strip() for field in row)
-    phase = JobPhase.RUNNING if state == "RUNNING" else JobPhase.OVER
-    if state in _QUEUED:
-        phase = JobPhase.QUEUED
+    phase = JobPhase.QUEUED if state in _QUEUED else _PHASES.get(state, JobPhase.OVER)
     return BatchJob(
         number,
         phase,

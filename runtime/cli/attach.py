@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from datetime import datetime
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
 from gcm.cli.common_options import Option
 from gcm.cli.output import Paint, columns_of
-from runtime.cli.detached import KEPT_DAYS, DetachedRun, detached_runs, run_named
+from runtime.cli.detached import KEPT_DAYS, LOOK, DetachedRun, detached_runs, run_named
 from runtime.cli.line.options import FORMAT, Format, deploy_command
+from runtime.cli.moving import MovedRun, moved_runs
 from runtime.cli.run import complain
 from runtime.cli.screens.plain import PlainScreen
 from runtime.cli.screens.rank_output import OutputChoice
 from runtime.cli.streams import write
-from runtime.exit_codes import INTERRUPTED, LOST
+from runtime.exit_codes import INTERRUPTED, LOST, NEVER_STARTED
+from runtime.launchers.errors import LaunchError
 from runtime.shown_text import shown_table
 from runtime.views.account import RunAccount
 from runtime.views.fact_lines import read_facts
 from runtime.views.facts import CommandEnded, RunPlanned
 from runtime.views.summary import as_json, as_text
-
-LOOK = 0.1
-"""Seconds between two looks for more output."""
 
 STOP_TIMEOUT = 20.0
 """Seconds in which a run has to end in order; then it is ended at once."""
@@ -68,16 +67,17 @@ STOP = deploy_command(
 def list_runs(words: Sequence[str]) -> int:
     """List detached runs; return the exit code."""
     found = LIST.parser().parse_args(words)
+    runs = sorted(_runs(), key=lambda run: run.started)
     rows = [
         (run.name, _state(run), datetime.fromtimestamp(run.started).isoformat(" ", "seconds"), run)
-        for run in detached_runs()
+        for run in runs
     ]
     if found.format == Format.JSON:
         import json
 
         told = [
-            {"name": name, "state": state, "started": run.started, "process": run.process,
-             "folder": run.work}
+            {"name": name, "state": state, "started": run.started,
+             "process": None if isinstance(run, MovedRun) else run.process, "folder": run.work}
             for name, state, _, run in rows
         ]  # fmt: skip
         write(json.dumps(told, indent=2) + "\n")
@@ -93,12 +93,19 @@ def list_runs(words: Sequence[str]) -> int:
 def attach(words: Sequence[str]) -> int:
     """Follow a run to its end and return its exit code; with Ctrl-C the run goes on."""
     found = ATTACH.parser().parse_args(words)
-    run = run_named(found.run)
+    run = run_named(found.run, _runs())
     try:
-        account = _shown(run, tags=found.tag_output, goes_on=run.is_alive)
+        with run.following() as file:
+            account = _shown(file, run.name, tags=found.tag_output)
+        came = run.fetch_results() if isinstance(run, MovedRun) else ""
     except KeyboardInterrupt:
         complain(f"{run.name} goes on; gcm-deploy attach {run.name} comes back to it")
         return INTERRUPTED
+    except LaunchError as fault:
+        complain(str(fault))
+        return NEVER_STARTED
+    if came:
+        complain(f"what its ranks wrote is in {came}")
     summary = account.summary()
     for message in summary.errors:
         complain(message)
@@ -117,18 +124,28 @@ def attach(words: Sequence[str]) -> int:
     return summary.code
 
 
+def _runs() -> Iterator[DetachedRun | MovedRun]:
+    yield from detached_runs()
+    yield from moved_runs()
+
+
 def show_logs(words: Sequence[str]) -> int:
     """Show what a run has printed; return the exit code."""
     found = LOGS.parser().parse_args(words)
-    run = run_named(found.run)
-    _shown(run, tags=found.tag_output, goes_on=lambda: False)
+    run = run_named(found.run, _runs())
+    if isinstance(run, MovedRun):
+        return run.call("logs", run.name, *(["--tag-output"] if found.tag_output else []))
+    with run.facts.open("rb") as file:
+        _shown(file, run.name, tags=found.tag_output)
     return 0
 
 
 def stop(words: Sequence[str]) -> int:
     """End a run and return once it has gone; return the exit code."""
     found = STOP.parser().parse_args(words)
-    run = run_named(found.run)
+    run = run_named(found.run, _runs())
+    if isinstance(run, MovedRun):
+        return run.call("stop", run.name)
     for _ in range(2):
         run.interrupt()
         until = time.monotonic() + STOP_TIMEOUT
@@ -141,35 +158,12 @@ def stop(words: Sequence[str]) -> int:
     return 0
 
 
-class FollowedFile:
-    """A file that somebody else writes: its end is not reached before the writer has gone."""
-
-    def __init__(self, file: BinaryIO, goes_on: Callable[[], bool]) -> None:
-        self._file = file
-        self._goes_on = goes_on
-
-    def readline(self, most: int) -> bytes:
-        """Return the next whole line, as soon as it is there; less only behind the last one."""
-        line = self._file.readline(most)
-        while not line.endswith(b"\n") and len(line) < most:
-            goes_on = self._goes_on()  # asked before the last look, so that nothing is missed
-            more = self._file.readline(most - len(line))
-            line += more
-            if not more:
-                if not goes_on:
-                    break
-                time.sleep(LOOK)
-        return line
-
-
-def _shown(run: DetachedRun, *, tags: bool, goes_on: Callable[[], bool]) -> RunAccount:
-    """Print the output of a run, until it has ended or does not go on; return what is known."""
+def _shown(file: BinaryIO, name: str, *, tags: bool) -> RunAccount:
+    """Print the output of a run, until it has ended or there is no more; return what is known."""
     account = RunAccount()
     with ExitStack() as stack:
-        file = stack.enter_context(run.facts.open("rb"))
         screen = None
-        followed = cast("BinaryIO", FollowedFile(file, goes_on))
-        for fact in read_facts(followed, str(run.facts)):
+        for fact in read_facts(file, name):
             account.take(fact)
             if isinstance(fact.record, RunPlanned):
                 made = PlainScreen(
@@ -184,7 +178,9 @@ def _shown(run: DetachedRun, *, tags: bool, goes_on: Callable[[], bool]) -> RunA
     return account
 
 
-def _state(run: DetachedRun) -> str:
+def _state(run: DetachedRun | MovedRun) -> str:
+    if isinstance(run, MovedRun):
+        return f"at {run.host}"
     if run.is_alive():
         return "running"
     account = RunAccount()

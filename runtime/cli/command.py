@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gcm.cli.output import written
 from runtime.allocations import present_job
 from runtime.cli.errors import OutputFailed, UsageError
-from runtime.cli.line.options import GCM_DEPLOY, Options, read_options
+from runtime.cli.line.options import GCM_DEPLOY, HERE, Options, read_options
 from runtime.cli.streams import fill_gaps
 from runtime.exit_codes import FAULTS, OUTPUT_FAILED, READER_LEFT, WRONG_USAGE
 from runtime.processes.cores import leave_no_core_file
@@ -147,6 +147,10 @@ def _dispatch(options: Options) -> int:
     programs = {} if options.export_adl else look_at_programs(deployment, options)
     if programs is None:
         return FAULTS
+    if options.detach not in ("", HERE) and not options.dry_run:
+        from runtime.cli.moving import move
+
+        return move(deployment, options, programs)
     plan = make_plan(deployment, programs)
     if options.dry_run:
         from runtime.cli.show import show_plan
@@ -159,11 +163,12 @@ def _dispatch(options: Options) -> int:
     if options.detach:
         from runtime.cli.detached import detach
 
-        return detach(plan, options, _run)
-    return _run(plan, options)
+        return detach(plan, options, run_here)
+    return run_here(plan, options)
 
 
-def _run(plan: DeploymentPlan, options: Options) -> int:
+def run_here(plan: DeploymentPlan, options: Options) -> int:
+    """Run a plan with the launcher in this process; return the exit code."""
     if not any(cluster.is_local for cluster in plan.deployment.clusters()):
         from runtime.cli.run import run_plan
 

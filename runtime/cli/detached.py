@@ -19,11 +19,11 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
+from typing import BinaryIO, NoReturn, Protocol, TypeVar, cast
 
 from gcm.records import dataclass
 from runtime.cli.errors import OutputFailed, UsageError
@@ -35,6 +35,9 @@ from runtime.exit_codes import NEVER_STARTED
 KEPT_DAYS = 30
 """For how many days after its last word the output of a run waits that nobody has attached to."""
 
+LOOK = 0.1
+"""Seconds between two looks for more output."""
+
 _FACTS, _ABOUT, _LOG = "run.facts", "about.json", "log"
 _DAY = 86_400
 
@@ -43,6 +46,27 @@ def runs_folder() -> Path:
     """Return where the folders of detached runs are."""
     state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     return Path(state).expanduser() / "gcm" / "runs"
+
+
+class FollowedFile:
+    """A file that somebody else writes: its end is not reached before the writer has gone."""
+
+    def __init__(self, file: BinaryIO, goes_on: Callable[[], bool]) -> None:
+        self._file = file
+        self._goes_on = goes_on
+
+    def readline(self, most: int) -> bytes:
+        """Return the next whole line, as soon as it is there; less only behind the last one."""
+        line = self._file.readline(most)
+        while not line.endswith(b"\n") and len(line) < most:
+            goes_on = self._goes_on()  # asked before the last look, so that nothing is missed
+            more = self._file.readline(most - len(line))
+            line += more
+            if not more:
+                if not goes_on:
+                    break
+                time.sleep(LOOK)
+        return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +117,12 @@ class DetachedRun:
             with suppress(ProcessLookupError):
                 os.kill(self.process, signal.SIGTERM)  # a shell may let it ignore SIGINT
 
+    @contextmanager
+    def following(self) -> Iterator[BinaryIO]:
+        """Yield a file with its facts, which ends once the run does."""
+        with self.facts.open("rb") as file:
+            yield cast("BinaryIO", FollowedFile(file, self.is_alive))
+
     def remove(self) -> None:
         """Forget it, and its output."""
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -115,13 +145,25 @@ def detached_runs() -> Iterator[DetachedRun]:
             yield run
 
 
-def run_named(name: str) -> DetachedRun:
+Run = TypeVar("Run", bound="NamedRun")
+
+
+class NamedRun(Protocol):
+    """What can be meant by the beginning of its name."""
+
+    @property
+    def name(self) -> str:
+        """The whole name."""
+        ...
+
+
+def run_named(name: str, runs: Iterable[Run]) -> Run:
     """Return the run of a name, or of the beginning of one; without a name, the only one.
 
     Raises:
         UsageError: there is none, or more than one.
     """
-    found = [run for run in detached_runs() if run.name.startswith(name)]
+    found = [run for run in runs if run.name.startswith(name)]
     exact = [run for run in found if run.name == name]
     if len(exact or found) == 1:
         return (exact or found)[0]
@@ -150,19 +192,8 @@ def detach(
             place=str(runs_folder()),
             cure="Name another folder with XDG_STATE_HOME",
         ) from error
-    heard, told = os.pipe()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    process = os.fork()
-    if process == 0:
-        os.close(heard)
-        _be_detached(folder, told, lambda: run(plan, _for_file(options, folder)))
-    os.close(told)
-    with os.fdopen(heard, "rb") as pipe:
-        has_begun = bool(pipe.read())
-    if not has_begun:
-        os.waitpid(process, 0)
-        said = (folder / _LOG).read_text(errors="replace") if (folder / _LOG).exists() else ""
+    process, said = begin_detached(folder, lambda one: run(plan, one), options)
+    if said:
         shutil.rmtree(folder, ignore_errors=True)
         print(f"gcm-deploy: the run could not be detached\n{said}", file=sys.stderr)
         return NEVER_STARTED
@@ -174,6 +205,30 @@ def detach(
         f"  gcm-deploy stop {folder.name}      end it\n"
     )
     return 0
+
+
+def begin_detached(
+    folder: Path, run: Callable[[Options], int], options: Options
+) -> tuple[int, str]:
+    """Let a run begin in a process of its own, recorded in a folder that is the run's.
+
+    Returns the process, and what it has said if it could not begin, else nothing.
+    """
+    heard, told = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process == 0:
+        os.close(heard)
+        _be_detached(folder, told, lambda: run(_for_file(options, folder)))
+    os.close(told)
+    with os.fdopen(heard, "rb") as pipe:
+        has_begun = bool(pipe.read())
+    if has_begun:
+        return process, ""
+    os.waitpid(process, 0)
+    log = folder / _LOG
+    return process, (log.read_text(errors="replace") if log.exists() else "") or "it has ended"
 
 
 def _for_file(options: Options, folder: Path) -> Options:

@@ -45,6 +45,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     return replace(
         deployment,
         observed=bool(options.record or options.report or options.web),
+        traced=bool(options.trace),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
     )

@@ -87,6 +87,11 @@ def run_plan(
         from runtime.cli.screens.report import ReportFile
 
         recorders.append(Recording(options.report, ReportFile(options.report)))
+    if options.trace:
+        from runtime.cli.screens.recording import Recording
+        from runtime.cli.screens.report import TraceFile
+
+        recorders.append(Recording(options.trace, TraceFile(options.trace)))
     if options.web:
         from runtime.cli.screens.recording import Recording
         from runtime.cli.screens.report import LivingPage

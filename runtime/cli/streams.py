@@ -1,9 +1,12 @@
-"""The standard streams of this process: always open, with errors reported."""
+"""The standard streams of this process, always open, and files that are the user's alone."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
+from typing import BinaryIO
 
 from gcm.cli.output import forget_output
 from runtime.cli.errors import OutputFailed
@@ -41,3 +44,20 @@ def write(text: str) -> None:
     except OSError as error:
         forget_output()
         raise OutputFailed(f"the output could not be written: {error.strerror}") from error
+
+
+def own_file(path: str) -> BinaryIO:
+    """Return a file that was made or emptied, and that only its owner may read: this user.
+
+    Raises:
+        OSError: it cannot be written, or is another user's, who would read it.
+    """
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    found = os.fstat(number)
+    if stat.S_ISREG(found.st_mode):
+        if found.st_uid != os.geteuid():
+            os.close(number)
+            raise PermissionError(errno.EPERM, "it is another user's, who could read it", path)
+        os.fchmod(number, 0o600)  # of one that was there
+        os.ftruncate(number, 0)
+    return open(number, "wb")

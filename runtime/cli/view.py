@@ -58,6 +58,10 @@ VIEW = deploy_command(
         "--report", metavar="FILE", default="",
         help="write a page about the run for a browser, as gcm-deploy --report does",
     ),
+    Option(
+        "--trace", metavar="FILE", default="",
+        help="write what gcm-deploy --trace does, if that was given with --record",
+    ),
     epilog=_EPILOG,
 )  # fmt: skip
 
@@ -69,8 +73,8 @@ def view(words: Sequence[str]) -> int:
         UsageError: the file is no record of a run.
     """
     found = VIEW.parser().parse_args(words)
-    if found.report:
-        return _report(found.file, found.report)
+    if found.report or found.trace:
+        return _written(found.file, found.report, found.trace)
     account, tree, last = RunAccount(), ProgressTree(), 0.0
     with ExitStack() as stack:
         screen = None
@@ -97,16 +101,20 @@ def view(words: Sequence[str]) -> int:
     return 0
 
 
-def _report(file: str, report: str) -> int:
+def _written(file: str, report: str, trace: str) -> int:
+    """Write a report or a trace, or both, of a recorded run."""
     from runtime.cli.screens.recording import written_where_possible
-    from runtime.cli.screens.report import ReportFile  # not for what is shown here
+    from runtime.cli.screens.report import ReportFile, TraceFile  # not for what is shown here
 
-    written = ReportFile(report)
+    screens: list[ReportFile | TraceFile] = [ReportFile(report)] if report else []
+    screens += [TraceFile(trace)] if trace else []
     with recorded(file) as facts:
         for fact in facts:
-            written.show([fact])
-    with written_where_possible(report):
-        written.close()
+            for one in screens:
+                one.show([fact])
+    with written_where_possible(report or trace):
+        for one in screens:
+            one.close()
     return 0
 
 

@@ -442,6 +442,8 @@ class Deployment:
     """Seconds in an MPI call after which ranks report what they wait for; 0 means never."""
     observed: bool = False
     """Whether ranks count their calls and the receivers of their messages, for who looks on."""
+    traced: bool = False
+    """Whether ranks keep their latest calls and messages, to tell them at their end."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from runtime.allocations import BatchJob, JobPhase, JobRequest
+from runtime.allocations import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.contract import Unreadable
 from runtime.launchers.base import Command, Process
 from runtime.launchers.errors import LauncherClosed, LaunchError
@@ -25,6 +26,9 @@ RENEWALS = 4
 
 FIRST_POLL, LONGEST_POLL = 1.0, 30.0
 """Seconds between two questions to the batch system; each wait is half as long again."""
+
+LAST_WORDS = 10
+"""Seconds for a job that is ending to tell why."""
 
 MOST_SILENT = 5
 """After so many questions without an answer the job is given up."""
@@ -61,9 +65,12 @@ class JobAllocation:
         self._lease = f".cache/gcm/leases/{self._name}"
         self._keeper: Process | None = None
         self._number = ""
-        self._job: BatchJob | None = None
-        self.hosts: tuple[str, ...] = ()
+        self._grant: GrantedJob | None = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
         """The nodes that were granted, the first one first."""
+        return self._grant.hosts if self._grant is not None else ()
 
     def submit(self) -> None:
         """Submit the job; raises JobFailed, with the system's own words, or LaunchError.
@@ -113,9 +120,9 @@ class JobAllocation:
             else:
                 silent = 0
                 if job.phase is JobPhase.RUNNING:
-                    self.hosts, self._job = self._names(job), job
+                    self._grant = GrantedJob(job, self._names(job), self._request.tasks_per_node)
                     return job
-                if job.phase is JobPhase.OVER:
+                if job.phase is not JobPhase.QUEUED:
                     raise JobFailed(
                         f"{job}, before it had any nodes",
                         place=self._place,
@@ -128,18 +135,39 @@ class JobAllocation:
                 raise LauncherClosed("the run ended while the job was queued", place=self._place)
             pause = min(1.5 * pause, LONGEST_POLL)
 
+    def await_end(self, given_up: threading.Event) -> bool:
+        """Wait until the job is over; return whether it is, or this was given up."""
+        pause = FIRST_POLL
+        while not given_up.wait(pause):
+            pause = min(1.5 * pause, LONGEST_POLL)
+            try:
+                if self._queue.job(self._number, age=pause).phase is JobPhase.OVER:
+                    return True
+            except QueueSilent:
+                continue
+            except LaunchError:
+                break  # without a connection the keeper and the guards end everything
+        return False
+
     def inside(self) -> tuple[str, ...]:
         """Return what goes before a command on the login node that runs on the first node."""
-        assert self._job is not None
-        tasks = self._request.tasks_per_node
-        return tuple(login_words(self._system.inside(self._job, self.hosts, tasks)))
+        assert self._grant is not None
+        return tuple(login_words(self._system.inside(self._grant)))
 
     def state(self) -> str:
-        """Return what the batch system says of the job, "" where it says nothing."""
+        """Return what the batch system says of the job, "" where it says nothing.
+
+        Of one that is ending it says only later why: this waits for that, a few seconds.
+        """
+        until = time.monotonic() + LAST_WORDS
         try:
-            return str(self._queue.job(self._number))
+            while (job := self._queue.job(self._number)).phase is JobPhase.ENDING:
+                if time.monotonic() > until:
+                    break
+                time.sleep(0.5)
         except LaunchError:
             return ""
+        return str(job)
 
     def end(self) -> None:
         """Give the nodes back; without a connection the keeper or the lease does that."""

@@ -110,6 +110,14 @@ class Appeals(Protocol):
         """Report which MPI calls the rank made: name, number, and seconds of each."""
         ...
 
+    def traced(self, member: str, head: Facts, rows: bytes) -> None:
+        """Report the latest calls and messages, packed as `runtime.matching.traced` has them.
+
+        The `head` says when the rows begin and what their numbers stand for, and the time at which
+        the rank sends this, by its own clock.
+        """
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""

@@ -100,7 +100,7 @@ class Configuration:
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
     which they reach it; with a `passage`, as text, others reach both by that alone. Ranks tell of
     waits that take `explain_waits` seconds; 0 means none. They count their calls if these are to be
-    `observed`. `certificates` has one with its key for
+    `observed`, and keep the latest where they are `traced`. `certificates` has one with its key for
     each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
     anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
     ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
@@ -127,6 +127,7 @@ class Configuration:
     passage: str = ""
     explain_waits: float = 0.0
     observed: bool = False
+    traced: bool = False
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()

@@ -202,10 +202,11 @@ class FolderAtPlace:
         Nothing in it can be a program of the next run there, and no folder of the user changes.
         """
         hops, work = self.cluster.hops, self._path
-        host = os.uname().nodename if self.cluster.is_local else self.cluster.host
+        is_here = self.cluster.is_local or (self.cluster.batch is not None and not hops)
+        host = os.uname().nodename if is_here else self.cluster.host
         target = _apart(home, self.cluster)
         make = shlex.join(("mkdir", "-p", target))
-        if not self.cluster.is_local and not hops:  # the user has a way of his own to copy it
+        if not is_here and not hops:  # the user has a way of his own to copy it
             command = f"{make} && {shlex.join(('scp', '-r', f'{host}:{work}/.', target))}"
             return KeptFolder(self.cluster.path, f"{host}:{work}", command)
         send = over_ssh(hops, ("tar", "-C", work, "-cf", "-", "."))

@@ -43,7 +43,7 @@ def staged_files(
     """Yield what is staged to a cluster; raises StagingFailed."""
     files = program_of(plan, cluster) if at.is_staged else ProgramFiles()
     local, *web = _moved(at)
-    return [one for one in (_sources(files, at.folder), local, *web) if one]
+    return [one for one in (sources_of(files, at.folder), local, *web) if one]
 
 
 def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:
@@ -70,7 +70,8 @@ def program_of(plan: DeploymentPlan, cluster: DeployedCluster) -> ProgramFiles:
     return files
 
 
-def _sources(files: ProgramFiles, folder: str) -> dict[str, Source]:
+def sources_of(files: ProgramFiles, folder: str) -> dict[str, Source]:
+    """Return what is staged of a program folder of this machine, by the names that it gets."""
     from runtime.launchers.archive import Folder, LinkTarget
 
     root = os.path.expanduser(folder)

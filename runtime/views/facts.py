@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from math import isfinite
 
 from gcm.records import dataclass
 from runtime.deployment import DeploymentPlan
@@ -25,6 +26,7 @@ from runtime.lifecycle.outcome import (
     TunnelTraffic,
 )
 from runtime.machine.deaths import RankDeath
+from runtime.matching.traced import ROW
 from runtime.topology import RankNames
 from runtime.topology.rank_names import NamedCluster
 
@@ -280,6 +282,37 @@ class CallsCounted:
 
 
 @dataclass(frozen=True, slots=True)
+class TracedCommunicator:
+    """A communicator of a trace: its name, the same `key` at all members, and who its ranks are."""
+
+    name: str
+    key: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallsTraced:
+    """The latest calls and messages of a rank, or a piece of them, told when it ends.
+
+    `rows` are packed as `runtime.matching.traced` has them, with the name and the kind of each of
+    their `calls`. They begin at the time `begun` of the run; the clock of the rank's host may be
+    wrong by `error` seconds, None if nobody knows. So many older rows were `dropped`.
+    """
+
+    begun: float
+    error: float | None
+    calls: tuple[tuple[str, str], ...]
+    communicators: tuple[TracedCommunicator, ...]
+    dropped: int
+    rows: bytes
+
+    def __post_init__(self) -> None:
+        """Check what folds take apart; raises ValueError."""
+        if len(self.rows) % ROW.size or not isfinite(self.begun):
+            raise ValueError("these are no rows of a trace")
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionsCounted:
     """How a rank found others; `runtime.lifecycle.outcome.Connections` explains the figures."""
 
@@ -331,6 +364,7 @@ Record = (
     | WaitExplained
     | MessagesCounted
     | CallsCounted
+    | CallsTraced
     | ConnectionsCounted
     | RouteTraffic
     | ForwardedTraffic

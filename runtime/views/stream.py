@@ -9,14 +9,22 @@ from typing import Any, Protocol, TypeVar
 
 from runtime.shown_text import shown_lines
 from runtime.views.account import RunAccount
-from runtime.views.facts import Fact, MessagesCounted, OutputWritten, RankSeen, Record, RunSeen
+from runtime.views.facts import (
+    CallsTraced,
+    Fact,
+    MessagesCounted,
+    OutputWritten,
+    RankSeen,
+    Record,
+    RunSeen,
+)
 
 T = TypeVar("T")
 
 MOST_PAST = 100_000
 """So many facts are kept for those who follow a run from the middle on."""
 
-_OF_THE_MOMENT = (OutputWritten, RankSeen, RunSeen, MessagesCounted)
+_OF_THE_MOMENT = (OutputWritten, RankSeen, RunSeen, MessagesCounted, CallsTraced)
 
 
 def nothing() -> None:
@@ -109,6 +117,10 @@ class FactStream:
         self._listener = listener
         self._clock = clock
         self._begun = clock()
+
+    def since_begin(self, time: float) -> float:
+        """Return the time of a fact that was at some time of the clock."""
+        return time - self._begun
 
     def tell(self, name: str, record: Record, taken: Callable[[], None] = nothing) -> None:
         """Tell a fact of now, cleaned; raises ListenerRaised."""

@@ -328,7 +328,7 @@ def test_an_interruption_while_another_thread_has_the_lock_is_only_that(grid: Gr
         wait_for_the_interruption()
         world.Barrier()
     world.Barrier()
-    print(engine.waits.going_on)
+    print(len(engine.waiting))
 """,
     )
     assert said == {0: ["interrupted", "0"], 1: ["0"]}

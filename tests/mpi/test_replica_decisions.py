@@ -133,7 +133,7 @@ def test_replicas_see_the_same_whatever_comes_first(
 
 ORDERED = """\
 from mpi4py import MPI
-from runtime.mpi.progress.polling import current
+from runtime.mpi.progress.native_waits import current
 world = MPI.COMM_WORLD
 if world.rank == 0:
     for tag in range(100):

@@ -9,28 +9,19 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from gcm.components.controller import Controller, Port
 from gcm.errors import IllegalLifeCycleError
 from gcm.interfaces.going_on import outside
-from gcm.membranes.lifecycle.starting import (
-    StartTurn,
-    Turn,
-    await_turn,
-    hooked,
-    life_of,
-    raise_failures,
-    tell,
-)
+from gcm.membranes.lifecycle.life import Life, Seen, Turn, claim, life_of, look_at
+from gcm.membranes.lifecycle.starting import StartTurn, await_turn, hooked, raise_failures, tell
 from gcm.membranes.lifecycle.states import CURES, TRANSITIONS, State
-from gcm.membranes.lifecycle.stopping import HeldPort, queue_of, wait_until_quiet
+from gcm.membranes.lifecycle.stopping import HeldPort
 from gcm.membranes.requests.quiescence import comes_from_inside, is_inside
 from gcm.membranes.tree import ending_with, inside_out, servers_first
-from gcm.records import dataclass
 
 if TYPE_CHECKING:
+    from gcm.components.controller import Port
     from gcm.components.model import Component
     from gcm.interfaces.interface import ServerInterface
     from gcm.interfaces.stub import Stub
@@ -39,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["TRANSITIONS", "LifeCycleController", "State"]
 
 
-class LifeCycleController(Controller):
+class LifeCycleController(Life):
     """Owns the state of one component.
 
     `stop_timeout` bounds how long a stop waits for calls inside; `hold_timeout` bounds how long a
@@ -47,43 +38,15 @@ class LifeCycleController(Controller):
     start waits for one that another thread has begun.
     """
 
-    __slots__ = (
-        "_changed",
-        "_draining",
-        "_state",
-        "_stopped_by",
-        "closed_since",
-        "hold_timeout",
-        "start_timeout",
-        "stop_timeout",
-        "turn",
-    )
+    __slots__ = ()
     name = "lifecycle"
-    __not_operations__ = Controller.__not_operations__ | {
-        "arrive",
+    __not_operations__ = Life.__not_operations__ | {
         "bring_up",
-        "close",
-        "drain",
         "holding_port",
-        "leave",
         "not_started_again",
-        "open",
         "refuse_if_hopeless",
-        "settle",
         "wait_until_open",
     }
-
-    def __init__(self, component: Component) -> None:
-        super().__init__(component)
-        self._state = State.STOPPED
-        self._stopped_by: threading.Thread | None = None
-        self._changed: threading.Condition | None = None
-        self._draining: frozenset[Component] = frozenset()
-        self.turn: Turn | None = None
-        self.closed_since = 0.0
-        self.start_timeout = 30.0
-        self.stop_timeout = 30.0
-        self.hold_timeout = 60.0
 
     def state(self) -> State:
         """Return the state of the component."""
@@ -111,7 +74,7 @@ class LifeCycleController(Controller):
         while True:
             self._require("start")
             await_turn(self.component, deadline)
-            seen = _look_at(inside_out(self.component))
+            seen = look_at(inside_out(self.component))
             if any(one.is_starting_elsewhere for one in seen):
                 continue  # that thread came after the wait, and is waited for like all others
             lacking = [one for one in seen if not one.is_rising]
@@ -127,7 +90,7 @@ class LifeCycleController(Controller):
                 )
             rising = [one.part for one in lacking]
             start = StartTurn(rising)
-            if _claim(rising, State.STOPPED, State.STARTING, start):
+            if claim(rising, State.STOPPED, State.STARTING, start):
                 start.run()
                 return
 
@@ -141,7 +104,7 @@ class LifeCycleController(Controller):
         self._require("stop")
         await_turn(self.component, time.monotonic() + self.start_timeout)
         parts = inside_out(self.component)
-        falling = frozenset(part for part in parts if life_of(part).is_started())
+        falling = frozenset(part for part in parts if part.state == State.STARTED)
         if not falling:
             return
         if is_inside(falling, sys._getframe()):  # a walk down this thread's own stack
@@ -152,7 +115,7 @@ class LifeCycleController(Controller):
                 cure="Stop it from outside, or from a thread of your own",
             )
         turn = Turn()
-        if not _claim(falling, State.STARTED, State.STOPPING, turn):
+        if not claim(falling, State.STARTED, State.STOPPING, turn):
             self.stop()  # another thread was faster: look again
             return
         try:
@@ -173,8 +136,8 @@ class LifeCycleController(Controller):
         """
         self._require("terminate")
         await_turn(self.component, time.monotonic() + self.start_timeout)
-        ending = [part for part in ending_with(self.component) if not life_of(part).has_ended()]
-        running = [part.path for part in ending if life_of(part)._state is not State.STOPPED]
+        ending = [part for part in ending_with(self.component) if part.state != State.TERMINATED]
+        running = [part.path for part in ending if part.state != State.STOPPED]
         if running:
             raise IllegalLifeCycleError(
                 f"cannot terminate a component while parts of it run: {', '.join(running)}",
@@ -183,7 +146,7 @@ class LifeCycleController(Controller):
                 cure="Stop the component: that stops everything inside",
             )
         turn = Turn()
-        if not _claim(ending, State.STOPPED, State.TERMINATED, turn):
+        if not claim(ending, State.STOPPED, State.TERMINATED, turn):
             self.terminate()  # another thread was faster: look again
             return
         for part in ending:
@@ -196,7 +159,7 @@ class LifeCycleController(Controller):
     def _let_finish(self, falling: frozenset[Component]) -> None:
         """Close `falling`, wait until nothing runs inside and stop; otherwise keep running."""
         for part in falling:
-            life_of(part)._stopped_by = threading.current_thread()
+            life_of(part).stopped_by = threading.current_thread()
             life_of(part).close(falling)
         try:
             self.drain(falling)
@@ -218,13 +181,13 @@ class LifeCycleController(Controller):
             raise self._refusal(interface, f"'{operation}' was called, but the component has ended")
         if self._state is not State.STOPPED:
             return
-        if self._stopped_by is None:
+        if self.stopped_by is None:
             raise self._refusal(
                 interface,
                 f"'{operation}' was called before the component was started",
                 "Start it first: component.start()",
             )
-        if self._stopped_by is threading.current_thread():
+        if self.stopped_by is threading.current_thread():
             raise self._refusal(
                 interface,
                 f"'{operation}' was called by the thread that stopped the component",
@@ -273,10 +236,6 @@ class LifeCycleController(Controller):
             start.bring_up(self.component)
         return True
 
-    def _is_others(self) -> bool:
-        """Return whether another thread is starting or stopping the component."""
-        return self.turn is not None and not self.turn.is_mine()
-
     def _refusal(self, interface: str, what: str, cure: str = "") -> IllegalLifeCycleError:
         return IllegalLifeCycleError(
             what,
@@ -295,103 +254,8 @@ class LifeCycleController(Controller):
                 cure=CURES.get(self._state, ""),
             )
 
-    @property
-    def _condition(self) -> threading.Condition:
-        """The condition variable of waiting calls, made by the first of them."""
-        with _CONDITIONS:
-            if self._changed is None:
-                self._changed = threading.Condition()
-            return self._changed
 
-    def open(self) -> None:
-        """Accept calls."""
-        self._draining = frozenset()
-        self._set(self._state, admits=True)
-        if queue := queue_of(self.component):
-            queue.resume()
-
-    def arrive(self) -> None:
-        """Become started, now that everything that starts together is open."""
-        self._set(State.STARTED, admits=True)
-
-    def leave(self, turn: Turn) -> None:
-        """Record that `turn` is over."""
-        if self.turn is turn:
-            self.turn = None
-
-    def close(self, falling: frozenset[Component]) -> None:
-        """Hold calls from outside `falling`."""
-        self._draining = falling
-        self.closed_since = time.monotonic()
-        if queue := queue_of(self.component):
-            queue.allow(False)
-        self._set(State.STOPPING, admits=False)
-
-    def settle(self, state: State = State.STOPPED) -> None:
-        """Become stopped or terminated; calls that wait at the gate look again."""
-        self._draining = frozenset()
-        if queue := queue_of(self.component):
-            queue.allow(False)
-        self._set(state, admits=False)
-
-    def _set(self, state: State, *, admits: bool) -> None:
-        self._state = state
-        if self.component.membrane.admits_calls is not admits:
-            self.component.membrane.admits_calls = admits
-            self.component.wire_servers()
-        if self._changed is not None:
-            with self._changed:
-                self._changed.notify_all()
-
-    def drain(self, falling: frozenset[Component]) -> None:
-        """Wait until nothing runs inside `falling`.
-
-        Raises:
-            IllegalLifeCycleError: that takes longer than `stop_timeout`.
-        """
-        busy = wait_until_quiet(falling, self.stop_timeout)
-        if busy:
-            raise IllegalLifeCycleError(
-                f"cannot stop within {self.stop_timeout} s: " + "; ".join(busy),
-                component=self.component.path,
-                state=self._state,
-                cure="It runs on. Let these calls end, or raise `stop_timeout` of its "
-                "lifecycle controller",
-            )
-
-
-_CONDITIONS = threading.Lock()
-_CLAIMS = threading.Lock()
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """The state in which a part was seen, and whose turn it was."""
-
-    part: Component
-    turn: Turn | None
-    state: State
-
-    @property
-    def is_rising(self) -> bool:
-        """Whether the part runs, or is just being started by the calling thread."""
-        mine = self.state is State.STARTING and self.turn is not None and self.turn.is_mine()
-        return self.state is State.STARTED or mine
-
-    @property
-    def is_starting_elsewhere(self) -> bool:
-        """Whether another thread is just starting the part."""
-        others = self.turn is not None and not self.turn.is_mine()
-        return self.state is State.STARTING and others
-
-
-def _look_at(parts: Collection[Component]) -> list[_Seen]:
-    """Look at each of `parts` once, so that all conclusions are consistent."""
-    with _CLAIMS:  # the turn first: meanwhile turns can end, but none can begin
-        return [_Seen(part, life_of(part).turn, life_of(part)._state) for part in parts]
-
-
-def _faults(seen: _Seen) -> list[str]:
+def _faults(seen: Seen) -> list[str]:
     """Return every reason why a part cannot be started with the others."""
     if seen.state is not State.STOPPED:
         return [f"it is {seen.state}. {CURES[seen.state]}"]
@@ -400,14 +264,3 @@ def _faults(seen: _Seen) -> list[str]:
         for controller in seen.part.membrane.having("faults_before_start")
         for fault in controller.faults_before_start()
     ]
-
-
-def _claim(parts: Collection[Component], state: State, claimed: State, turn: Turn) -> bool:
-    """Change all of `parts` from `state` to `claimed`, or none if one is in another state."""
-    with _CLAIMS:
-        if any(life_of(part)._state is not state or life_of(part)._is_others() for part in parts):
-            return False
-        for part in parts:
-            life_of(part)._state = claimed
-            life_of(part).turn = turn
-    return True

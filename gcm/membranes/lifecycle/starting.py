@@ -6,48 +6,18 @@ their clients. In a cycle of bindings a part may be called before its turn: then
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gcm.components.controller import Controller
 from gcm.errors import GcmError, IllegalLifeCycleError
+from gcm.membranes.lifecycle.life import Turn, life_of
 from gcm.membranes.lifecycle.states import State
 from gcm.membranes.tree import inside_out, servers_first
 
 if TYPE_CHECKING:
     from gcm.components.model import Component
-    from gcm.membranes.lifecycle.controller import LifeCycleController
-
-
-def life_of(component: Component) -> LifeCycleController:
-    """Return the life cycle controller of a component that starts or stops with others."""
-    return cast("LifeCycleController", component.membrane.lifecycle)
-
-
-class Turn:
-    """The time in which one thread starts or stops components, until their hooks have run."""
-
-    __slots__ = ("_over", "_thread")
-
-    def __init__(self) -> None:
-        self._thread = threading.get_ident()
-        self._over = threading.Event()
-
-    def is_mine(self) -> bool:
-        """Return whether it belongs to the calling thread."""
-        return threading.get_ident() == self._thread
-
-    def wait(self, timeout: float) -> bool:
-        """Wait until it is over, however it ended; return False on timeout."""
-        return self._over.wait(timeout)
-
-    def end(self, parts: Iterable[Component]) -> None:
-        """Let other threads have their turn with `parts`."""
-        for part in parts:
-            life_of(part).leave(self)
-        self._over.set()
 
 
 class StartTurn(Turn):
@@ -145,7 +115,7 @@ def await_turn(component: Component, deadline: float) -> None:
                 f"another thread starts or stops {part.path}, and is not done after "
                 f"{life.start_timeout} s",
                 component=component.path,
-                state=life.state(),
+                state=component.state,
                 cure="Look for what `on_start` or `on_stop` waits for, or raise `start_timeout` of "
                 "the lifecycle controller",
             )

@@ -110,9 +110,13 @@ SETTINGS = Option(
     "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
     help="the value of a variable of the descriptor; may be repeated",
 )  # fmt: skip
+HERE = "."
+"""What `--detach` means without a host."""
+
 DETACH = Option(
-    "--detach", action="store_true",
-    help="let the run go on without this terminal; see gcm-deploy attach, list, logs, stop",
+    "--detach", nargs="?", const=HERE, default="", metavar="HOST",
+    help="let the run go on without this terminal, with list, attach, logs and stop for it; with "
+    "--detach=HOST its launcher moves to a site, cluster or host of the run, without this machine",
 )  # fmt: skip
 MODULE = Option("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
 VARIABLES = Option(
@@ -284,6 +288,10 @@ WATCHING = OptionGroup(
         help="at the end write a page about the run for a browser",
     ),
     Option(
+        "--trace", metavar="FILE", default="",
+        help="at the end write a trace for Perfetto: calls and messages of ranks, losses",
+    ),
+    Option(
         "--web", action="store_true",
         help="print the address of a page that shows the run in a browser of this machine",
     ),
@@ -344,6 +352,7 @@ class Options:
     log: str
     record: str
     report: str
+    trace: str
     web: bool
     write: str
     run_timeout: float | None = None
@@ -354,7 +363,7 @@ class Options:
     export_adl: str = ""
     draw: str = ""
     colours: str = ""
-    detach: bool = False
+    detach: str = ""
     spool: str = ""
     """The file in which a detached run is recorded; no option names it."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
 
 from runtime.cli.errors import OutputFailed
 from runtime.cli.screens.printer import Printer, Screen
+from runtime.cli.streams import own_file
 from runtime.views.fact_lines import heading, line_of
 from runtime.views.facts import Fact
 from runtime.views.stream import nothing
@@ -26,15 +24,6 @@ def written_where_possible(path: str) -> Iterator[None]:
             place=path,
             cure="Name a file in a folder that is there and may be written to",
         ) from error
-
-
-def own_file(path: str) -> BinaryIO:
-    """Return a file that was made or emptied, and that only its owner may read; raises OSError."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-    number = os.open(path, flags, 0o600)
-    if stat.S_ISREG(os.fstat(number).st_mode):
-        os.fchmod(number, 0o600)  # of one that was there
-    return open(number, "wb")
 
 
 class FactFile:

@@ -1,4 +1,4 @@
-"""A page about a run for a browser: as a file when it has ended, or served while it runs."""
+"""A run as a page for a browser, in a file at its end or served while it runs, and as a trace."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Sequence
 
-from runtime.cli.screens.recording import own_file, written_where_possible
+from runtime.cli.screens.recording import written_where_possible
+from runtime.cli.streams import own_file
 from runtime.views.facts import Fact
 from runtime.views.page import page_of
 from runtime.views.page.server import PageServer, PageState
 from runtime.views.run_view import RunView
+from runtime.views.trace import Trace
 
 
 class ReportFile:
@@ -35,6 +37,29 @@ class ReportFile:
         with self._file:
             page = page_of(self._view.document(), self._view.output())
             self._file.write(page.encode(errors="replace"))
+
+
+class TraceFile:
+    """Makes a trace of the facts of a run and writes it; only its owner may read that."""
+
+    pause = 0.2
+    refresh_interval = None
+
+    def __init__(self, path: str) -> None:
+        """Make the file, or empty it; raises `OutputFailed`."""
+        self._trace = Trace()
+        with written_where_possible(path):
+            self._file = own_file(path)
+
+    def show(self, facts: Sequence[Fact]) -> None:
+        """Take note of facts."""
+        for fact in facts:
+            self._trace.take(fact)
+
+    def close(self) -> None:
+        """Write the trace."""
+        with self._file:
+            self._file.writelines(self._trace.lines())
 
 
 class LivingPage:

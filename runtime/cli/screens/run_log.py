@@ -12,10 +12,12 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
 
 from runtime.cli.errors import OutputFailed
+from runtime.cli.streams import own_file
 from runtime.shown_text import shown_lines
 
 MOST_KEPT = 20
@@ -45,14 +47,13 @@ class RunLog:
         try:
             if not path:
                 os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-            file = os.open(self._path, flags, 0o600)
+            file = own_file(self._path)
         except OSError as error:
             if path:
                 why = f"the log cannot be written there: {error.strerror}"
                 raise OutputFailed(why, place=path) from error
             return
-        stream: TextIO = os.fdopen(file, "w", encoding="utf-8")
+        stream: TextIO = TextIOWrapper(file, encoding="utf-8")
         self._handler = handler = logging.StreamHandler(stream)
         handler.setLevel(self._level)
         left = iter(range(MOST_RECORDS))

@@ -16,7 +16,7 @@ from runtime.mpi.collectives.in_pieces import InPieces
 from runtime.mpi.collectives.mismatches import sized, tags_inside
 from runtime.mpi.collectives.taking_turns import TakingTurns
 from runtime.mpi.progress.landings import Exactly
-from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeStep
+from runtime.mpi.progress.operations import NOTIFIED, POLLED, NativeOperation, NativeStep
 
 if TYPE_CHECKING:
     from runtime.collectives.blocks import Blocks
@@ -126,7 +126,7 @@ class NativePort:
 
     def barrier(self) -> Sequence[Operation]:
         """Wait until all members of this cluster are here."""
-        return (self._engine.native(self._inner.Ibarrier(), "a native barrier"),)
+        return (NativeOperation(self._inner.Ibarrier(), None, "a native barrier"),)
 
     def bcast(self, data: memoryview, root: int) -> Sequence[Operation]:
         """Broadcast the root's data to all members of this cluster."""
@@ -179,14 +179,14 @@ class NativePort:
             return self.direct.gather_at_all(mine, into, "a native allgather")
         own = MPI.IN_PLACE if mine is None else [mine, MPI.BYTE]
         request = self._inner.Iallgatherv(own, _spec(into))
-        return (self._engine.native(request, "a native allgather"),)
+        return (NativeOperation(request, None, "a native allgather"),)
 
     def alltoall(self, outgoing: Blocks, incoming: Blocks) -> Sequence[Operation]:
         """Exchange one block between every two members."""
         if self._near.is_small:
             return self.direct.exchange(outgoing, incoming, "a native alltoall")
         request = self._inner.Ialltoallv(_spec(outgoing), _spec(incoming))
-        return (self._engine.native(request, "a native alltoall"),)
+        return (NativeOperation(request, None, "a native alltoall"),)
 
 
 def _spec(blocks: Blocks) -> list[object]:

@@ -330,14 +330,14 @@ class CollectiveCall:
             return
         call = self.state.carry_out(plan)
         if not call.done:
-            self.state.engine.wait_until(call.test, lambda: (call,))
+            self.state.engine.waits.wait(call.test, lambda: (call,))
         if call.error is not None:
             tell(self.comm, call.error)
 
     def result(self, plan: CollectivePlan[_T]) -> _T:
         """Carry out a collective, and return its result."""
         task = self.state.start(plan)
-        self.state.engine.wait_until(task.test, lambda: (task,))
+        self.state.engine.waits.wait(task.test, lambda: (task,))
         if task.error is not None:
             report(self.comm, task.error)
         result: _T = task.result

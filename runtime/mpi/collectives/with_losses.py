@@ -61,7 +61,7 @@ def strictly(m: CommunicatorMembers, call: str, carry_out: Callable[[], Any]) ->
         error = fault
     with m.engine.lock:
         agreeing = m.recovery.agree(error is None)
-    m.engine.wait_until(agreeing.test, lambda: (agreeing,))
+    m.engine.waits.wait(agreeing.test, lambda: (agreeing,))
     assert agreeing.decision is not None, "it is done"
     if agreeing.decision.flag:
         return found

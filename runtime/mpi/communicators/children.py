@@ -21,6 +21,7 @@ from runtime.mpi.progress.membership import (
     intra,
     near_members,
 )
+from runtime.mpi.progress.operations import NativeOperation
 
 if TYPE_CHECKING:
     from runtime.mpi.collectives.guard import Attendance
@@ -121,7 +122,7 @@ def meet(parent: CommunicatorMembers, members: Members) -> None:
         before, behind = places[close[mine - step]], places[close[(mine + step) % count]]
         coming = parent.inner.Irecv(bytearray(), before, _MEETING_TAG)
         going = parent.inner.Isend(b"", behind, _MEETING_TAG)
-        both = [engine.native(one, "a neighbour") for one in (coming, going)]
+        both = [NativeOperation(one, None, "a neighbour") for one in (coming, going)]
         finish(parent, attendance.attended(*both))
         step *= 2
 
@@ -141,7 +142,7 @@ def attendance_of(parent: CommunicatorMembers, members: Members) -> Attendance:
 
 def finish(parent: CommunicatorMembers, operation: Operation) -> None:
     """Wait for an operation; its error goes to the error handler of a communicator first."""
-    parent.engine.wait_until(operation.test, lambda: (operation,))
+    parent.engine.waits.wait(operation.test, lambda: (operation,))
     if operation.error is not None:
         report(parent.native, operation.error)
 

@@ -23,7 +23,8 @@ from runtime.mpi.communicators.splitting import COMM_TYPE_CLUSTER, COMM_TYPE_SIT
 from runtime.mpi.errors import refuse
 from runtime.mpi.process.options import hand_down
 from runtime.mpi.process.place import here
-from runtime.mpi.progress.membership import CommunicatorMembers, keep_to_itself
+from runtime.mpi.progress.membership import CommunicatorMembers, join, keep_to_itself
+from runtime.mpi.progress.operations import NativeOperation
 from runtime.mpi.progress.predefined import predefined
 from runtime.mpi.requests.requests import new_request
 from runtime.mpi.values.faults import check_kind
@@ -149,10 +150,10 @@ class Creation(Splitting):
             check_kind(info, MPI.Info, "info")
         from runtime.mpi.collectives.state import CollectivePlan, state_of
 
-        engine, state = members.engine, state_of(members)
+        state = state_of(members)
         attendance = attendance_of(members, everybody_in(members))
         native, begun = members.native.Idup(info)
-        duplicated = engine.native(begun)
+        duplicated = NativeOperation(begun)
         if not native:
             finish(members, attendance.attended(duplicated))  # this MPI gives the handle at the end
         copy: Self = duplicate(self, members, native, MPI.Intracomm())
@@ -194,7 +195,7 @@ class Creation(Splitting):
             MPI.Comm.Disconnect(self)
             return
         _refuse_predefined(self)
-        members.engine.wait(release(self, members))
+        members.engine.waits.wait_for(release(self, members))
         self._members = None
 
 
@@ -222,9 +223,9 @@ def _inner_copied(members: CommunicatorMembers, copy: MPI.Comm) -> Steps[None]:
     made in the same order everywhere.
     """
     inner, begun = members.inner.Idup()
-    yield (members.engine.native(begun),)
+    yield (NativeOperation(begun),)
     keep_to_itself(inner)
     made = members_behind(copy)
     if made is not None:
         made.inner = inner
-        members.engine.join(made)  # which knows it by its inner one, too
+        join(made)  # which knows it by its inner one, too

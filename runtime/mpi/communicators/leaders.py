@@ -11,6 +11,7 @@ from mpi4py import MPI
 
 from runtime.mpi.errors import refuse
 from runtime.mpi.progress.membership import CONTEXT_BYTES, CommunicatorMembers, derived_context
+from runtime.mpi.progress.operations import NativeOperation
 
 if TYPE_CHECKING:
     from runtime.mpi.communicators.group_algebra import Members
@@ -72,21 +73,21 @@ def _swap(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes
     if not 0 <= other < len(members.peers):
         refuse(peer, MPI.ERR_RANK)
     coming = engine.receive(members, other, _LEADERS_TAG, None, inner=True)
-    engine.wait(coming, engine.send(members, other, _LEADERS_TAG, mine, inner=True))
+    engine.waits.wait_for(coming, engine.send(members, other, _LEADERS_TAG, mine, inner=True))
     return bytes(coming.data or b"")
 
 
 def _swap_natively(engine: Engine, peer: MPI.Intracomm, other: int, tag: int, mine: bytes) -> bytes:
     size = array(_WORD, [0])
     own_size = array(_WORD, [len(mine)])
-    engine.wait(
-        engine.native(MPI.Comm.Irecv(peer, [size, MPI.INT64_T], other, tag)),
-        engine.native(MPI.Comm.Isend(peer, [own_size, MPI.INT64_T], other, tag)),
+    engine.waits.wait_for(
+        NativeOperation(MPI.Comm.Irecv(peer, [size, MPI.INT64_T], other, tag)),
+        NativeOperation(MPI.Comm.Isend(peer, [own_size, MPI.INT64_T], other, tag)),
     )
     theirs = bytearray(size[0])
-    engine.wait(
-        engine.native(MPI.Comm.Irecv(peer, [theirs, MPI.BYTE], other, tag)),
-        engine.native(MPI.Comm.Isend(peer, [mine, MPI.BYTE], other, tag)),
+    engine.waits.wait_for(
+        NativeOperation(MPI.Comm.Irecv(peer, [theirs, MPI.BYTE], other, tag)),
+        NativeOperation(MPI.Comm.Isend(peer, [mine, MPI.BYTE], other, tag)),
     )
     return bytes(theirs)
 
@@ -98,7 +99,7 @@ def _tell(comm: MPI.Intracomm, engine: Engine, leader: int, said: bytes) -> byte
         told: bytes = comm.bcast(said, leader)
         return told
     size = array(_WORD, [len(said)])
-    engine.wait(engine.native(MPI.Comm.Ibcast(comm, [size, MPI.INT64_T], leader)))
+    engine.waits.wait_for(NativeOperation(MPI.Comm.Ibcast(comm, [size, MPI.INT64_T], leader)))
     data = bytearray(said) if said else bytearray(size[0])
-    engine.wait(engine.native(MPI.Comm.Ibcast(comm, [data, MPI.BYTE], leader)))
+    engine.waits.wait_for(NativeOperation(MPI.Comm.Ibcast(comm, [data, MPI.BYTE], leader)))
     return bytes(data)

@@ -25,8 +25,8 @@ from runtime.mpi.point_to_point.sends import (
     send_data,
     send_spec,
 )
+from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.progress.operations import Both, NativeOperation, Operation
-from runtime.mpi.progress.polling import settle
 from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.numbers import integer

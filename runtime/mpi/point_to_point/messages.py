@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from mpi4py import MPI
 
 from runtime.mpi.progress.landings import Fresh, InSpec
-from runtime.mpi.progress.polling import current, settle
+from runtime.mpi.progress.native_waits import current, settle
 from runtime.mpi.requests.requests import Request, native_request, new_request
 from runtime.mpi.values.specs import read
 from runtime.mpi.values.substitute_type import SubstituteType

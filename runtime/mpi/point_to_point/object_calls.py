@@ -13,7 +13,7 @@ from runtime.mpi.point_to_point.sends import (
     send_object,
     warn_of_buffer,
 )
-from runtime.mpi.progress.polling import settle
+from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.requests import native_request, new_request
 from runtime.mpi.values.faults import check_status
 from runtime.mpi.values.numbers import integer

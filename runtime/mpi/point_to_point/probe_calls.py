@@ -165,7 +165,7 @@ def _agreed(
 
 def _await(m: CommunicatorMembers, source: int, tag: int) -> AvailableMessage:
     probe = BlockingProbe(m, source, tag)
-    m.engine.wait_until(probe.test, lambda: (probe,))
+    m.engine.waits.wait(probe.test, lambda: (probe,))
     if probe.error is not None or probe.found is None:
         report(m.native, probe.error or RuntimeError("a probe ended without a message"))
     return probe.found

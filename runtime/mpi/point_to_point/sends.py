@@ -96,7 +96,7 @@ def complete(
 ) -> None:
     """Wait for the operation of a blocking call."""
     if not operation.done:
-        m.engine.wait_until(operation.test, lambda: (operation,))
+        m.engine.waits.wait(operation.test, lambda: (operation,))
     operation.fill(status)
     if operation.error is not None:
         tell(m.native, operation.error)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from runtime.matching import ANY, Pattern
-from runtime.mpi.progress.mailboxes import Mailbox
-from runtime.mpi.progress.recovery import REVOKED
+from runtime.mpi.progress.mailboxes import REVOKED, Mailbox
 
 if TYPE_CHECKING:
     from runtime.collectives.port import Data
+    from runtime.mpi.progress.losses import LossHandler
     from runtime.mpi.progress.mailboxes import Receive
-    from runtime.mpi.progress.recovery import Recovery
     from runtime.wire import Incoming
 
 TAGS = 32_768
@@ -47,7 +46,7 @@ class CollectiveBox(Mailbox):
         """The first sender of an unexpected message, its tag, and the tag that is expected."""
         self.listen: Callable[[], None] | None = None
         """Takes note of what `has_news` tells of."""
-        self.recovery: Recovery | None = None
+        self.recovery: LossHandler | None = None
         self._of_recovery: list[
             tuple[int, int, bytes]
         ] = []  # for a collective that this process has not begun
@@ -111,18 +110,18 @@ class CollectiveBox(Mailbox):
                     self._part(rank, tag, asked.pattern.tag)
         return is_matched
 
-    def recover_with(self, recovery: Recovery) -> None:
+    def recover_with(self, recovery: LossHandler) -> None:
         """Pass on members' notices about losses from now on, and those received so far."""
         self.recovery = recovery
         early, self._of_recovery = self._of_recovery, []
         for one in early:
-            recovery.heard(*one)
+            recovery.handle_notice(*one)
 
     def _hear_of_recovery(self, sender: int, tag: int, data: bytes) -> None:
         if self.recovery is None:
             self._of_recovery.append((sender, tag, data))
         else:
-            self.recovery.heard(sender, tag, data)
+            self.recovery.handle_notice(sender, tag, data)
 
     def drain(self) -> list[Incoming]:
         """Return and forget all unexpected messages."""

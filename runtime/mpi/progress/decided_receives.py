@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from runtime.matching import Envelope
-    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.mailboxes import Mailbox
-    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.ranks import CommunicatorRanks
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire import Incoming
 
@@ -40,13 +40,15 @@ class DecidedReceive(Receive):
     def __init__(
         self,
         everything: DecidedReceives,
-        members: CommunicatorMembers,
+        members: CommunicatorRanks,
         source: int,
         tag: int,
         landing: Landing,
     ) -> None:
         near, far = _sides(members, source)
-        super().__init__(members.box, pattern_of(source, tag), landing, near=near, far=far)
+        super().__init__(
+            everything.box_of(members), pattern_of(source, tag), landing, near=near, far=far
+        )
         self._all = everything
         self.members = members
         self.point: Key | None = None
@@ -88,21 +90,26 @@ class DecidedReceive(Receive):
 class DecidedReceives:
     """The receives of a replica that wait for decisions of the master, in program order."""
 
-    def __init__(self, engine: Engine, connections: ReplicatedConnections, announce: Any) -> None:
-        self._engine = engine
+    def __init__(self, driver: Driver, connections: ReplicatedConnections, announce: Any) -> None:
+        self._driver = driver
         self._connections = connections
         self._announce = announce
         self._by_point: dict[Key, DecidedReceive] = {}
         self._lines: dict[Mailbox, list[DecidedReceive]] = {}
 
-    def begin(self, m: CommunicatorMembers, source: int, tag: int, landing: Landing) -> Receive:
+    def box_of(self, m: CommunicatorRanks) -> Mailbox:
+        """Return the mailbox of the messages of programs."""
+        return self._driver.box(m.context, False)
+
+    def begin(self, m: CommunicatorRanks, source: int, tag: int, landing: Landing) -> Receive:
         """Begin a receive: post it now, or once its message is decided."""
         point: Key | None = None
+        box = self.box_of(m)
         if source != MPI.ANY_SOURCE:
-            if m.box not in self._lines:
+            if box not in self._lines:
                 near, far = _sides(m, source)
-                known = Receive(m.box, pattern_of(source, tag), landing, near=near, far=far)
-                self._engine.post(known)
+                known = Receive(box, pattern_of(source, tag), landing, near=near, far=far)
+                self._driver.post(known)
                 return known
         else:
             sequence = "match", m.context
@@ -115,11 +122,11 @@ class DecidedReceives:
         if point is not None:
             receive.point = point
             self._by_point[point] = receive
-        if m.box in self._lines or (point is not None and not self._connections.core.leads):
-            self._lines.setdefault(m.box, []).append(receive)
-            self._go_on(m.box)
+        if box in self._lines or (point is not None and not self._connections.core.leads):
+            self._lines.setdefault(box, []).append(receive)
+            self._go_on(box)
         else:
-            self._engine.post(receive)
+            self._driver.post(receive)
         return receive
 
     def decided(self, point: Key, value: Any) -> bool:
@@ -128,7 +135,7 @@ class DecidedReceives:
         if receive is None or receive.point is None:
             return receive is not None
         receive.narrow(*value)
-        self._go_on(receive.members.box)
+        self._go_on(receive.box)
         return True
 
     def matched(self, receive: DecidedReceive, source: int, tag: int) -> None:
@@ -146,7 +153,7 @@ class DecidedReceives:
         """Forget a receive that is not posted yet; return False if it is."""
         if receive.point is not None:
             self._by_point.pop(receive.point, None)
-        box = receive.members.box
+        box = receive.box
         line = self._lines.get(box, [])
         if receive not in line:
             return False
@@ -164,12 +171,12 @@ class DecidedReceives:
             if waits or any(pattern.overlaps(one.asked.pattern) for one in left):
                 left.append(receive)
             else:
-                self._engine.post(receive)
+                self._driver.post(receive)
         if left:
             self._lines[box] = left
 
 
-def _sides(m: CommunicatorMembers, source: int) -> tuple[bool, bool]:
+def _sides(m: CommunicatorRanks, source: int) -> tuple[bool, bool]:
     """Return whether a message can come from this cluster, and from elsewhere."""
     if source == MPI.ANY_SOURCE:
         return bool(m.rank_from), not m.all_near

@@ -22,12 +22,13 @@ from runtime.replicas.limits import ReplicationError
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
-    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.landings import Landing
     from runtime.mpi.progress.mailboxes import Receive
-    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.ranks import CommunicatorRanks
     from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.mpi.progress.waiting import Waits
     from runtime.replicas.core import Replication
     from runtime.replicas.effects import Effect
 
@@ -41,18 +42,26 @@ class DecisionPoints:
     A decision can be an integer, a float, a string, a boolean, or a tuple of these.
     """
 
-    def __init__(self, engine: Engine, connections: ReplicatedConnections) -> None:
-        self._engine = engine
-        self._connections = connections
+    def __init__(
+        self,
+        driver: Driver,
+        waits: Waits,
+        connections: ReplicatedConnections,
+        newcomers: ReplicaNewcomers | None = None,
+    ) -> None:
+        """Decide for the program of a driver; `newcomers` are replicas that are started again."""
+        driver.has_replicas = True
+        self._driver, self._waits = driver, waits
+        self._connections, self.newcomers = connections, newcomers
         self._results: dict[Key, Any] = {}
-        self._receives = DecidedReceives(engine, connections, self._announce)
+        self._receives = DecidedReceives(driver, connections, self._announce)
         self._clock, self._shift = 0.0, 0.0
         connections.heard = self._heard
 
     @property
-    def newcomers(self) -> ReplicaNewcomers | None:
-        """Replicas that are started again, where that is done."""
-        return self._connections.newcomers
+    def is_joining(self) -> bool:
+        """Whether this process was started again, and has not joined the others yet."""
+        return self._connections.is_joining
 
     @property
     def _core(self) -> Replication:
@@ -70,9 +79,9 @@ class DecisionPoints:
 
         `operations` are those that the attempt looks at.
         """
-        engine, core = self._engine, self._core
+        driver, core = self._driver, self._core
         self._connections.check_has_joined()
-        with engine.lock:
+        with driver.lock:
             number, value = core.ask(kind)
         if value is not UNKNOWN:
             decided: T = value
@@ -87,15 +96,15 @@ class DecisionPoints:
                     self._connections.carry_out(core.decide(kind, number, found))
             return key in self._results
 
-        engine.wait_until(is_decided, lambda: operations() if core.leads else (waiting,))
-        with engine.lock:
+        self._waits.wait(is_decided, lambda: operations() if core.leads else (waiting,))
+        with driver.lock:
             made: T = self._results.pop(key)
         return made
 
     def finish(self) -> None:
         """Wait until the master has sent everything that this replica has: both may end soon."""
         waiting = _Undecided("the end")
-        self._engine.wait_until(lambda: not self._core.owes, lambda: (waiting,))
+        self._waits.wait(lambda: not self._core.owes, lambda: (waiting,))
 
     def _announce(self, sequence: Hashable, number: int, value: Any) -> None:
         """Announce a decision on what has happened already."""
@@ -114,15 +123,14 @@ class DecisionPoints:
 
     # ------------------------------------------------------------------- receives and requests
 
-    def receive(self, m: CommunicatorMembers, source: int, tag: int, landing: Landing) -> Receive:
+    def receive(self, m: CommunicatorRanks, source: int, tag: int, landing: Landing) -> Receive:
         """Begin a receive of the program; the lock is held."""
-        if self._connections.newcomers is not None:
-            self._connections.check_has_joined()
+        self._connections.check_has_joined()
         return self._receives.begin(m, source, tag, landing)
 
     def is_done(self, operation: Operation) -> bool:
         """Return whether an operation is done at the master; then it is done here too."""
-        self._engine.ask()
+        self._driver.ask()
         is_done = self.choose("test", operation.test)
         if is_done:
             self._await((operation,))
@@ -148,7 +156,7 @@ class DecisionPoints:
             found = tuple(place for place, one in operations if one.test())[:most]
             return found if found or not waits else None
 
-        self._engine.ask()
+        self._driver.ask()
         chosen = self.choose("which", find, lambda: [one for _, one in operations])
         self._await([one for place, one in operations if place in chosen])
         return chosen
@@ -156,7 +164,7 @@ class DecisionPoints:
     def are_all_done(self, mine: Sequence[Operation], natives: Sequence[MPI.Request]) -> bool:
         """Return whether all are done at the master; they are done here too then."""
         operations = [*mine, *(_NativeRequest(one, idle=True) for one in natives)]
-        self._engine.ask()
+        self._driver.ask()
         are_done = self.choose("all", lambda: all(one.test() for one in operations))
         if are_done:
             self._await(operations)
@@ -174,7 +182,7 @@ class DecisionPoints:
             return operation.cancelled
 
         if self.choose("cancel", is_cancelled) and not operation.cancelled:
-            with self._engine.lock:
+            with self._driver.lock:
                 operation.cancel()
                 if not operation.cancelled:
                     raise ReplicationError(
@@ -184,7 +192,7 @@ class DecisionPoints:
                     )
 
     def _await(self, operations: Sequence[Operation]) -> None:
-        self._engine.wait_until(
+        self._waits.wait(
             lambda: all(one.test() for one in operations),
             lambda: [one for one in operations if not one.done],
         )
@@ -203,7 +211,7 @@ class DecisionPoints:
             found = look()
             return (() if not waits else None) if found is None else found
 
-        self._engine.ask()
+        self._driver.ask()
         seen = self.choose("probe", find, lambda: (looking,))
         return (seen[0], seen[1]) if seen else None
 

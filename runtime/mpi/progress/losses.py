@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runtime.mpi.errors import ProcessGone
+from runtime.mpi.errors import FailureError, ProcessGone
 from runtime.wire import LinkLost, PeerAbsent, PeerLeft
 
 
@@ -51,3 +51,36 @@ class Losses:
         )
         error.process = self._process_of(peer)
         return error
+
+
+class LossHandler:
+    """What a communicator does about losses; see `recovery`, which does more than admit calls."""
+
+    __slots__ = ("acknowledged", "closing")
+
+    def __init__(self) -> None:
+        self.closing: Callable[[], FailureError] | None = None
+        """Returns the error of calls on a communicator that is closed to them."""
+        self.acknowledged: set[int] = set()
+        """The failures that the program has acknowledged here."""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether calls are refused: it was revoked, or has to be recovered first."""
+        return self.closing is not None
+
+    @property
+    def error(self) -> FailureError | None:
+        """The error of calls on a communicator that is closed to them; None while it works."""
+        return None if self.closing is None else self.closing()
+
+    @property
+    def has_agreed(self) -> bool:
+        """Whether others may still ask for results of agreements."""
+        return False
+
+    def lost(self, index: int) -> None:
+        """Handle the loss of a process."""
+
+    def handle_notice(self, sender: int, tag: int, data: bytes) -> None:
+        """Handle a notice of another member."""

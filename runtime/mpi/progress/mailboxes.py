@@ -20,12 +20,17 @@ from runtime.topology import member_in_words
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.landings import Landing
-    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.ranks import CommunicatorRanks
     from runtime.wire import Incoming
 
 
 HEAD = struct.Struct("<8s?iq")
 """The key of a message: context, whether it is of a collective, rank of its sender, tag."""
+
+REVOKED, AGREEMENT, INVITED = -10, -11, -12
+"""The tags of notices: the communicator is revoked; a message of an agreement; an invitation of a
+replacement.
+"""
 
 
 class Mailbox:
@@ -38,11 +43,11 @@ class Mailbox:
     def __init__(self, name_of: Callable[[int], str]) -> None:
         self.matcher = JointMatcher(self)
         self._name_of = name_of
-        self._members: CommunicatorMembers | None = None
+        self._members: CommunicatorRanks | None = None
         self.native = MPI.COMM_NULL
         self._status = MPI.Status()
 
-    def open(self, m: CommunicatorMembers, native: MPI.Intracomm) -> None:
+    def open(self, m: CommunicatorRanks, native: MPI.Intracomm) -> None:
         """Register the communicator."""
         self._members, self.native = m, native
 
@@ -52,7 +57,7 @@ class Mailbox:
         return self._members is not None
 
     @property
-    def members(self) -> CommunicatorMembers:
+    def members(self) -> CommunicatorRanks:
         """The communicator."""
         assert self._members is not None, "only messages of others come before the communicator"
         return self._members

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
 
-from runtime.mpi.values.numbers import integer
+from runtime.mpi.progress.ranks import CommunicatorRanks
+from runtime.mpi.progress.recovery import Recovery
 
 if TYPE_CHECKING:
     from collections import deque
@@ -16,113 +17,30 @@ if TYPE_CHECKING:
     from runtime.matching import JointReceive
     from runtime.mpi.progress.engine import Engine
     from runtime.mpi.progress.mailboxes import Mailbox
-    from runtime.mpi.progress.recovery import Recovery
 
 CONTEXT_BYTES = 8
 
 
-class CommunicatorMembers:
-    """One communicator of the grid as this process sees it; made by `intra` or `inter`.
+class CommunicatorMembers(CommunicatorRanks):
+    """One communicator of the grid as this process sees it; made by `intra` or `inter`."""
 
-    Processes are known by their index, their rank in COMM_GRID. `group` are the members in the
-    order of their ranks, `peers` are those that ranks in calls refer to: the group itself, or the
-    other group of an intercommunicator. `native` has the members of this cluster in the order of
-    `group`, that of an intercommunicator those of both groups in the order of their indexes;
-    programs' messages between them, attributes, names and error handlers are its. `inner` is a
-    duplicate of it for collectives.
-
-    `native_rank` leads from a rank in `peers` to the one in `native`, or to -1 for a process of
-    another cluster; `rank_from` back, with -1 for members of the own group of an
-    intercommunicator. `near` has the same as `native_rank` as a dictionary of those in this
-    cluster, and MPI.PROC_NULL.
-    """
-
-    __slots__ = (
-        "all_near",
-        "box",
-        "children",
-        "collecting",
-        "context",
-        "dense",
-        "engine",
-        "gaps",
-        "group",
-        "inner",
-        "is_inter",
-        "native",
-        "native_rank",
-        "near",
-        "peers",
-        "rank",
-        "rank_from",
-        "recovery",
-        "sought",
-        "topology",
-    )
+    __slots__ = ("box", "children", "dense", "engine", "sought", "topology")
 
     box: Mailbox
-    """The messages of programs; set by the engine."""
+    """The messages of programs; set by `join`."""
     sought: Mapping[Any, deque[JointReceive]]
     """Receives for which native MPI has to be probed; later ones may have to wait for them."""
     recovery: Recovery
-    """How the members recover from losses; set by the engine."""
 
-    def __init__(
-        self,
-        *,
-        engine: Engine,
-        context: bytes,
-        group: tuple[int, ...],
-        peers: tuple[int, ...],
-        rank: int,
-        is_inter: bool,
-        native: MPI.Intracomm,
-        inner: MPI.Intracomm,
-        native_rank: list[int],
-        rank_from: list[int],
-        near: dict[int, int],
-        gaps: frozenset[int] = frozenset(),
-    ) -> None:
+    def __init__(self, engine: Engine, **ranks: Any) -> None:
+        super().__init__(**ranks)
         self.engine = engine
-        self.context = context
-        self.group = group
-        self.peers = peers
-        self.rank = rank
-        self.is_inter = is_inter
-        self.native = native
-        self.inner = inner
-        self.native_rank = native_rank
-        self.rank_from = rank_from
-        self.near = near
-        self.gaps = gaps
-        """Members that were lost before it was made, whose ranks stay empty."""
         self.dense: Any = None
         """The communicator without gaps, for its collectives; None where there are no gaps."""
         self.topology: Any = None
         """The topology, see `runtime.mpi.communicators.topologies`, or None."""
-        self.collecting: Any = None
-        """The state of collectives, see `runtime.mpi.collectives.state`, or None."""
         self.children = 0
         """How many communicators were derived from it in calls that all its members made."""
-        self.all_near = -1 not in native_rank
-        """Whether all peers are in this cluster."""
-
-    @property
-    def size(self) -> int:
-        """The number of members of its group."""
-        return len(self.group)
-
-    @property
-    def index(self) -> int:
-        """The index of this process."""
-        return self.group[self.rank]
-
-    def near_to(self, rank: Any) -> int | None:
-        """Return the native rank of a rank as a program gives it; None if it is not in `near`.
-
-        The most frequent calls look into `near` themselves if the rank is an `int`.
-        """
-        return self.near.get(rank if type(rank) is int else integer(rank))
 
     def next_context(self, *how: object) -> bytes:
         """Return the context of the next communicator derived from this one.
@@ -227,5 +145,23 @@ def _joined(
         near={**near, MPI.PROC_NULL: MPI.PROC_NULL},
         gaps=gaps,
     )
-    engine.join(made)
+    join(made)
     return made
+
+
+def join(made: CommunicatorMembers) -> None:
+    """Register a communicator with its engine."""
+    engine = made.engine
+    with engine.lock:
+        engine.join(made)
+        made.box = engine.box(made.context, False)
+        made.sought = made.box.matcher.queue
+        box = engine.collective_box(made)
+        if box.recovery is None:
+            made.recovery = Recovery(made, engine)
+            box.recover_with(made.recovery)
+
+
+def communicators(engine: Engine) -> list[CommunicatorMembers]:
+    """Return the registered communicators of an engine; its lock is held."""
+    return [one for one in engine.communicators() if isinstance(one, CommunicatorMembers)]

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from runtime.mpi.errors import ProcessGone
+from runtime.mpi.progress.mailboxes import INVITED
 from runtime.mpi.progress.operations import Operation
-from runtime.mpi.progress.recovery import INVITED
 
 if TYPE_CHECKING:
     from runtime.membership.rank_link import RankLink
     from runtime.mpi.process.place import Place
-    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.driver import Driver
 
 
 class Invitation:
@@ -33,8 +33,9 @@ class Invitation:
 class Newcomers:
     """What a process knows of replacements."""
 
-    def __init__(self, place: Place, engine: Engine, link: RankLink) -> None:
-        self._place, self._engine, self._link = place, engine, link
+    def __init__(self, place: Place, driver: Driver, link: RankLink) -> None:
+        self._place, self._driver, self._link = place, driver, link
+        driver.invited = self.invited
         self._invitations: dict[bytes, Invitation | None] = {}  # None: it was accepted
 
     @property
@@ -51,17 +52,17 @@ class Newcomers:
         from runtime.wire import PeerConnections
         from runtime.wire.dialling.directory import Party
 
-        reports, place, engine = decoded(table), self._place, self._engine
+        reports, place, driver = decoded(table), self._place, self._driver
         for one in replacing(reports, len(place.everybody)):
             place.replace(one.identifier, one.incarnation, one.host)
-        connections = engine.connections
+        connections = driver.connections
         if not isinstance(connections, PeerConnections):
             return
         for one in replacing(reports, connections.size):
             site = place.grid.sites[one.identifier.site]
             name = f"{site.name}/{site.clusters[one.identifier.cluster].name}"
             connections.add(Party.of(one, name, place.names))
-        engine.wake()
+        driver.wake()
         connections.wake()
 
     # --- members that have lost others ------------------------------------------------------------
@@ -73,14 +74,14 @@ class Newcomers:
         that were asked for, whatever was heard meanwhile: for one that came and is lost already,
         nobody would request another one.
         """
-        place, gone = self._place, self._engine.losses.gone
+        place, gone = self._place, self._driver.losses.gone
         newest = {one: place.newest(one) for one in lost}
         wanted = {one: last for one, last in newest.items() if last in gone}
         names = [f"{place.everybody[one]}#{place.incarnation_of(one)}" for one in wanted.values()]
         if names:
             wrapper = self._link.wrapper
             wrapper.appeals.replace(wrapper.member, names)
-        return NewcomerArrival(self, self._engine, wanted)
+        return NewcomerArrival(self, self._driver, wanted)
 
     def newest(self, index: int) -> int:
         """Return the index of the process that holds another one's place now."""
@@ -98,10 +99,10 @@ class Newcomers:
         said = {"context": one.context, "members": list(one.members), "modes": one.modes,
                 "name": one.name}  # fmt: skip
         data = encoded([said])
-        with self._engine.lock:
+        with self._driver.lock:
             for index in newcomers:
-                if index not in self._engine.losses.gone:
-                    self._engine.send_recovery(one.context, index, INVITED, data)
+                if index not in self._driver.losses.gone:
+                    self._driver.send_recovery(one.context, index, INVITED, data)
 
     # --- replacements
     # -------------------------------------------------------------------------------
@@ -113,11 +114,11 @@ class Newcomers:
         (said,) = decoded(data)
         one = Invitation(said["context"], tuple(said["members"]), said["modes"], said["name"])
         self._invitations.setdefault(one.context, one)
-        self._engine.wake()
+        self._driver.wake()
 
     def await_invitation(self) -> Welcome:
         """Return an operation that is done when this process is invited."""
-        return Welcome(self, self._engine)
+        return Welcome(self, self._driver)
 
     def next_invitation(self) -> Invitation | None:
         """Accept and return the next invitation."""
@@ -129,13 +130,13 @@ class Newcomers:
 
     def nobody_left(self) -> bool:
         """Return whether all others have ended."""
-        place, gone = self._place, self._engine.losses.gone
+        place, gone = self._place, self._driver.losses.gone
         others = (one for one in range(len(place.everybody)) if one != place.index)
         return all(one in gone for one in others)
 
     def others(self) -> list[int]:
         """Return those that have not ended."""
-        place, gone = self._place, self._engine.losses.gone
+        place, gone = self._place, self._driver.losses.gone
         found = (one for one in range(len(place.everybody)) if one != place.index)
         return [one for one in found if one not in gone]
 
@@ -143,15 +144,15 @@ class Newcomers:
 class NewcomerArrival(Operation):
     """The arrival of replacements; `lost` are the last known processes in their places."""
 
-    __slots__ = ("_engine", "_lost", "_newcomers")
+    __slots__ = ("_driver", "_lost", "_newcomers")
 
-    def __init__(self, newcomers: Newcomers, engine: Engine, lost: dict[int, int]) -> None:
+    def __init__(self, newcomers: Newcomers, driver: Driver, lost: dict[int, int]) -> None:
         super().__init__()
-        self._newcomers, self._engine, self._lost = newcomers, engine, lost
+        self._newcomers, self._driver, self._lost = newcomers, driver, lost
 
     def test(self) -> bool:
         """Test whether all have come."""
-        gone = self._engine.losses.gone
+        gone = self._driver.losses.gone
         newest = self._newcomers.newest
         if not self.done and all(
             last not in gone or newest(last) != last for last in self._lost.values()
@@ -172,11 +173,11 @@ class NewcomerArrival(Operation):
 class Welcome(Operation):
     """A wait for an invitation; `invitation` is set when it is done."""
 
-    __slots__ = ("_engine", "_newcomers", "invitation")
+    __slots__ = ("_driver", "_newcomers", "invitation")
 
-    def __init__(self, newcomers: Newcomers, engine: Engine) -> None:
+    def __init__(self, newcomers: Newcomers, driver: Driver) -> None:
         super().__init__()
-        self._newcomers, self._engine = newcomers, engine
+        self._newcomers, self._driver = newcomers, driver
         self.invitation: Invitation | None = None
 
     def test(self) -> bool:

@@ -10,7 +10,7 @@ from mpi4py import MPI
 from runtime.mpi.values.statuses import write
 
 if TYPE_CHECKING:
-    from runtime.mpi.progress.recovery import Recovery
+    from runtime.mpi.progress.losses import LossHandler
     from runtime.wire import Outgoing
 
 IDLE, NOTIFIED, POLLED = range(3)
@@ -224,7 +224,7 @@ class FarSend(Operation):
         index: int,
         what: Callable[[], str],
         problem: Callable[[int, Exception], Exception],
-        recovery: Recovery | None = None,
+        recovery: LossHandler | None = None,
     ) -> None:
         super().__init__()
         self._outgoing = outgoing

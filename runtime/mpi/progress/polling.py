@@ -1,18 +1,12 @@
-"""Waiting for requests of native MPI without busy-polling for long."""
+"""Polls of native MPI: how long one takes when idle, and when it is worth going on."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from mpi4py import MPI
-
-from runtime.mpi.progress.operations import POLLED, Operation
-
-if TYPE_CHECKING:
-    from runtime.mpi.progress.engine import Engine
 
 MOVES = 2.0
 """A poll of native MPI that takes this many times the usual one has moved data."""
@@ -26,29 +20,9 @@ _TRIED = 15
 LINGER, LONGEST = 25e-6, 2e-3
 """How long to go on polling after data has moved, and when to do other things anyway."""
 
-_LARGEST_ITEM = 16
-"""The most bytes of an item of a plain type."""
-
-SPINS = 40
-"""How many polls are made in a row before anything else is done."""
-
-_A_BYTE = 150e-12
-"""Seconds per byte of a large message through memory, with a margin."""
-
-
-_engine: Engine | None = None
-
-
-def use(engine: Engine | None) -> None:
-    """Set the engine to wait with for native requests of this process; None for MPI's own waits."""
-    global _engine  # noqa: PLW0603 - there is one native MPI in a process
-    _engine = engine
-    if engine is not None:
-        _usual()  # nothing moves yet
-
 
 @cache
-def _usual() -> float:
+def usual_poll() -> float:
     """Return how many seconds an idle poll takes on this machine."""
     times = []
     for _ in range(_TRIED):
@@ -58,68 +32,11 @@ def _usual() -> float:
     return sorted(times)[_TRIED // 2]
 
 
-def current() -> Engine | None:
-    """Return the engine to wait with for what belongs to no communicator of the grid."""
-    return _engine
-
-
-class _Native(Operation):
-    __slots__ = ()
-
-    @property
-    def urgency(self) -> int:
-        """It is urgent."""
-        return POLLED
-
-    def describe(self) -> str:
-        """Describe what is waited for."""
-        return "a process of this cluster"
-
-
-NATIVE = _Native()
-"""Anything that native MPI has to be polled for."""
-
-
-def settle(engine: Engine, test: Callable[[], object], buf: object = None) -> None:
-    """Poll until the answer is true, first often, then less and less.
-
-    For a message in `buf`, as a program gave it, polls are frequent for as long as moving it takes:
-    to do other things in between would make both ends wait.
-    """
-    for _ in range(SPINS):
-        if test():
-            return
-    until = time.perf_counter() + to_move(buf)
-    while time.perf_counter() < until:
-        if test():
-            return
-    engine.wait_until(lambda: _insist(test), lambda: (NATIVE,))
-
-
-def to_move(buf: object) -> float:
-    """Return for how many seconds to poll for a message in memory that a program gave.
-
-    0 if its size is not obvious: this is only an estimate.
-    """
-    memory: Any = buf
-    count: Any = None
-    if isinstance(buf, (list, tuple)) and buf:
-        memory, count = buf[0], next(iter(buf[1:2]), None)
-    try:
-        size = len(memory) if isinstance(memory, (bytes, bytearray)) else memory.nbytes
-        most = count * _LARGEST_ITEM if isinstance(count, int) else size
-        return float(min(min(size, most) * _A_BYTE, LONGEST))
-    except Exception:
-        # The program's object may raise anything here. The message is on its way already, and MPI
-        # may write to its memory, so nothing may skip waiting for it.
-        return 0.0
-
-
 def progress_native() -> None:
     """Let native MPI make progress that others of this cluster need, such as large sends."""
     for _ in range(_COLD):
         ask_native()
-    _insist(lambda: False)
+    insist(lambda: False)
 
 
 def ask_native() -> bool:
@@ -135,9 +52,9 @@ def _last_tag() -> int:
     return found
 
 
-def _insist(test: Callable[[], object]) -> bool:
+def insist(test: Callable[[], object]) -> bool:
     """Poll repeatedly as long as that moves a large message, which takes many polls."""
-    least = MOVES * _usual()
+    least = MOVES * usual_poll()
     begun = time.perf_counter()
     moved: float | None = None
     while not test():

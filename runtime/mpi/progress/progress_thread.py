@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from runtime.later import logger
 
 if TYPE_CHECKING:
-    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire.peer_connections import PeerConnections
 
@@ -29,9 +29,9 @@ class ProgressThread:
     """
 
     def __init__(
-        self, engine: Engine, connections: PeerConnections | ReplicatedConnections
+        self, driver: Driver, connections: PeerConnections | ReplicatedConnections
     ) -> None:
-        self._engine = engine
+        self._driver = driver
         self._connections = connections
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="gcm-progress", daemon=True)
@@ -55,23 +55,23 @@ class ProgressThread:
             self._thread.join()
 
     def _run(self) -> None:
-        engine, waits, seen, rest = self._engine, self._engine.waits, -1, REST
+        driver, seen, rest = self._driver, -1, REST
         while not self._ended.is_set():
-            if self._is_relieved() or waits.begun != seen:
-                rest = REST if waits.begun != seen else min(2 * rest, LONG_REST)
-                seen = waits.begun
+            if self._is_relieved() or driver.waits_begun != seen:
+                rest = REST if driver.waits_begun != seen else min(2 * rest, LONG_REST)
+                seen = driver.waits_begun
                 self._ended.wait(rest)
                 continue
             self.is_on_duty = True
-            self._connections.ready(PAUSE if engine.urgency else None)
+            self._connections.ready(PAUSE if driver.urgency else None)
             self.is_on_duty = False
             if self._is_relieved():
                 continue
             try:
-                engine.poll()
+                driver.poll()
             except Exception:  # the program's own wait meets it again, and raises it there
                 _log.debug("progress failed", exc_info=True)
                 seen = -1
 
     def _is_relieved(self) -> bool:
-        return self._engine.waits.going_on > 0 or self._ended.is_set()
+        return bool(self._driver.waiting) or self._ended.is_set()

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from runtime.later import Later, logger
 from runtime.mpi.errors import CommunicatorRevoked, NotOnTheGrid, ProcessGone
+from runtime.mpi.progress.losses import LossHandler
+from runtime.mpi.progress.mailboxes import AGREEMENT, REVOKED
 from runtime.mpi.progress.operations import Operation
 from runtime.wire import PeerLeft
 
@@ -20,62 +22,43 @@ if TYPE_CHECKING:
     from runtime.collectives.agreement import Agreement, Agreements, Value
     from runtime.collectives.recovery_modes import CommunicatorLife, Modes
     from runtime.mpi.errors import FailureError
-    from runtime.mpi.progress.engine import Engine
-    from runtime.mpi.progress.membership import CommunicatorMembers
+    from runtime.mpi.progress.driver import Driver
+    from runtime.mpi.progress.ranks import CommunicatorRanks
 else:
     agreement = Later("runtime.collectives.agreement")
     modes = Later("runtime.collectives.recovery_modes")
 
-REVOKED, AGREEMENT, INVITED = -10, -11, -12
-"""The tags of notices: the communicator is revoked; a message of an agreement; an invitation of a
-replacement.
-"""
-
 _log = logger(__name__)
 
 
-class Recovery:
+class Recovery(LossHandler):
     """The state of one member. The engine's lock protects it; processes are indexes."""
 
     __slots__ = (
         "_agreements",
+        "_driver",
         "_life",
         "_members",
-        "acknowledged",
-        "closing",
         "everybody",
         "revoked_by",
     )
 
-    def __init__(self, members: CommunicatorMembers) -> None:
-        self._members = members
+    def __init__(self, members: CommunicatorRanks, driver: Driver) -> None:
+        super().__init__()
+        self._members, self._driver = members, driver
         self.everybody: tuple[int, ...] = tuple(
             sorted({*members.group, *members.peers} - members.gaps)
         )
         """The members of all groups, without gaps."""
         self.revoked_by: int | None = None
         """Who has revoked the communicator, None if nobody has."""
-        self.closing: Callable[[], FailureError] | None = None
-        """Returns the error of calls on a communicator that is closed to them."""
         self._life: CommunicatorLife | None = None
-        self.acknowledged: set[int] = set()
-        """The failures that the program has acknowledged here."""
         self._agreements: Agreements | None = None
 
     @property
     def has_agreed(self) -> bool:
         """Whether others may still ask for results of agreements."""
         return self._agreements is not None
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether calls are refused: it was revoked, or has to be recovered first."""
-        return self.closing is not None
-
-    @property
-    def error(self) -> FailureError | None:
-        """The error of calls on a communicator that is closed to them; None while it works."""
-        return None if self.closing is None else self.closing()
 
     @property
     def life(self) -> CommunicatorLife:
@@ -131,9 +114,9 @@ class Recovery:
         return self.is_joining or self.has_modes
 
     def _revoked_error(self) -> CommunicatorRevoked:
-        m, by = self._members, self.revoked_by
+        m, driver, by = self._members, self._driver, self.revoked_by
         assert by is not None, "it was revoked"
-        who = "this process" if by == m.engine.me else m.engine.name_of(by)
+        who = "this process" if by == driver.me else driver.name_of(by)
         return CommunicatorRevoked(
             f"{m.native.name or 'the communicator'} was revoked by {who}",
             cure="Call Shrink on it: that returns one of the processes that are left",
@@ -142,35 +125,35 @@ class Recovery:
     def gone(self) -> list[int]:
         """Return the members that are known here to take part no more, in that order."""
         everybody = set(self.everybody)
-        return [one for one in self._members.engine.losses.gone if one in everybody]
+        return [one for one in self._driver.losses.gone if one in everybody]
 
     def failed(self) -> list[int]:
         """Return those of them that have not ended well: only these make a recovery necessary."""
-        gone = self._members.engine.losses.gone
+        gone = self._driver.losses.gone
         return [one for one in self.gone() if not isinstance(gone[one], PeerLeft)]
 
     def revoke(self) -> None:
         """Revoke the communicator at all members, without their participation."""
         self._refuse_replicas("Revoke")
         if self.revoked_by is None:
-            self._be_revoked(self._members.engine.me, self.everybody)
+            self._be_revoked(self._driver.me, self.everybody)
 
     def agree(self, flag: int) -> AgreementOperation:
         """Begin to agree on a flag, who has failed, and which failures all have acknowledged."""
         self._refuse_replicas("An agreement on losses")
         value = agreement.Value(flag, self.gone(), self.acknowledged)
-        return AgreementOperation(self._members.engine, self._known_agreements().begin(value))
+        return AgreementOperation(self._driver, self._known_agreements().begin(value))
 
     def _refuse_replicas(self, what: str) -> None:
         """Refuse notices outside of the numbered messages: replicas would not send them alike."""
-        if self._members.engine.decisions is not None:
+        if self._driver.has_replicas:
             raise NotOnTheGrid(
                 f"{what} is not possible where ranks have replicas",
                 cure="Ranks are lost only with all their replicas: start it with failures='return'"
                 " and without replicas to survive losses in the program",
             )
 
-    def heard(self, sender: int, tag: int, data: bytes) -> None:
+    def handle_notice(self, sender: int, tag: int, data: bytes) -> None:
         """Handle a notice of another member."""
         if tag == REVOKED and self.revoked_by is None:
             self._be_revoked(int.from_bytes(data, "big"), self._next_of_ring())
@@ -197,7 +180,7 @@ class Recovery:
 
     def _stopped_error(self) -> FailureError:
         m = self._members
-        error = m.engine.losses.of(self.failed()[0])
+        error = self._driver.losses.of(self.failed()[0])
         assert isinstance(error, ProcessGone), "that is why it is closed"
         name = m.native.name or "the communicator"
         error.cure = f"{name} is closed to all calls but its recovery: call Dup on it, at all ranks"
@@ -206,13 +189,13 @@ class Recovery:
     def _abort(self) -> None:
         from runtime.mpi.errors import abort, leave
 
-        lost = self._members.engine.losses.of(self.failed()[0])
+        lost = self._driver.losses.of(self.failed()[0])
         abort(1, lost)
         leave(1)  # before the program can catch anything
 
     def _close(self, closing: Callable[[], FailureError]) -> None:
         self.closing = closing
-        self._members.engine.shut(self._members)
+        self._driver.shut(self._members)
 
     def _be_revoked(self, by: int, told: Sequence[int]) -> None:
         self.revoked_by = by
@@ -226,22 +209,22 @@ class Recovery:
         The first member tells everybody; this is for the case that it dies meanwhile.
         """
         everybody = self.everybody
-        mine, size = everybody.index(self._members.engine.me), len(everybody)
+        mine, size = everybody.index(self._driver.me), len(everybody)
         steps = (1 << power for power in range((size - 1).bit_length()))
         return [everybody[(mine + step) % size] for step in steps]
 
     def _known_agreements(self) -> Agreements:
         if self._agreements is None:
-            me = self._members.engine.me
+            me = self._driver.me
             self._agreements = agreement.Agreements(
                 me, self.everybody, lambda to, data: self._send(to, AGREEMENT, data), self.gone()
             )
         return self._agreements
 
     def _send(self, to: int, tag: int, data: bytes) -> None:
-        engine = self._members.engine
-        if to != engine.me and to not in engine.losses.gone:
-            engine.send_recovery(self._members.context, to, tag, data)
+        driver = self._driver
+        if to != driver.me and to not in driver.losses.gone:
+            driver.send_recovery(self._members.context, to, tag, data)
 
 
 def _joining_error() -> ProcessGone:
@@ -254,11 +237,11 @@ def _joining_error() -> ProcessGone:
 class AgreementOperation(Operation):
     """An agreement in progress; its `decision` is set when it is done."""
 
-    __slots__ = ("_agreement", "_engine", "decision", "number")
+    __slots__ = ("_agreement", "_driver", "decision", "number")
 
-    def __init__(self, engine: Engine, agreement: Agreement) -> None:
+    def __init__(self, driver: Driver, agreement: Agreement) -> None:
         super().__init__()
-        self._engine, self._agreement = engine, agreement
+        self._driver, self._agreement = driver, agreement
         self.number = agreement.number
         """Its number, the same at all members."""
         self.decision: Value | None = None
@@ -272,7 +255,7 @@ class AgreementOperation(Operation):
 
     def describe(self) -> str:
         """Describe what is waited for."""
-        names = ", ".join(map(self._engine.name_of, self.awaited()[:4]))
+        names = ", ".join(map(self._driver.name_of, self.awaited()[:4]))
         return f"an agreement with {names}"
 
     def awaited(self) -> Sequence[int]:

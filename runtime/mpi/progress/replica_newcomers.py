@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from runtime.membership.everybody import Everybody, Resident
     from runtime.membership.rank_link import RankLink
-    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.replication import ReplicatedConnections
+    from runtime.mpi.progress.waiting import Waits
     from runtime.topology import Identifier
 
 MOST_STARTS = 4
@@ -43,15 +44,16 @@ class ReplicaNewcomers:
         self,
         link: RankLink,
         known: Everybody,
-        engine: Engine,
+        driver: Driver,
+        waits: Waits,
         connections: ReplicatedConnections,
     ) -> None:
-        self._link, self._engine, self._connections = link, engine, connections
+        self._link, self._driver, self._connections = link, driver, connections
+        self._waits = waits
         self._residents: list[Resident] = list(known.residents)
         self._cluster_name, self._names = known.cluster_name, known.names
         self._given = b""
-        self.is_joining = link.is_again
-        """Whether this process has not joined the others yet."""
+        connections.is_joining, connections.take = link.is_again, self.take
         self._is_waiting = False
 
     def __len__(self) -> int:
@@ -93,7 +95,7 @@ class ReplicaNewcomers:
             below.add(Party.of(one, name, self._names))
         if self._is_waiting:
             self._say_that_it_waits(first)
-        self._engine.wake()
+        self._driver.wake()
         below.wake()
 
     def hear_of_end(self, index: int, code: int) -> None:
@@ -104,7 +106,7 @@ class ReplicaNewcomers:
         connections = self._connections
         incarnation = max(1, self._residents[index].incarnation)
         is_ours = connections.rank_of(index) == connections.rank
-        is_over = self._engine.connections is None
+        is_over = self._driver.connections is None
         if is_ours and code and incarnation < MOST_STARTS and not is_over:
             wrapper = self._link.wrapper
             wrapper.appeals.replace(wrapper.member, [self.name_of(index)])
@@ -119,7 +121,7 @@ class ReplicaNewcomers:
         """Wait until they are known here, and what this process has sent is not lost any more."""
         waiting = Settling()
         core = self._connections.core
-        self._engine.wait_until(
+        self._waits.wait(
             lambda: max(newcomers) < len(self._residents) and core.may_hand_over,
             lambda: (waiting,),
         )
@@ -149,9 +151,9 @@ class ReplicaNewcomers:
 
     def take(self, given: bytes) -> None:
         """Take what a replica of this rank gives; all of them give the same."""
-        if self.is_joining and not self._given:
+        if self._connections.is_joining and not self._given:
             self._given = given
-            self._engine.wake()
+            self._driver.wake()
 
     def join(self) -> tuple[Any, IO[bytes]]:
         """Wait for what another replica of this rank gives, and go on where it is.
@@ -162,10 +164,10 @@ class ReplicaNewcomers:
             GridError: all others have ended before they have given it.
         """
         connections, waiting = self._connections, Settling()
-        with self._engine.lock:
+        with self._driver.lock:
             self._is_waiting = True
             self._say_that_it_waits(0)
-        self._engine.wait_until(lambda: bool(self._given) or not self._others(), lambda: (waiting,))
+        self._waits.wait(lambda: bool(self._given) or not self._others(), lambda: (waiting,))
         if not self._given:
             raise GridError(
                 "no replica of this rank is left that this process could join",
@@ -174,8 +176,8 @@ class ReplicaNewcomers:
         # From another replica of this rank, over a proved connection.
         given = io.BytesIO(self._given)
         core, library = pickle.load(given)
-        with self._engine.lock:
-            self.is_joining = self._is_waiting = False
+        with self._driver.lock:
+            connections.is_joining = self._is_waiting = False
             self._given = b""
             connections.take_over(core)
         return library, given

@@ -28,7 +28,6 @@ from runtime.replicas.effects import Drop, Keep, Tell, Transmit
 from runtime.wire import SENT, Incoming, Outgoing, PeerLeft
 
 if TYPE_CHECKING:
-    from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.replicas.effects import Effect
     from runtime.replicas.table import ReplicaTable
     from runtime.wire import MessageSink
@@ -64,8 +63,10 @@ class ReplicatedConnections:
     """
 
     below: PeerConnections
-    newcomers: ReplicaNewcomers | None = None
-    """Those that are started again in place of lost ones, where that is done."""
+    is_joining = False
+    """Whether this process was started again, and has not joined the others yet."""
+    take: Callable[[bytes], None] | None = None
+    """Takes what another replica of this rank gives to one that joins."""
 
     def __init__(
         self,
@@ -116,8 +117,7 @@ class ReplicatedConnections:
         context, inner, _, tag = HEAD.unpack(head)
         if tag < 0:  # a notice about calls: its time and number differ from replica to replica
             return self._remark(to, head, payload)
-        if self.newcomers is not None:
-            self.check_has_joined()
+        self.check_has_joined()
         core = self.core
         sending = ReplicatedSending(to, head, core.epoch, payload, sync)
         if not (core.processes_of(to) or self._lives(to)):
@@ -269,8 +269,8 @@ class ReplicatedConnections:
             self._sink.completed(incoming)
 
     def _take_what_is_given(self, incoming: Incoming) -> None:
-        if self.newcomers is not None:
-            self.newcomers.take(bytes(incoming.payload or b""))
+        if self.take is not None:
+            self.take(bytes(incoming.payload or b""))
 
     def _hear(self, process: int, word: tuple[Any, ...]) -> None:
         self.carry_out(self.core.hear(process, word))
@@ -345,7 +345,7 @@ class ReplicatedConnections:
         Raises:
             NotJoined: it is one.
         """
-        if self.newcomers is not None and self.newcomers.is_joining:
+        if self.is_joining:
             raise NotJoined
 
     # --- the core ---------------------------------------------------------------------------------

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from runtime.mpi.progress.operations import most_urgent
 
 if TYPE_CHECKING:
-    from runtime.mpi.progress.membership import CommunicatorMembers
     from runtime.mpi.progress.operations import Task
+    from runtime.mpi.progress.ranks import CommunicatorRanks
 
 
 class Tasks:
     """The queues of all communicators; the engine's lock protects them."""
 
     def __init__(self) -> None:
-        self.queues: dict[CommunicatorMembers, deque[Task]] = {}
+        self.queues: dict[CommunicatorRanks, deque[Task]] = {}
         """Per communicator with collectives in progress."""
 
-    def add(self, m: CommunicatorMembers, task: Task, *, has_begun: bool = False) -> None:
+    def add(self, m: CommunicatorRanks, task: Task, *, has_begun: bool = False) -> None:
         """Begin a collective, queue it behind those before it, or resume one."""
         queue = self.queues.setdefault(m, deque())
         if has_begun:
@@ -44,7 +44,7 @@ class Tasks:
         """How urgent it is to poll native MPI for one of them."""
         return most_urgent(self.first())
 
-    def _advance(self, m: CommunicatorMembers, queue: deque[Task]) -> bool:
+    def _advance(self, m: CommunicatorRanks, queue: deque[Task]) -> bool:
         """Resume the first task of a communicator, and the next ones when it is done."""
         moved = False
         while queue:

@@ -9,11 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.operations import IDLE, POLLED, most_urgent
+from runtime.mpi.progress.polling import progress_native
 
 if TYPE_CHECKING:
-    from runtime.mpi.progress.engine import Engine
+    from runtime.mpi.progress.driver import Driver
     from runtime.mpi.progress.operations import Operation
 
 SPIN = 50e-6
@@ -44,23 +44,30 @@ CHECK_INTERVAL = 1.0
 class Waits:
     """The waits of all threads of one engine."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
         self._asleep: dict[object, Callable[[], Sequence[Operation]]] = {}
         self._native_asked_at = 0.0  # when native MPI was last polled for others
-        self.begun = 0
-        """How many waits there were that did not end at once."""
-        # one removal, which nothing can interrupt, for each of them
-        self._going_on: dict[object, None] = {}
-        self.driving = 0
-        """How many of them drive the engine: none or one."""
+
+    def wait_for(self, *operations: Operation) -> None:
+        """Wait until all operations are done. Raises the first error."""
+        self.wait(
+            lambda: all(one.test() for one in operations),
+            lambda: [one for one in operations if not one.done],
+        )
+        for one in operations:
+            if one.error is not None:
+                raise one.error
 
     def wait(
         self, ready: Callable[[], bool], operations: Callable[[], Sequence[Operation]]
     ) -> None:
-        """Drive the engine until `ready` is true, which is called with its lock held."""
-        engine = self._engine
-        with engine.lock:
+        """Drive until `ready` is true, which is called with the lock held after each step.
+
+        `operations` are those that it depends on.
+        """
+        driver = self._driver
+        with driver.lock:
             if ready():
                 return
             needs_no_asking = most_urgent(operations()) == IDLE
@@ -68,16 +75,16 @@ class Waits:
             return
         me = object()
         try:
-            with engine.lock:
+            with driver.lock:
                 if ready():
                     return
                 # before the lock is released: whoever makes it ready then sees that it is waited
                 # for
-                self.begun += 1
-                self._going_on[me] = None
+                driver.waits_begun += 1
+                driver.waiting[me] = None
             self._wait(me, ready, operations)
         finally:
-            self._going_on.pop(me, None)
+            driver.waiting.pop(me, None)
             self._asleep.pop(me, None)
 
     def _wait(
@@ -91,7 +98,7 @@ class Waits:
         Once woken it sleeps first: what others sent was looked for just before. If nobody wakes it
         native MPI is polled once more, because it may have had several things to do before.
         """
-        engine = self._engine
+        driver = self._driver
         begun = quiet = time.perf_counter()
         looked = begun
         is_asked = False
@@ -105,7 +112,7 @@ class Waits:
                 self._asleep[me] = operations
                 self._sleep(pause)
             is_asked = True
-            with engine.lock:
+            with driver.lock:
                 moved = self._drive()
                 if ready():
                     return
@@ -121,21 +128,21 @@ class Waits:
         On a processor that has just woken up every function call is expensive, so this does little
         else.
         """
-        engine = self._engine
-        me, connections, begun, is_counted = object(), engine.connections, 0.0, False
+        driver = self._driver
+        me, connections, begun, is_counted = object(), driver.connections, 0.0, False
         try:
             while connections is not None:
-                with engine.lock:
-                    if is_counted and connections.progress() and len(self._going_on) > 1:
+                with driver.lock:
+                    if is_counted and connections.progress() and len(driver.waiting) > 1:
                         connections.wake()  # others may wait for what has arrived
-                    if not engine.is_quiet:
+                    if not driver.is_quiet:
                         return False
                     if ready():
                         return True
                     now = time.perf_counter()
                     if not is_counted:
-                        self.begun += 1
-                        self._going_on[me] = None
+                        driver.waits_begun += 1
+                        driver.waiting[me] = None
                         begun, is_counted = now, True
                     elif now - begun > AT_ONCE:
                         return False
@@ -143,37 +150,32 @@ class Waits:
                 connections.ready(min(max(now - begun, NAP), SELDOM))
             return False
         finally:
-            self._going_on.pop(me, None)
+            driver.waiting.pop(me, None)
 
     def _progress_native_if_due(self, now: float) -> None:
         """Let native MPI make progress if it was not polled lately."""
-        if now - self._native_asked_at >= NAP and not self._engine.is_alone:
+        if now - self._native_asked_at >= NAP and not self._driver.is_alone:
             self._native_asked_at = now
-            politeness.progress_native()
+            progress_native()
 
     def _look_after(self, left: Sequence[Operation]) -> None:
         """Learn soon of losses, and of whatever else keeps a wait from its end."""
-        engine = self._engine
-        with engine.lock:
-            engine.listen()
-            awaited = [*left, *engine.collectives()]
-            engine.watch(index for one in awaited for index in one.awaited())
+        driver = self._driver
+        with driver.lock:
+            driver.listen()
+            awaited = [*left, *driver.collectives()]
+            driver.watch(index for one in awaited for index in one.awaited())
             for one in awaited:
                 one.takes_long()
 
     def _pause(self, left: Sequence[Operation], waiting: float, quiet: float) -> float:
         """Return how long to sleep before native MPI is polled again."""
-        urgency = max(self._engine.urgency, most_urgent(left))
-        if urgency == IDLE and self._engine.is_alone:
+        urgency = max(self._driver.urgency, most_urgent(left))
+        if urgency == IDLE and self._driver.is_alone:
             return CHECK_INTERVAL
         if urgency < POLLED:
             return min(max(quiet, NAP if urgency == IDLE else LEAST_NOTIFIED), SELDOM)
         return 0.0 if waiting < SPIN else min(max(SHARE * quiet, LEAST), MOST)
-
-    @property
-    def going_on(self) -> int:
-        """The number of waits now."""
-        return len(self._going_on)
 
     def describe(self) -> list[str]:
         """Describe what each sleeping thread waits for."""
@@ -184,18 +186,18 @@ class Waits:
 
     def _drive(self) -> bool:
         """Make progress, with the engine's lock held; return whether there was any."""
-        engine = self._engine
-        self.driving = 1
+        driver = self._driver
+        driver.driving = 1
         try:
-            moved = engine.move()
+            moved = driver.move()
         finally:
-            self.driving = 0
-        if moved and self.going_on > 1 and engine.connections is not None:
-            engine.connections.wake()  # others may wait for what has completed here
+            driver.driving = 0
+        if moved and len(driver.waiting) > 1 and driver.connections is not None:
+            driver.connections.wake()  # others may wait for what has completed here
         return moved
 
     def _sleep(self, pause: float) -> None:
-        connections = self._engine.connections
+        connections = self._driver.connections
         if connections is None:
             time.sleep(min(pause, MOST))  # without other clusters nobody can wake it
         else:

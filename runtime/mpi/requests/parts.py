@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from mpi4py import MPI
 
 from runtime.mpi.errors import ProcessGone, ProcessGonePending, tell
-from runtime.mpi.progress import polling as politeness
 from runtime.mpi.progress.mailboxes import PendingReceive, Receive
+from runtime.mpi.progress.native_waits import current
 from runtime.mpi.values.statuses import clear
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def fail(request: MPI.Request, error: BaseException) -> None:
 def engine_of(request: MPI.Request) -> Engine | None:
     """Return the engine to wait for a request with; None if native MPI is to wait itself."""
     m: CommunicatorMembers | None = getattr(request, "_members", None)
-    return politeness.current() if m is None else m.engine
+    return current() if m is None else m.engine
 
 
 def is_done(request: MPI.Request) -> bool:
@@ -143,7 +143,7 @@ def wait_for(request: MPI.Request) -> None:
     if operation is None:
         return
     if engine is not None:
-        engine.wait_until(operation.test, lambda: (operation,))
+        engine.waits.wait(operation.test, lambda: (operation,))
         return
     while not operation.test():  # as native MPI waits
         pass

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from mpi4py import MPI
 
-from runtime.mpi.progress.polling import settle
+from runtime.mpi.progress.native_waits import settle
 from runtime.mpi.requests.parts import (
     correct,
     corrected,

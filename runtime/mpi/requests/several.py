@@ -13,7 +13,7 @@ from mpi4py import MPI
 
 from runtime.later import Later
 from runtime.mpi.errors import GridMPIError, tell
-from runtime.mpi.progress.polling import NATIVE, settle
+from runtime.mpi.progress.native_waits import NATIVE, settle
 from runtime.mpi.requests.parts import (
     correct,
     describe,
@@ -117,69 +117,63 @@ class Mix:
         return None, None
 
 
-def test_any(
-    requests: Sequence[MPI.Request], status: MPI.Status | None, *, objects: bool
+def any_of(
+    requests: Sequence[MPI.Request],
+    status: MPI.Status | None,
+    *,
+    objects: bool = False,
+    waits: bool = False,
 ) -> tuple[int, bool, Any]:
-    """Complete one that is done; return which, whether there is one, and its object."""
-    mix = Mix(requests, objects=objects)
-    _move(mix)
-    mix.agree(most=1)
-    return _any(mix, status)
+    """Complete one that is done; return which, whether there is one, and its object.
+
+    This and those below do so once one is done if they wait.
+    """
+    mix = _begun(requests, objects=objects, waits=waits)
+    mix.agree(most=1, waits=waits)
+    return _until(mix, lambda: _any(mix, status), lambda found: found[1], waits=waits)
 
 
-def wait_any(
-    requests: Sequence[MPI.Request], status: MPI.Status | None, *, objects: bool
-) -> tuple[int, Any]:
-    """Wait until one is done and complete it; return which, and its object."""
-    mix = Mix(requests, objects=objects)
-    mix.agree(most=1, waits=True)
-    index, _, found = _until(mix, lambda: _any(mix, status), lambda found: found[1])
-    return index, found
-
-
-def test_all(
-    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+def all_of(
+    requests: Sequence[MPI.Request],
+    statuses: Sequence[MPI.Status] | None,
+    *,
+    objects: bool = False,
+    waits: bool = False,
 ) -> list[Any] | None:
     """Complete all if all are done; return their objects, or None."""
-    mix = Mix(requests, objects=objects)
-    _move(mix)
-    return _all(mix, statuses, gives_up=False)
+    mix = _begun(requests, objects=objects, waits=waits)
+
+    def attempt() -> list[Any] | None:
+        return _all(mix, statuses, gives_up=waits)
+
+    return _until(mix, attempt, lambda found: found is not None, waits=waits)
 
 
-def wait_all(
-    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
-) -> list[Any]:
-    """Wait until all are done and complete them; return their objects."""
-    mix = Mix(requests, objects=objects)
-    return (
-        _until(mix, lambda: _all(mix, statuses, gives_up=True), lambda found: found is not None)
-        or []
-    )
-
-
-def test_some(
-    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
+def some_of(
+    requests: Sequence[MPI.Request],
+    statuses: Sequence[MPI.Status] | None,
+    *,
+    objects: bool = False,
+    waits: bool = False,
 ) -> tuple[list[int] | None, list[Any] | None]:
     """Complete those that are done; return which, and their objects."""
-    mix = Mix(requests, objects=objects)
-    _move(mix)
-    mix.agree()
-    return _some(mix, statuses)
+    mix = _begun(requests, objects=objects, waits=waits)
+    mix.agree(waits=waits)
+    return _until(mix, lambda: _some(mix, statuses), lambda found: found[0] != [], waits=waits)
 
 
-def wait_some(
-    requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None, *, objects: bool
-) -> tuple[list[int] | None, list[Any] | None]:
-    """Wait until some are done and complete them; return which, and their objects."""
+def _begun(requests: Sequence[MPI.Request], *, objects: bool = False, waits: bool = False) -> Mix:
+    """Return requests after one step of progress, unless the call waits."""
     mix = Mix(requests, objects=objects)
-    mix.agree(waits=True)
-    return _until(mix, lambda: _some(mix, statuses), lambda found: found[0] != [])
+    engine = mix.engine() if mix.mine and not waits else None
+    if engine is not None:
+        engine.ask()
+    return mix
 
 
 def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tuple[int, bool]:
     """Return whether one is done, and which."""
-    mix = Mix(requests)
-    _move(mix)
+    mix = _begun(requests)
     mix.agree(most=1)
     for place, request in mix.done():
         describe(request, status)
@@ -193,8 +187,7 @@ def status_any(requests: Sequence[MPI.Request], status: MPI.Status | None) -> tu
 
 def status_all(requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None) -> bool:
     """Return whether all are done."""
-    mix = Mix(requests)
-    _move(mix)
+    mix = _begun(requests)
     found = [MPI.Status() for _ in requests]
     near = [found[place] for place in mix.places]
     if not mix.are_done() or not MPI.Request.Get_status_all(mix.natives, near):
@@ -210,8 +203,7 @@ def status_some(
     requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None
 ) -> list[int] | None:
     """Return which are done, or None if none can be waited for."""
-    mix = Mix(requests)
-    _move(mix)
+    mix = _begun(requests)
     mix.agree()
     found: list[MPI.Status] = []
     near = MPI.Request.Get_status_some(mix.natives, found)
@@ -373,17 +365,13 @@ def _correct_all(mix: Mix, near: Sequence[MPI.Status]) -> None:
         correct(request, status)
 
 
-def _move(mix: Mix) -> None:
-    engine = mix.engine() if mix.mine else None
-    if engine is not None:
-        engine.ask()
-
-
-def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object]) -> T:
-    """Try again until it succeeds; sleeps in between."""
+def _until(
+    mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object], *, waits: bool
+) -> T:
+    """Try once; if the call waits, try again until it succeeds, and sleep in between."""
     found = attempt()
     engine = mix.engine()
-    if is_enough(found):
+    if not waits or is_enough(found):
         return found
 
     def again() -> object:
@@ -397,9 +385,7 @@ def _until(mix: Mix, attempt: Callable[[], T], is_enough: Callable[[T], object])
     elif not mix.mine:
         settle(engine, again)
     else:
-        engine.wait_until(lambda: bool(again()), lambda: _operations(mix))
+        engine.waits.wait(
+            lambda: bool(again()), lambda: [*mix.left, NATIVE] if any(mix.natives) else mix.left
+        )
     return found
-
-
-def _operations(mix: Mix) -> list[Operation]:
-    return [*mix.left, NATIVE] if any(mix.natives) else mix.left

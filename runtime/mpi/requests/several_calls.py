@@ -18,21 +18,21 @@ class SeveralCalls(MPI.Request):
     @classmethod
     def Waitany(cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None) -> int:
         """Wait until one is done; return which."""
-        return several.wait_any(requests, status, objects=False)[0]
+        return several.any_of(requests, status, waits=True)[0]
 
     @classmethod
     def Testany(
         cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
     ) -> tuple[int, bool]:
         """Return whether one is done, and which."""
-        return several.test_any(requests, status, objects=False)[:2]
+        return several.any_of(requests, status)[:2]
 
     @classmethod
     def Waitall(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> Literal[True]:
         """Wait until all are done."""
-        several.wait_all(requests, statuses, objects=False)
+        several.all_of(requests, statuses, waits=True)
         return True
 
     @classmethod
@@ -40,49 +40,50 @@ class SeveralCalls(MPI.Request):
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> bool:
         """Return whether all are done."""
-        return several.test_all(requests, statuses, objects=False) is not None
+        return several.all_of(requests, statuses) is not None
 
     @classmethod
     def Waitsome(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> list[int] | None:
         """Wait until some are done; return which, or None if there is nothing to wait for."""
-        return several.wait_some(requests, statuses, objects=False)[0]
+        return several.some_of(requests, statuses, waits=True)[0]
 
     @classmethod
     def Testsome(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> list[int] | None:
         """Return which are done, or None if there is nothing to wait for."""
-        return several.test_some(requests, statuses, objects=False)[0]
+        return several.some_of(requests, statuses)[0]
 
     @classmethod
     def waitany(
         cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
     ) -> tuple[int, Any]:
         """Wait until one is done; return which, and what it has received."""
-        return several.wait_any(requests, status, objects=True)
+        index, _, found = several.any_of(requests, status, objects=True, waits=True)
+        return index, found
 
     @classmethod
     def testany(
         cls, requests: Sequence[MPI.Request], status: MPI.Status | None = None
     ) -> tuple[int, bool, Any | None]:
         """Return whether one is done, which, and what it has received."""
-        return several.test_any(requests, status, objects=True)
+        return several.any_of(requests, status, objects=True)
 
     @classmethod
     def waitall(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> list[Any]:
         """Wait until all are done; return what they have received."""
-        return several.wait_all(requests, statuses, objects=True)
+        return several.all_of(requests, statuses, objects=True, waits=True) or []
 
     @classmethod
     def testall(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> tuple[bool, list[Any] | None]:
         """Return whether all are done, and what they have received."""
-        found = several.test_all(requests, statuses, objects=True)
+        found = several.all_of(requests, statuses, objects=True)
         return found is not None, found
 
     @classmethod
@@ -90,14 +91,14 @@ class SeveralCalls(MPI.Request):
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Wait until some are done; return which, and what they have received."""
-        return several.wait_some(requests, statuses, objects=True)
+        return several.some_of(requests, statuses, objects=True, waits=True)
 
     @classmethod
     def testsome(
         cls, requests: Sequence[MPI.Request], statuses: Sequence[MPI.Status] | None = None
     ) -> tuple[list[int] | None, list[Any] | None]:
         """Return which are done, and what they have received."""
-        return several.test_some(requests, statuses, objects=True)
+        return several.some_of(requests, statuses, objects=True)
 
     @classmethod
     def Get_status_any(

@@ -11,6 +11,7 @@ from runtime.mpi.collectives.state import state_of
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.errors import NotOnTheGrid
 from runtime.mpi.process.counted_output import counted_output
+from runtime.mpi.progress.membership import communicators
 from runtime.mpi.progress.predefined import predefined
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def Checkpoint(state: State) -> State:
     if engine is None or decisions is None or decisions.newcomers is None:
         return state
     newcomers = decisions.newcomers
-    if newcomers.is_joining:
+    if decisions.is_joining:
         (clock, counts, written), given = newcomers.join()
         with engine.lock:
             decisions.clock = clock
@@ -71,7 +72,7 @@ def Checkpoint(state: State) -> State:
 def _check_communicators(engine: Engine) -> None:
     """Refuse communicators of the program, which one that joins does not have."""
     first = {m.context for m in _first_ones()}
-    made = [m for m in engine.communicators() if m.context not in first]
+    made = [m for m in communicators(engine) if m.context not in first]
     if made:
         names = ", ".join(m.native.name or "one without a name" for m in made)
         raise NotOnTheGrid(
@@ -89,10 +90,10 @@ def _first_ones() -> list[CommunicatorMembers]:
 
 def _counts(engine: Engine) -> dict[bytes, tuple[int, int]]:
     """Return by its context how many collectives and children each communicator has had."""
-    return {m.context: (state_of(m).mismatches.count, m.children) for m in engine.communicators()}
+    return {m.context: (state_of(m).mismatches.count, m.children) for m in communicators(engine)}
 
 
 def _go_on(engine: Engine, counts: dict[bytes, tuple[int, int]]) -> None:
-    for m in engine.communicators():
+    for m in communicators(engine):
         turns, m.children = counts[m.context]
         state_of(m).mismatches.go_on(turns)

@@ -16,6 +16,7 @@ from runtime.mpi.point_to_point.probing import BlockingProbe
 from runtime.mpi.process.place import here
 from runtime.mpi.progress import predefined
 from runtime.mpi.progress.mailboxes import PendingReceive, Receive
+from runtime.mpi.progress.membership import communicators
 from runtime.mpi.progress.operations import Both, FarSend, Operation, Task
 from runtime.mpi.surface.refusals import reaches_out
 from runtime.mpi.surface.waiting_calls import (
@@ -147,14 +148,14 @@ def state_of_messages() -> dict[str, Any]:
 
 
 def _turns(engine: Engine) -> Iterator[tuple[str, int]]:
-    for m in engine.communicators():
+    for m in communicators(engine):
         if m.collecting is not None:
             yield m.context.hex(), m.collecting.mismatches.count
 
 
 def _recoveries(engine: Engine) -> Iterator[list[str]]:
     """Yield name, state and modes of each communicator that has lost members, or has modes."""
-    for m in engine.communicators():
+    for m in communicators(engine):
         if m.recovery.failed():
             _ = m.recovery.life  # it begins with the losses
         if told := m.recovery.told():
@@ -163,7 +164,7 @@ def _recoveries(engine: Engine) -> Iterator[list[str]]:
 
 def _unreceived(engine: Engine) -> Iterator[list[object]]:
     left = MOST_MESSAGES
-    for m in engine.communicators():
+    for m in communicators(engine):
         if m.recovery.is_closed:
             continue  # nobody can receive there any more, and all know why
         for envelope, incoming in m.box.matcher.kept()[:left]:
@@ -183,7 +184,7 @@ def _unreceived_inside(besides: Iterable[MPI.Comm] = ()) -> list[list[object]]:
     status = MPI.Status()
     found = []
     comms = [one for one in predefined.predefined().comms.values() if one and not _members(one)]
-    natives = [m.native for m in (engine.communicators() if engine is not None else ())]
+    natives = [m.native for m in (communicators(engine) if engine is not None else ())]
     for comm in (*comms, *natives, *besides):
         if MPI.Comm.Iprobe(comm, MPI.ANY_SOURCE, MPI.ANY_TAG, status):
             sender = _world_ranks(MPI.Comm.Get_group(comm))[status.source]

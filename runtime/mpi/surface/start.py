@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from runtime.machine.composition import Composition
     from runtime.membership.everybody import Everybody
     from runtime.membership.rank_link import RankLink
+    from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.wire import PeerConnections
 
@@ -54,6 +55,10 @@ def start() -> Predefined:
             from runtime.mpi.surface.observed_calls import observe
 
             observe()
+        if link is not None and link.wrapper.settings.get("traced"):
+            from runtime.mpi.surface.traced_calls import trace
+
+            trace()
     return _made
 
 
@@ -147,7 +152,9 @@ def _engine(place: Place, link: RankLink, known: Everybody) -> Engine:
             ports=Ports(composition, place.everybody, place.index, place.names),
         )
     replicas = link.wrapper.settings.get("replicas", 1)
-    replicated = _replicated(place, link, engine, known, replicas) if replicas > 1 else None
+    replicated, again = None, None
+    if replicas > 1:
+        replicated, again = _replicated(place, link, engine, known, replicas)
     if place.is_isolated and replicated is None:
         from runtime.mpi.progress.newcomers import Newcomers
 
@@ -157,7 +164,7 @@ def _engine(place: Place, link: RankLink, known: Everybody) -> Engine:
         from runtime.mpi.progress.decision_points import DecisionPoints
 
         replicated.stand_on(connections)
-        engine.decisions = DecisionPoints(engine, replicated)
+        engine.decisions = DecisionPoints(engine, engine.waits, replicated, again)
     engine.attach(replicated or connections, connections.wake_ups)
     _listen(place, link, engine, connections, replicated, known=known)
     return engine
@@ -183,7 +190,7 @@ def _listen(
     elif replicated is not None:
         connections.suspect = partial(_tell_suspicion_of, link, partial(_name_of_resident, known))
         index_of = partial(_index_of_resident, known)
-    again = None if replicated is None else replicated.newcomers
+    again = None if engine.decisions is None else engine.decisions.newcomers
     if again is not None:
         connections.suspect = partial(_tell_suspicion_of, link, again.name_of)
         index_of, ended, hear = again.index_of, again.hear_of_end, again.hear_of_view
@@ -194,7 +201,7 @@ def _listen(
 
 def _replicated(
     place: Place, link: RankLink, engine: Engine, known: Everybody, replicas: int
-) -> ReplicatedConnections:
+) -> tuple[ReplicatedConnections, ReplicaNewcomers | None]:
     # only where ranks have replicas
     from runtime.mpi.progress.replication import ReplicatedConnections
     from runtime.replicas.table import ReplicaTable
@@ -203,11 +210,11 @@ def _replicated(
     ranks = [table.rank_of(known.place_of(one.identifier)) for one in known.residents]
     restarts = link.wrapper.settings["restart"]
     made = ReplicatedConnections(known.index, ranks, table, engine, restarts=restarts)
-    if restarts:
-        from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
+    if not restarts:
+        return made, None
+    from runtime.mpi.progress.replica_newcomers import ReplicaNewcomers
 
-        made.newcomers = ReplicaNewcomers(link, known, engine, made)
-    return made
+    return made, ReplicaNewcomers(link, known, engine, engine.waits, made)
 
 
 def _composition(place: Place, link: RankLink) -> Composition | None:

@@ -209,6 +209,7 @@ class RanksRun:
             "named-classes": list(self._told.named_classes),
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
+            "traced": self._told.traced,
         }
 
     def find(self, rank: str) -> Channel | None:

@@ -25,7 +25,7 @@ def fault_of(place: ClusterPlace, words: str) -> GridError:
             f"the front-end has ended; {job}",
             place=place.cluster.path,
             cause=words,
-            cure="A job ends at its walltime, or when somebody cancels it",
+            cure="A job ends at its walltime, when somebody cancels it, or when a node fails",
         )
     found = _too_old(place) if place.cluster.is_local and not place.is_up else None
     return found or GridError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -33,9 +34,11 @@ from runtime.transport.keys import parsed
 from runtime.views.facts import (
     TRACEBACK,
     CallsCounted,
+    CallsTraced,
     ConnectionsCounted,
     MessagesCounted,
     RankStarted,
+    TracedCommunicator,
 )
 from runtime.views.stream import FactStream
 
@@ -223,6 +226,26 @@ class ClusterReports:
             if (type(name), type(calls), type(seconds)) != (str, int, float):
                 raise UnreadableReport("it is no count of calls")
             self.facts.tell(rank, CallsCounted(name, calls, seconds))
+
+    def traced(self, member: str, head: Facts, rows: bytes) -> None:
+        """Tell the latest calls of a rank, in the time of this run."""
+        rank, _ = parsed(member)
+        now, theirs = time.monotonic(), head["clock"]
+        ahead, error = self.waits.clocks.difference(rank, str(head["clock_of"]), theirs, now)
+        if type(rows) is not bytes:
+            raise UnreadableReport("these are no rows of a trace")
+        traced = CallsTraced(
+            self.facts.since_begin(float(head["begun"]) - ahead),
+            error,
+            tuple((str(name), str(kind)) for name, kind in head["calls"]),
+            tuple(
+                TracedCommunicator(str(name), str(key), tuple(map(str, members)))
+                for name, key, members in head["communicators"]
+            ),
+            int(head["dropped"]),
+            rows,
+        )
+        self.facts.tell(rank, traced)
 
     # --- references -----------------------------------------------------------------------------
 

@@ -85,6 +85,14 @@ class QueuedPlace(RemotePlace):
             walltime = Walltime(left, request.reserve, request.signal, request.signal_before)
         ears.tell(PlaceGranted(name, walltime))
         super().open(plan, keys, ears)
+        if not self._queue.system.ends_processes:
+            threading.Thread(target=self._end_with_job, daemon=True).start()
+
+    def _end_with_job(self) -> None:
+        """End the front-end once the job is over, as a batch system does that holds it itself."""
+        assert self._allocation is not None
+        if self._allocation.await_end(self._given_up):
+            self.kill()
 
     def state_of_job(self) -> str:
         """Return what the batch system says of the job; this may wait."""
@@ -101,6 +109,7 @@ class QueuedPlace(RemotePlace):
 
     def close(self) -> None:
         """Let go of the cluster, and give its nodes back."""
+        self._given_up.set()
         super().close()
         self._allocator.give_up(self.identifier)
 

@@ -131,6 +131,7 @@ def supply(
         ),
         explain_waits=plan.deployment.explain_waits,
         observed=plan.deployment.observed,
+        traced=plan.deployment.traced,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),

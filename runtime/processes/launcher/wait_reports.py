@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Protocol
 
 from gcm.records import dataclass
+from runtime.clocks import Clocks, name_of_clock
 from runtime.machine.contracts import Facts
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
@@ -135,6 +137,7 @@ class WaitReports:
         self._ended: dict[str, str] = {}
         self._at_end: dict[str, Facts] = {}  # not parsed before somebody needs it
         self._numbers = 0
+        self.clocks = Clocks(name_of_clock())
         self._round: _Round | None = None
         self._queue: list[tuple[bool, float, Seen]] = []
         self._told: set[str] = set()
@@ -208,6 +211,8 @@ class WaitReports:
                 self._is_telling_due = True
                 self.ask(self._report_long_waits)
         elif self._round is not None and number == self._round.number:
+            if type(clock := state.get("clock")) is float:
+                self.clocks.answered(rank, number, clock, time.monotonic())
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
@@ -273,6 +278,7 @@ class WaitReports:
         number = self._round.number = self._numbers
         for place in self._places:
             place.orders.tell_states(number, self._round.with_stacks)
+        self.clocks.asked(number, time.monotonic())
         self._later(self._round.patience, lambda: self._late(number))
         self._go_on_if_complete()
 

@@ -57,7 +57,8 @@ class RankWaits:
                 from runtime.mpi.surface.waiting_calls import CallWatch
 
                 self._watch = CallWatch()
-            return _state_reporter()(self._wrapper.name, self._watch, with_stacks)
+            state = _state_reporter()(self._wrapper.name, self._watch, with_stacks)
+            return {**state, "clock": time.monotonic()}
 
     def ended(self, code: int) -> None:
         """Tell which messages are left that nobody has received; no more is told afterwards."""
@@ -65,6 +66,13 @@ class RankWaits:
         observed = sys.modules.get("runtime.mpi.surface.observed_calls")
         if observed is not None:
             self._wrapper.appeals.called(self._wrapper.member, observed.counted())
+        traced = sys.modules.get("runtime.mpi.surface.traced_calls")
+        if traced is not None:
+            from runtime.clocks import name_of_clock
+
+            for head, rows in traced.told():
+                told = head | {"clock": time.monotonic(), "clock_of": name_of_clock()}
+                self._wrapper.appeals.traced(self._wrapper.member, told, rows)
         if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 

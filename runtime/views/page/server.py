@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import json
 import secrets
+import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from gcm.records import dataclass
 from runtime.views.page import living_page, policy
@@ -29,7 +32,7 @@ QUIET = 5.0
 """Seconds without an event after which a line is sent, so that a closed browser is noticed."""
 
 _LIMIT = 64
-"""So many browsers are served at a time."""
+"""So many browsers are served at a time, and so many connections that have not shown the token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,10 @@ class PageServer:
         """Where the page is, with the token."""
         return f"http://{LOOPBACK}:{self.port}/#{self.token}"
 
+    def keep(self, connection: socket.socket) -> None:
+        """Let a connection stay that has shown the token."""
+        self._server.is_known(connection)
+
     def close(self) -> None:
         """Send what is new for the last time, and stop serving."""
         self.closing.set()
@@ -95,6 +102,34 @@ class PageServer:
 
 
 class _Server(ThreadingHTTPServer):
+    """Serves each connection in a thread; the oldest goes where strangers open too many."""
+
+    request_queue_size = _LIMIT
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._unknown: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._lock:
+            self._unknown[request] = None
+            oldest = next(iter(self._unknown)) if len(self._unknown) > _LIMIT else None
+            if oldest is not None:
+                del self._unknown[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread ends
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.is_known(request)
+        super().shutdown_request(request)
+
+    def is_known(self, request: socket.socket) -> None:
+        """Keep a connection, whoever else comes: it has shown the token, or has ended."""
+        with self._lock:
+            self._unknown.pop(request, None)
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of a browser that has dropped its request; tell of all other errors."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
@@ -117,6 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._begin(status, "text/html; charset=utf-8")
             self.wfile.write(owner.page)
         elif owner.streams.acquire(blocking=False):
+            owner.keep(self.connection)
             try:
                 self._begin(status, "text/event-stream; charset=utf-8")
                 self._stream()

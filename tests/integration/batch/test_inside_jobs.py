@@ -6,20 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.conftest import HELLO, Slurm, is_given_back, wait_until
+from tests.integration.batch.site import HELLO, wait_until
+from tests.integration.batch.slurm_daemons import Slurm
 from tools.on_grids import COMMAND
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 
-FOUR = ["0 of 4 on n1", "1 of 4 on n1", "2 of 4 on n2", "3 of 4 on n2"]
+FOUR = ["0 of 4 on c1", "1 of 4 on c1", "2 of 4 on c2", "3 of 4 on c2"]
 
 
+@pytest.mark.shows("slurm", "inside an allocation")
 def test_a_program_within_salloc_runs_on_all_of_its_nodes(slurm: Slurm) -> None:
     (slurm.work / "hello.py").write_text(HELLO)
     asked = ("salloc", "--quiet", "--nodes=2", "--ntasks-per-node=2")
     code, said, errors = slurm.call(*asked, *COMMAND, "hello.py")
     assert (code, sorted(said.splitlines()), errors) == (0, FOUR, "")
-    wait_until(lambda: is_given_back(slurm))
+    wait_until(slurm.is_given_back)
 
 
 def test_a_script_of_sbatch_says_how_many_ranks_it_wants(slurm: Slurm) -> None:
@@ -30,7 +32,7 @@ def test_a_script_of_sbatch_says_how_many_ranks_it_wants(slurm: Slurm) -> None:
     assert (code, errors) == (0, "")
     wait_until(lambda: not slurm.queue(), 60)
     said = sorted((slurm.work / "out.txt").read_text().splitlines())
-    assert said == ["0 of 3 on n1", "1 of 3 on n1", "2 of 3 on n2"]
+    assert said == ["0 of 3 on c1", "1 of 3 on c1", "2 of 3 on c2"]
 
 
 def test_ranks_of_open_mpi_run_on_the_nodes_that_are_granted(slurm: Slurm, open_mpi: Path) -> None:
@@ -38,4 +40,4 @@ def test_ranks_of_open_mpi_run_on_the_nodes_that_are_granted(slurm: Slurm, open_
     path = slurm.descriptor(HELLO, 'nodes="2"', python=python, mpiexec=mpiexec)
     code, said, errors = slurm.call(*COMMAND, str(path))
     assert (code, sorted(said.splitlines()), errors) == (0, FOUR, "")
-    wait_until(lambda: is_given_back(slurm))
+    wait_until(slurm.is_given_back)

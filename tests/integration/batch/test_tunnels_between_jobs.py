@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.conftest import PATIENCE, Slurm
+from tests.integration.batch.site import PATIENCE
+from tests.integration.batch.slurm_daemons import Slurm
 
 pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_slurm]
 
@@ -29,7 +30,7 @@ SECOND = """<cluster name="saone">
 
 def test_messages_between_jobs_go_over_the_sessions_into_them(slurm: Slurm) -> None:
     mpiexec = Path(sys.executable).with_name("mpiexec")
-    second = SECOND.format(mpiexec, sys.executable, slurm.folder / "runs")
+    second = SECOND.format(mpiexec, sys.executable, slurm.home / "runs")
     path = slurm.descriptor(PROGRAM, 'options="--exclusive"', second)
     run = slurm.start(path, "--quiet", "--format", "json")
     output, errors = run.communicate(timeout=PATIENCE)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.conftest import MPIEXEC, Slurm, is_given_back, wait_until
+from tests.integration.batch.site import MPIEXEC, wait_until
+from tests.integration.batch.slurm_daemons import Slurm
 from tests.sshd import Sshd
 from tools.on_grids import COMMAND, ROOT
 
@@ -32,7 +33,7 @@ def test_who_follows_the_page_runs_a_program_on_two_clusters(
 ) -> None:
     far, server = far_slurm
     sites = [("lyon", "", slurm), ("nice", server.hop, far)]
-    told = [SITE.format(name, hop, at.folder, sys.executable, MPIEXEC) for name, hop, at in sites]
+    told = [SITE.format(name, hop, at.home, sys.executable, MPIEXEC) for name, hop, at in sites]
     config = slurm.home / ".config" / "gcm"
     config.mkdir(parents=True, exist_ok=True)
     (config / "sites.xml").write_text(f"<sites>{''.join(told)}</sites>")
@@ -47,4 +48,4 @@ def test_who_follows_the_page_runs_a_program_on_two_clusters(
         code, said, errors = slurm.call(*COMMAND, *shlex.split(words))
         assert code == 0, errors
         assert re.fullmatch(as_pattern(shown), said + errors, re.S), said + errors
-    wait_until(lambda: is_given_back(slurm) and is_given_back(far))
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())

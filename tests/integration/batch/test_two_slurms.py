@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.batch.conftest import MPIEXEC, PATIENCE, Slurm, is_given_back, wait_until
+from tests.integration.batch.site import MPIEXEC, PATIENCE, wait_until
+from tests.integration.batch.slurm_daemons import Slurm
 from tests.sshd import Sshd
 from tools.on_grids import COMMAND
 
@@ -24,7 +25,7 @@ import os
 from mpi4py import MPI
 world = MPI.COMM_WORLD
 total = world.allreduce(world.rank)
-node, home = os.environ.get("SLURMD_NODENAME"), os.path.dirname(os.environ["HOME"])
+node, home = os.uname().nodename, os.path.dirname(os.environ["HOME"])
 print(f"{world.rank} of {world.size}: {total} on {node} of {home}", flush=True)
 """
 
@@ -41,17 +42,17 @@ def descriptor(near: Slurm, far: Slurm, server: Sshd, idle: str = "1min") -> Pat
     <site name="lyon">
       <cluster name="rhone">
         <batch system="slurm" tasks-per-node="2" walltime="5min" idle="{idle}"/>
-        {mpi}{front.format(near.folder)}
+        {mpi}{front.format(near.home)}
       </cluster>
     </site>
     <site name="nice">
       {server.hop}
       <cluster name="var">
         <batch system="slurm" tasks-per-node="2" walltime="5min"/>
-        {mpi}{front.format(far.folder)}
+        {mpi}{front.format(far.home)}
       </cluster>
       <cluster name="host">
-        <mpi command-path="{MPIEXEC}" ranks="1"/>{front.format(far.folder)}
+        <mpi command-path="{MPIEXEC}" ranks="1"/>{front.format(far.home)}
       </cluster>
     </site>
   </grid>
@@ -67,18 +68,17 @@ def test_a_program_runs_over_two_slurms_and_a_host_in_one_world(
     far, server = far_slurm
     code, said, errors = slurm.call(*COMMAND, str(descriptor(slurm, far, server)))
     assert (code, errors) == (0, "")
-    near_node, far_node = slurm.record()["NodeList"], far.record()["NodeList"]
+    near_node, far_node = slurm.fields()["NodeList"], far.fields()["NodeList"]
     assert sorted(said.splitlines()) == [
         f"0 of 5: 10 on {near_node} of {slurm.folder}",
         f"1 of 5: 10 on {near_node} of {slurm.folder}",
         f"2 of 5: 10 on {far_node} of {far.folder}",
         f"3 of 5: 10 on {far_node} of {far.folder}",
-        f"4 of 5: 10 on None of {far.folder}",
+        f"4 of 5: 10 on {far.login} of {far.folder}",
     ]
-    wait_until(lambda: is_given_back(slurm) and is_given_back(far))
-    for one in (slurm, far):
-        wait_until(lambda one=one: one.record()["JobState"] == "CANCELLED")
-        assert one.record()["NumNodes"] == "1"
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+    wait_until(lambda: {one.record().state for one in (slurm, far)} == {"CANCELLED"})
+    assert [len(one.record().nodes) for one in (slurm, far)] == [1, 1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -91,9 +91,9 @@ def test_nodes_of_one_cluster_are_given_back_where_the_run_ends_in_the_queue_of_
     wait_until(lambda: len(far.queue()) == 2 and slurm.run("squeue", "-h", "-t", "R") != "")
     os.kill(run.pid, number)
     run.communicate(timeout=PATIENCE)
-    wait_until(lambda: is_given_back(slurm) and len(far.queue()) == 1)
+    wait_until(lambda: slurm.is_given_back() and len(far.queue()) == 1)
     far.run("scancel", other)
-    wait_until(lambda: is_given_back(far))
+    wait_until(far.is_given_back)
 
 
 def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_nodes(
@@ -104,13 +104,13 @@ def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_
     path = descriptor(slurm, far, server, idle="4s")
     run: subprocess.Popen[str] = slurm.start(path, "--verbose", "--summary")
     wait_until(lambda: len(slurm.queue()) == 1)
-    early = slurm.record()["JobId"]
-    wait_until(lambda: is_given_back(slurm))  # while the other cluster is still full
+    early = slurm.record().number
+    wait_until(lambda: not slurm.queue() and not slurm.leases())  # the other one is still full
     assert len(far.queue()) == 2
     far.run("scancel", other)
     out, errors = run.communicate(timeout=2 * PATIENCE)
     assert (run.returncode, len(out.splitlines())) == (0, 5), errors
-    late = slurm.record()["JobId"]
+    late = slurm.record().number
     assert int(late) > int(early)
     assert (
         f"lyon/rhone: job {early} has its nodes and waits for nice/var, for 4 s at most" in errors
@@ -121,4 +121,4 @@ def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_
         errors,
     )
     assert re.search(rf"\nlyon +{early}, {late} +1 +2 .* 0.00\d\n", errors)
-    wait_until(lambda: is_given_back(slurm) and is_given_back(far))
+    wait_until(lambda: slurm.is_given_back() and far.is_given_back())

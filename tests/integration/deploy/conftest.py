@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.browser import page  # noqa: F401 - a fixture
+from tests.browser import browser, page  # noqa: F401 - fixtures
 from tests.sshd import far_host, way  # noqa: F401 - fixtures
 
 ROOT = Path(__file__).parents[3]

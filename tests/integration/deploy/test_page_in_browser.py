@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 import subprocess
+import time
 import urllib.error
 import urllib.request
+from contextlib import ExitStack
 from http import HTTPStatus
 from pathlib import Path
 
@@ -97,6 +101,30 @@ def test_who_has_no_token_or_comes_from_elsewhere_gets_no_data(
     assert status("events", Authorization=key, Origin=f"http://{host}") == HTTPStatus.OK
     assert status("other", Authorization=key) == HTTPStatus.NOT_FOUND
     assert run.wait(60) == 0
+
+
+def test_strangers_that_connect_and_say_nothing_keep_no_browser_out(
+    start: Start, describe: Describe
+) -> None:
+    run = start("--web", describe("import sys; sys.stdin.readline()"), stdin=subprocess.PIPE)
+    assert run.stderr is not None
+    url, _, token = address(run.stderr.readline()).partition("#")
+    asked = urllib.request.Request(f"{url}events", headers={"Authorization": f"Bearer {token}"})
+    door = "127.0.0.1", int(url.rstrip("/").rpartition(":")[2])
+    with ExitStack() as stack:
+        page = stack.enter_context(urllib.request.urlopen(asked, timeout=30))
+        begun = time.monotonic()
+        first, *others = (
+            stack.enter_context(socket.create_connection(door, 30)) for _ in range(100)
+        )
+        assert first.recv(1) == b""  # hung up on for those that came later, not after 10 s
+        assert time.monotonic() - begun < 10
+        assert len(os.listdir(f"/proc/{run.pid}/fd")) < len(others)
+        with urllib.request.urlopen(asked, timeout=30) as later:
+            assert later.readline().startswith(b"data: ")
+        run.communicate("\n", timeout=60)
+        assert b"event: over" in page.read()
+    assert run.returncode == 0
 
 
 SENDING = """\

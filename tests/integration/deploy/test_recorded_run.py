@@ -105,6 +105,25 @@ def test_a_run_is_not_begun_that_cannot_be_recorded_and_others_are_no_records(
     )  # fmt: skip
 
 
+@pytest.mark.needs_root
+@pytest.mark.parametrize("option", ["--record", "--report", "--log"])
+def test_nothing_of_a_run_goes_into_a_file_that_another_user_has_planted(
+    start: Start, describe: Describe, tmp_path: Path, option: str
+) -> None:
+    grid, planted, own = describe("print('hello')"), tmp_path / "planted", tmp_path / "own"
+    for one in (planted, own):
+        one.write_text("mine")
+        one.chmod(0o666)
+    os.chown(planted, 65534, 65534)
+    code, out, err = answer(start, option, planted, grid)
+    assert (code, out) == (205, "")
+    assert "it is another user's, who could read it" in err
+    assert planted.read_text() == "mine"
+    assert answer(start, "--quiet", option, own, grid)[0] == 0
+    assert stat.S_IMODE(own.stat().st_mode) == 0o600
+    assert "mine" not in own.read_text()[:4]
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 def test_a_run_is_not_begun_whose_record_has_no_space(start: Start, describe: Describe) -> None:
     grid = describe("print('hello')")

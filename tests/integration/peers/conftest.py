@@ -21,7 +21,7 @@ from runtime.peers.contracts import LabMembership
 from runtime.peers.credentials.authority import Authority
 from runtime.peers.credentials.credential import Credential
 from runtime.peers.model import Address, Principal
-from tests.browser import page  # noqa: F401 - a fixture
+from tests.browser import browser, page  # noqa: F401 - fixtures
 
 NOW = datetime.datetime.now(datetime.UTC)
 

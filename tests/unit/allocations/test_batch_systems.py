@@ -12,7 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from runtime.allocations import SYSTEMS, BatchJob, BatchSystem, JobPhase, JobRequest, batch_system
+from runtime.allocations import (
+    SYSTEMS,
+    BatchJob,
+    BatchSystem,
+    GrantedJob,
+    JobPhase,
+    JobRequest,
+    batch_system,
+)
 from runtime.allocations.contract import Unreadable
 from tests.scripts import Script, same, scripts
 
@@ -20,6 +28,12 @@ FULL = {
     "nodes": 2, "tasks_per_node": 8, "walltime": 7230.0, "queue": "short", "account": "physics",
     "qos": "high", "constraint": "ib", "reservation": "course", "options": ("--own", "words"),
 }  # fmt: skip
+SHOWN = {
+    "> script": ("script",),
+    "> commands": ("submit", "cancel"),
+    "> jobs": ("queue reason", "nodes"),
+}
+"""The cells of the table of tools.batch_table for which a line stands."""
 TESTDATA = Path(__file__).parent / "testdata"
 
 
@@ -31,7 +45,7 @@ def commands(system: BatchSystem) -> Iterator[str]:
         "check": system.check(),
         "status": system.status(["17", "18"]),
         "cancel": system.cancel("gcm-1"),
-        "inside": system.inside(job, ("n1", "n2"), 8),
+        "inside": system.inside(GrantedJob(job, ("n1", "n2"), 8)),
     }.items():
         yield f"{name}: {shlex.join(words)}"
 
@@ -81,6 +95,8 @@ def test_a_system_is_told_and_read_as_its_file_says(
             text = "".join(f"{one.removeprefix('|').removeprefix(' ')}\n" for one in printed)
             said = "\n".join(answers(system, line, text))
             trace += [line, *printed, *said.splitlines()]
+            shown = (("recorded", f"{system.name}: {cell}") for cell in SHOWN.get(line, ()))
+            request.node.user_properties.extend(shown)
     same(script, trace, request)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.allocations import JobRequest, present_job
+from runtime.allocations import GrantedJob, JobRequest, present_job
 from runtime.allocations.slurm import SLURM
 
 
@@ -23,7 +23,7 @@ def test_everything_that_is_asked_for_is_in_the_script_and_own_options_come_last
         options=("--gres=gpu:1", "--exclusive"),
     )
     script = SLURM.script(request, "gcm-1", ".cache/gcm/leases/gcm-1").splitlines()
-    assert script[:13] == [
+    assert script[:14] == [
         "#!/bin/sh",
         "#SBATCH --job-name=gcm-1",
         "#SBATCH --nodes=4",
@@ -35,6 +35,7 @@ def test_everything_that_is_asked_for_is_in_the_script_and_own_options_come_last
         "#SBATCH --constraint=ib&haswell",
         "#SBATCH --reservation=course",
         "#SBATCH --output=/dev/null",
+        "#SBATCH --no-requeue",
         "#SBATCH --gres=gpu:1",
         "#SBATCH --exclusive",
     ]
@@ -65,7 +66,7 @@ def test_the_job_around_a_process_is_found(
 
 def test_a_process_in_a_job_finds_the_whole_job_in_its_environment() -> None:
     job = SLURM.jobs("9|RUNNING|None|N/A|4|4:59|n[1-2]")["9"]
-    words = SLURM.inside(job, ("n1", "n2"), 2)
+    words = SLURM.inside(GrantedJob(job, ("n1", "n2"), 2))
     assert words[0] == "srun"
     assert {"--jobid=9", "--nodelist=n1", "--ntasks=1"} <= {*words}
     assert {"SLURM_NODELIST=n[1-2]", "SLURM_TASKS_PER_NODE=2(x2)", "SLURM_NNODES=2"} <= {*words}

@@ -33,6 +33,26 @@ def test_all_behind_the_first_double_dash_is_for_the_application() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "detach", "rest"),
+    [
+        (["--detach", "grid.xml"], ".", ("grid.xml", ())),
+        (
+            ["grid.xml", "--detach=ana@lyon", "--", "--detach"],
+            "ana@lyon",
+            ("grid.xml", ("--detach",)),
+        ),
+        (["--detach", "-n", "2", "pi.py", "--detach"], ".", ("", ("--detach",))),
+        (["grid.xml"], "", ("grid.xml", ())),
+    ],
+)
+def test_a_host_to_detach_to_is_named_behind_an_equals_sign_only(
+    words: list[str], detach: str, rest: tuple[str, tuple[str, ...]]
+) -> None:
+    options = read_options(words)
+    assert (options.detach, (options.descriptor, options.arguments)) == (detach, rest)
+
+
+@pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (["--set", "ranks", "g.xml"], "argument --set: 'ranks' is not NAME=VALUE"),

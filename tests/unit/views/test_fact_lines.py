@@ -24,6 +24,7 @@ from runtime.lifecycle.outcome import (
     TunnelTraffic,
 )
 from runtime.machine.deaths import Observation, RankDeath, Witness
+from runtime.matching.traced import ROW
 from runtime.rank_name import RankName
 from runtime.topology.rank_names import NamedCluster
 from runtime.views.account import RunAccount
@@ -32,6 +33,7 @@ from runtime.views.facts import (
     AwaitedPart,
     CallsCounted,
     CallSeen,
+    CallsTraced,
     CommandEnded,
     CommunicatorSeen,
     ConnectionsCounted,
@@ -52,6 +54,7 @@ from runtime.views.facts import (
     RunStarted,
     StackSeen,
     StateChanged,
+    TracedCommunicator,
     WaitExplained,
 )
 from runtime.views.inspection import RunInspection
@@ -70,6 +73,10 @@ SEEN_RANK = RankSeen(
     (StackSeen("MainThread", "one\ntwo"),),
 )  # fmt: skip
 CEDAR = PlannedCluster(NamedCluster("s/cedar", 0, 2, "ocean"), "ocean", ("n1", "n2"))
+TRACED = CallsTraced(
+    1.5, None, (("Send", "send"),), (TracedCommunicator("WORLD", "0:0", ("0:0:0", "0:0:1")),), 3,
+    ROW.pack(0.25, 0.5, 0, 0, 1, 7, 80),
+)  # fmt: skip
 FACTS = [
     Fact(0.0, "", RunDescribed("2026-11-27", "gcm-deploy a.xml", "<deployment/>", {"mpi4py": "4"})),
     Fact(0.0, "", RunPlanned("ring", (PlannedSite("s", (CEDAR,)),), {"ocean": 2}, goes_on=True)),
@@ -85,6 +92,7 @@ FACTS = [
     Fact(2.0, "0:0:1", MessagesCounted("0:0", ("0:1", "1:0"), 2, 3, 40)),
     Fact(2.0, "0:0:1", MessagesCounted("0:0", None, 2, 3, 40)),
     Fact(2.0, "0:0:1", CallsCounted("Recv", 3, 1.25)),
+    Fact(2.0, "0:0:1", TRACED),
     Fact(2.0, "0:0:1", ConnectionsCounted({"tries": 2})),
     Fact(2.5, "0:0", RouteTraffic("launcher - s/cedar", 1, 2, 3)),
     Fact(2.5, "0:0", ForwardedTraffic("s/cedar", 1, 2, 3, 4)),

@@ -10,7 +10,7 @@ import pytest
 from mpi4py import MPI
 
 from runtime.mpi.errors import ProcessGone
-from runtime.mpi.progress.operations import Operation
+from runtime.mpi.progress.operations import NativeOperation, Operation
 from runtime.wire import PeerLeft, PeerLost
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def test_a_message_that_is_too_long_is_an_error_of_mpi(pair: Pair) -> None:
     received = pair.engines[1].receive(pair.members[1], 0, 7, memoryview(memory))
     pair.engines[0].send(pair.members[0], 1, 7, b"hello")
     with pytest.raises(MPI.Exception) as caught:
-        pair.engines[1].wait(received)
+        pair.engines[1].waits.wait_for(received)
     assert caught.value.error_class == MPI.ERR_TRUNCATE
     assert received.nbytes == 5
 
@@ -96,7 +96,7 @@ def test_a_wildcard_gets_a_message_of_its_own_cluster(pair: Pair) -> None:
     m = pair.members[1]
     received = pair.engines[1].receive(m, MPI.ANY_SOURCE, MPI.ANY_TAG, None)
     sent = pair.engines[1].send(m, 1, 9, b"mine")
-    pair.engines[1].wait(received, sent)
+    pair.engines[1].waits.wait_for(received, sent)
     assert (received.source, received.tag, received.data) == (1, 9, b"mine")
     assert not m.sought
 
@@ -104,7 +104,7 @@ def test_a_wildcard_gets_a_message_of_its_own_cluster(pair: Pair) -> None:
 def test_a_wildcard_gets_a_message_of_another_cluster(pair: Pair) -> None:
     received = pair.engines[1].receive(pair.members[1], MPI.ANY_SOURCE, MPI.ANY_TAG, None)
     pair.engines[0].send(pair.members[0], 1, 9, b"far")
-    pair.engines[1].wait(received)
+    pair.engines[1].waits.wait_for(received)
     assert (received.source, received.tag, received.data) == (0, 9, b"far")
     assert not pair.members[1].sought
 
@@ -123,7 +123,7 @@ def test_who_waits_for_a_lost_process_is_told_which(pair: Pair) -> None:
     received = pair.engines[1].receive(pair.members[1], 0, 7, None)
     pair.connections[1].lose(0, PeerLost("connection reset"))
     with pytest.raises(ProcessGone, match="0:0:0 on node is gone") as caught:
-        pair.engines[1].wait(received)
+        pair.engines[1].waits.wait_for(received)
     assert caught.value.cause == "connection reset"
 
 
@@ -141,7 +141,7 @@ def test_a_send_to_a_lost_process_fails(pair: Pair) -> None:
     pair.connections[0].lose(1, PeerLost("reset"))
     pair.move()
     with pytest.raises(ProcessGone, match="0:1:0 on node is gone"):
-        pair.engines[0].wait(pair.engines[0].send(pair.members[0], 1, 7, b"x"))
+        pair.engines[0].waits.wait_for(pair.engines[0].send(pair.members[0], 1, 7, b"x"))
 
 
 def test_a_wildcard_outlives_a_process_that_left_but_not_one_that_died(pair: Pair) -> None:
@@ -181,7 +181,7 @@ def test_collectives_of_a_communicator_run_one_after_the_other(pair: Pair) -> No
     assert told == ["a begins"]
     for text in (b"1", b"2"):
         pair.engines[0].send(pair.members[0], 1, 1, text, inner=True)
-    engine.wait(second)
+    engine.waits.wait_for(second)
     assert told == ["a begins", "a got 1", "b begins", "b got 2"]
     assert (first.result, second.result) == ("a", "b")
 
@@ -196,7 +196,7 @@ def test_an_error_is_thrown_into_a_collective_and_the_next_one_begins(pair: Pair
     first, second = engine.start(m, steps(True)), engine.start(m, steps(False))
     for text in (b"long", b""):
         pair.engines[0].send(pair.members[0], 1, 1, text, inner=True)
-    engine.wait(second)
+    engine.waits.wait_for(second)
     assert isinstance(first.error, MPI.Exception)
     assert second.result == "good"
 
@@ -204,9 +204,9 @@ def test_an_error_is_thrown_into_a_collective_and_the_next_one_begins(pair: Pair
 def test_a_native_request_is_an_operation(pair: Pair) -> None:
     native = pair.members[0].inner
     memory = bytearray(2)
-    received = pair.engines[0].native(native.Irecv(memory, 0, 3))
-    sent = pair.engines[0].native(native.Isend(b"ok", 0, 3))
-    pair.engines[0].wait(received, sent)
+    received = NativeOperation(native.Irecv(memory, 0, 3))
+    sent = NativeOperation(native.Isend(b"ok", 0, 3))
+    pair.engines[0].waits.wait_for(received, sent)
     assert memory == b"ok"
     assert received.nbytes == 2
 
@@ -218,20 +218,20 @@ def test_a_wait_is_ended_by_another_thread_and_says_what_it_is_for(pair: Pair) -
 
     def wait() -> None:
         try:
-            engine.wait(received)
+            engine.waits.wait_for(received)
         except BaseException as error:
             failures.append(error)
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while not engine.waiting_for():
+    while not engine.waits.describe():
         pass
-    assert engine.waiting_for()[0].startswith("a message with tag 7 from rank 0 (0:0:0 on node)")
+    assert engine.waits.describe()[0].startswith("a message with tag 7 from rank 0 (0:0:0 on node)")
     pair.engines[0].send(pair.members[0], 1, 7, b"x")
     thread.join(timeout=20)
     assert failures == []
     assert received.data == b"x"
-    assert engine.waiting_for() == []
+    assert engine.waits.describe() == []
 
 
 def test_freeing_a_communicator_takes_what_nobody_asked_for(pair: Pair) -> None:

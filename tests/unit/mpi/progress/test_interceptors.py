@@ -12,8 +12,7 @@ import pytest
 from runtime.machine.composition import Composition, CompositionError, Named
 from runtime.machine.interceptors import DROP
 from runtime.mpi.progress.interception import InterceptorInPort, Port, Ports, Restored
-from runtime.mpi.progress.mailboxes import HEAD
-from runtime.mpi.progress.recovery import REVOKED
+from runtime.mpi.progress.mailboxes import HEAD, REVOKED
 from runtime.topology import Identifier
 from runtime.wire import SENT, Incoming, Outgoing
 

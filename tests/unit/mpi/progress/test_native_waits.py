@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runtime.mpi.progress.polling import LONGEST, to_move
+from runtime.mpi.progress.native_waits import to_move
+from runtime.mpi.progress.polling import LONGEST
 
 pytestmark = pytest.mark.mpi
 

@@ -1,0 +1,69 @@
+"""How the clocks of processes differ, from the questions that they have answered.
+
+Each host counts seconds from a moment of its own. A process that answers a question with the time
+on its clock was asked before and heard after that, so the difference of the two clocks lies between
+two bounds; half of the shortest round trip is by how much their middle may be wrong. Processes that
+read the same clock of the same system need no question.
+"""
+
+from __future__ import annotations
+
+import os
+
+_BOOT = "/proc/sys/kernel/random/boot_id"
+_NAMESPACE = "/proc/self/ns/time"
+
+
+def name_of_clock() -> str:
+    """Return which clock `time.monotonic` reads here, "" if the system does not tell.
+
+    Two processes with the same name read the same one: that of one start of one system.
+    """
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink(_NAMESPACE)}"
+    except OSError:
+        return ""
+
+
+class Clocks:
+    """Knows how the clocks of others differ from ours, the best that was found until now.
+
+    >>> clocks = Clocks("mine")
+    >>> clocks.asked(1, now=10.0)
+    >>> clocks.answered("0:0:0", 1, theirs=510.1, now=10.4)
+    >>> clocks.difference("0:0:0", "other", theirs=511.0, now=11.0)
+    (499.9, 0.2)
+    >>> clocks.difference("0:0:1", "mine", theirs=11.0, now=11.0)
+    (0.0, 0.0)
+    """
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self._asked: tuple[int, float] = 0, 0.0
+        self._best: dict[str, tuple[float, float]] = {}
+
+    def asked(self, number: int, now: float) -> None:
+        """Take note of the time at which a question with a number was asked of all."""
+        self._asked = number, now
+
+    def answered(self, who: str, number: int, theirs: float, now: float) -> None:
+        """Take an answer with the time on the other clock."""
+        asked, when = self._asked
+        if asked != number:
+            return
+        error = (now - when) / 2
+        if who not in self._best or error < self._best[who][1]:
+            self._best[who] = round(theirs - (when + now) / 2, 9), round(error, 9)
+
+    def difference(
+        self, who: str, clock: str, theirs: float, now: float
+    ) -> tuple[float, float | None]:
+        """Return by how much another clock is ahead of ours, and the error of that.
+
+        Without an answer it is what would hold if what it says now had taken no time, and nobody
+        knows the error.
+        """
+        if clock and clock == self._own:
+            return 0.0, 0.0
+        return self._best.get(who, (theirs - now, None))

@@ -1,0 +1,423 @@
+"""Keeps the latest MPI calls of this rank and its messages, where a run is traced.
+
+Each call of the program passes one function more, which takes the time before and after it and adds
+a row to a ring. So a trace has what the program asked for: its own messages, inside a cluster as
+between clusters, but not those of which collectives are made. Where nobody traces, this module is
+not loaded, and calls are as they are.
+
+A receive is known when it is complete: then its status tells who has sent. One that the program
+begins leaves a note at its request, which becomes a row when a wait or test completes it. MPI
+matches receives in the order in which they were posted, so a row of a receive begins with that
+time, and whoever reads the rows finds the messages from the order of rows alone.
+"""
+
+from __future__ import annotations
+
+import _thread
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mpi4py import MPI
+
+from runtime.matching import traced
+from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
+from runtime.membership.rank_link import current
+from runtime.mpi.communicators.members import members_behind
+from runtime.mpi.requests.requests import Prequest, Request
+from runtime.mpi.surface.communicator_classes import (
+    Cartcomm,
+    Comm,
+    Distgraphcomm,
+    Graphcomm,
+    Intercomm,
+    Intracomm,
+    Topocomm,
+)
+from runtime.mpi.surface.waiting_calls import (
+    COLLECTIVES,
+    EXCHANGES,
+    NONBLOCKING,
+    RECEIVES,
+    SENDS,
+    WAITS,
+)
+
+MOST_ROWS = 1 << 16
+"""So many of the latest rows of a rank are kept."""
+
+MOST_COMMUNICATORS = 256
+"""The rows of further communicators say nothing about their members."""
+
+_COMMS = (Comm, Intracomm, Topocomm, Cartcomm, Graphcomm, Distgraphcomm, Intercomm)
+_REQUESTS = (Request, Prequest)
+_TESTS = {f"{start}est{end}" for start in "tT" for end in ("", "all", "any", "some")}
+_PROBES = {"Probe", "probe", "Mprobe", "mprobe"}
+_ROOTS = {
+    "bcast": 1, "Bcast": 1, "gather": 1, "Gather": 2, "Gatherv": 2, "reduce": 2, "Reduce": 3,
+    "scatter": 1, "Scatter": 2, "Scatterv": 2,
+}  # fmt: skip
+"""Where the root stands among the arguments."""
+
+_MOST = (1 << 31) - 1
+_clock = time.monotonic
+_ANY_SOURCE, _ANY_TAG = MPI.ANY_SOURCE, MPI.ANY_TAG
+
+Call = Callable[..., Any]
+Row = tuple[float, float, int, int, Any, Any, Any]
+
+
+class _Rows:
+    """The ring, and what the numbers in it stand for.
+
+    Functions around short calls append rows themselves: a call more would cost as much as they do.
+    """
+
+    def __init__(self) -> None:
+        self.ring: deque[Row] = deque(maxlen=MOST_ROWS)
+        self.calls: list[tuple[str, str]] = []
+        self.counts: list[int] = []
+        self.known: dict[int, int] = {}
+        self._comms: list[list[Any]] = []  # with the object, so that no id comes again
+        self.hands = self.ring.append, self.counts, self.known, self.remember
+
+    def call(self, name: str, kind: str) -> int:
+        """Return the number of a call of some kind."""
+        if (name, kind) not in self.calls:
+            self.calls.append((name, kind))
+            self.counts.append(0)
+        return self.calls.index((name, kind))
+
+    def remember(self, comm: Any) -> int:
+        """Return the number of a communicator, now that it can still say who its members are."""
+        if (number := self.known.get(id(comm))) is None:
+            if len(self._comms) == MOST_COMMUNICATORS:
+                return NO_COMMUNICATOR
+            number = self.known[id(comm)] = len(self._comms)
+            self._comms.append([comm, *_members(comm)])
+        return number
+
+    def communicators(self) -> list[list[Any]]:
+        """Return of each communicator its name, what all members know it by, and its peers."""
+        return [[_name(comm), *members] for comm, *members in self._comms]
+
+
+class _Inside(_thread._local):
+    """Whether this thread is in a call already: what that calls is none of the program's."""
+
+    call = False
+
+
+_rows, _inside = _Rows(), _Inside()
+_SENT, _RECEIVED = _rows.call("", traced.SENT), _rows.call("", traced.RECEIVED)
+
+
+def trace() -> None:
+    """Keep calls from now on."""
+    for classes, kinds in ((_COMMS, _OF_COMMUNICATORS), (_REQUESTS, _OF_REQUESTS)):
+        for cls in classes:
+            for names, make, kind in kinds:
+                for name in names:
+                    call = getattr(cls, name, None)
+                    if call is not None and not hasattr(call, "traces"):
+                        made: Any = make(call, _rows.call(name, kind), name)
+                        made.traces = call
+                        made.__name__, made.__doc__ = name, call.__doc__
+                        is_static = make is _complete_several
+                        setattr(cls, name, staticmethod(made) if is_static else made)
+
+
+def told(rows_at_a_time: int = 20_000) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield what was kept: a head, and rows relative to the time in it; at least once."""
+    rows = list(_rows.ring)
+    begun = rows[0][0] if rows else _clock()
+    head = {
+        "begun": begun,
+        "calls": [list(one) for one in _rows.calls],
+        "communicators": _rows.communicators(),
+        "dropped": sum(_rows.counts) - len(rows),
+    }
+    for at in range(0, max(1, len(rows)), rows_at_a_time):
+        piece = rows[at : at + rows_at_a_time]
+        yield head, b"".join(_packed(row, begun) for row in piece)
+
+
+def _packed(row: Row, begun: float) -> bytes:
+    """Return a row as bytes; a rank or a tag that is no number has made the call fail."""
+    return ROW.pack(row[0] - begun, row[1] - begun, row[2], row[3], *map(_number, row[4:]))
+
+
+# --- around calls: all have the name by which the look at stacks passes over them --------------
+
+
+def _add(row: Row) -> None:
+    _rows.counts[row[2]] += 1
+    _rows.ring.append(row)
+
+
+def _send(call: Call, number: int, _name: str) -> Call:
+    append, counts, known, remember = _rows.hands
+
+    def observed_call(self: Any, buf: Any, dest: int, tag: int = 0) -> Any:
+        if _inside.call:
+            return call(self, buf, dest, tag)
+        if (comm := known.get(id(self))) is None:
+            comm = remember(self)
+        _inside.call, begun = True, _clock()
+        try:
+            return _ours(call(self, buf, dest, tag))
+        finally:
+            _inside.call = False
+            counts[number] += 1
+            append((begun, _clock(), number, comm, dest, tag, getattr(buf, "nbytes", UNKNOWN)))
+
+    return observed_call
+
+
+def _receive(call: Call, number: int, name: str) -> Call:
+    append, counts, known, remember = _rows.hands
+    needs_buffer = name == "Recv"
+
+    def observed_call(
+        self: Any, buf: Any = None, source: int = _ANY_SOURCE, tag: int = _ANY_TAG,
+        status: Any = None,
+    ) -> Any:  # fmt: skip
+        if _inside.call:
+            return call(self, buf, source, tag, status)
+        if (comm := known.get(id(self))) is None:
+            comm = remember(self)
+        if status is None and (source == _ANY_SOURCE or tag == _ANY_TAG):
+            status = MPI.Status()
+        _inside.call, begun = True, _clock()
+        try:
+            return call(self, buf, source, tag, status)
+        finally:
+            _inside.call = False
+            end, size = _clock(), getattr(buf, "nbytes", UNKNOWN) if needs_buffer else UNKNOWN
+            if status is not None:
+                source, tag, size = status.source, status.tag, _received(status)
+            counts[number] += 1
+            append((begun, end, number, comm, source, tag, size))
+
+    return observed_call
+
+
+def _post(call: Call, number: int, _name: str) -> Call:
+    append, counts, known, remember = _rows.hands
+
+    def observed_call(
+        self: Any, buf: Any = None, source: int = _ANY_SOURCE, tag: int = _ANY_TAG
+    ) -> Any:
+        if _inside.call:
+            return call(self, buf, source, tag)
+        if (comm := known.get(id(self))) is None:
+            comm = remember(self)
+        _inside.call, begun = True, _clock()
+        try:
+            request = _ours(call(self, buf, source, tag))
+        finally:
+            _inside.call = False
+        request._posted = begun, comm
+        counts[number] += 1
+        append((begun, _clock(), number, comm, source, tag, UNKNOWN))
+        return request
+
+    return observed_call
+
+
+def _exchange(call: Call, number: int, name: str) -> Call:
+    remember = _rows.remember
+    # mpi4py's arguments: those of `Sendrecv_replace` have no second buffer
+    names = ["sendbuf", "dest", "sendtag", "recvbuf", "source", "recvtag", "status"]
+    if name == "sendrecv":
+        names[0] = "sendobj"
+    elif name == "Sendrecv_replace":
+        names[0] = "buf"
+        del names[3]
+
+    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
+        if _inside.call:
+            return call(self, *args, **options)
+        given: dict[str, Any] = {"sendtag": 0, "source": _ANY_SOURCE, "recvtag": _ANY_TAG}
+        given |= dict(zip(names, args, strict=False)) | options
+        status = given.get("status") or MPI.Status()
+        given["status"] = status
+        comm, _inside.call, begun = remember(self), True, _clock()
+        try:
+            result = call(self, **given)
+        finally:
+            _inside.call, end = False, _clock()
+            _add((begun, end, number, comm, UNKNOWN, UNKNOWN, UNKNOWN))
+        size = getattr(given[names[0]], "nbytes", UNKNOWN)
+        _add((begun, end, _SENT, comm, given["dest"], given["sendtag"], size))
+        _add((begun, end, _RECEIVED, comm, status.source, status.tag, _received(status)))
+        return result
+
+    return observed_call
+
+
+def _plain(call: Call, number: int, name: str) -> Call:
+    append, counts, known, remember = _rows.hands
+    at = _ROOTS.get(name, 0)
+
+    def observed_call(self: Any, *args: Any, **options: Any) -> Any:
+        if _inside.call:
+            return call(self, *args, **options)
+        if (comm := known.get(id(self))) is None:
+            comm = remember(self)
+        _inside.call, begun = True, _clock()
+        try:
+            return _ours(call(self, *args, **options))
+        finally:
+            _inside.call, end = False, _clock()
+            root: Any = UNKNOWN
+            if at:
+                root = args[at] if len(args) > at else options.get("root", 0)
+            size = getattr(args[0], "nbytes", UNKNOWN) if args else UNKNOWN
+            counts[number] += 1
+            append((begun, end, number, comm, root, UNKNOWN, size))
+
+    return observed_call
+
+
+def _complete_one(call: Call, number: int, name: str) -> Call:
+    append, counts, _, _ = _rows.hands
+    is_test = name in _TESTS
+
+    def observed_call(self: Any, status: Any = None) -> Any:
+        if _inside.call:
+            return call(self, status)
+        posted: Any = getattr(self, "_posted", None)
+        if posted is not None and status is None:
+            status = MPI.Status()
+        _inside.call, begun, result = True, _clock(), None
+        try:
+            result = call(self, status)
+            return result
+        finally:
+            _inside.call = False
+            end, done = _clock(), not is_test or _flag(result)
+            if done:
+                counts[number] += 1
+                append((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
+            if posted is not None and done and status is not None:
+                self._posted = None
+                _land(posted, status, end)
+
+    return observed_call
+
+
+def _complete_several(call: Call, number: int, name: str) -> Call:
+    is_test, is_any = name in _TESTS, name[4:] == "any"
+
+    def observed_call(requests: Sequence[Any], statuses: Any = None) -> Any:
+        if _inside.call:
+            return call(requests, statuses)
+        posted: list[Any] = [getattr(one, "_posted", None) for one in requests]
+        if any(posted) and statuses is None:
+            statuses = MPI.Status() if is_any else [MPI.Status() for _ in requests]
+        _inside.call, begun = True, _clock()
+        try:
+            result = call(requests, statuses)
+        finally:
+            _inside.call = False
+        end, places = _clock(), _done(name, result, len(requests))
+        if places or not is_test:
+            _add((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
+        for at, place in enumerate(places):
+            if posted[place] is not None:
+                requests[place]._posted = None
+                _land(posted[place], statuses if is_any else statuses[at], end)
+        return result
+
+    return observed_call
+
+
+_OF_COMMUNICATORS = (
+    (SENDS | {f"I{one.lower()}" for one in SENDS if one[0].isupper()}
+     | {"isend", "issend", "ibsend"}, _send, traced.SEND),
+    (RECEIVES - _PROBES, _receive, traced.RECEIVE),
+    ({"Irecv", "irecv"}, _post, traced.POST),
+    (EXCHANGES, _exchange, traced.WAIT),
+    (_PROBES, _plain, traced.WAIT),
+    (COLLECTIVES | NONBLOCKING, _plain, traced.COLLECTIVE),
+)  # fmt: skip
+"""The functions around calls; of a call that is in several rows the first one counts."""
+
+_OF_REQUESTS = (
+    ({"Wait", "wait", "Test", "test"}, _complete_one, traced.WAIT),
+    ((WAITS | _TESTS) - {"Wait", "wait", "Test", "test"}, _complete_several, traced.WAIT),
+)
+
+
+# --- what calls tell ------------------------------------------------------------------------------
+
+
+def _ours(result: Any) -> Any:
+    """Return a request of native MPI as one of ours, whose waits are traced; else the result."""
+    return Request(result) if type(result) is MPI.Request else result
+
+
+def _land(posted: tuple[float, int], status: MPI.Status, end: float) -> None:
+    _add((posted[0], end, _RECEIVED, posted[1], status.source, status.tag, _received(status)))
+
+
+def _flag(result: Any) -> bool:
+    """Tell whether a test found a request complete; `test` returns the object, too."""
+    return bool(result[0] if isinstance(result, tuple) else result)
+
+
+def _done(name: str, result: Any, count: int) -> Sequence[int]:
+    """Return the places of the requests that a call has completed, in the order of statuses."""
+    kind = name[4:]
+    first = result[0] if isinstance(result, tuple) else result
+    if kind == "all":
+        return range(count) if name in WAITS or first else ()
+    if kind == "any":
+        is_done = name in WAITS or result[1]
+        return [first] if is_done and 0 <= first < count else ()
+    return first or ()
+
+
+def _received(status: MPI.Status) -> int:
+    return int(status.Get_count(MPI.BYTE))
+
+
+def _number(value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError, OverflowError):
+        return UNKNOWN
+    return number if abs(number) <= _MOST else UNKNOWN
+
+
+def _name(comm: MPI.Comm) -> str:
+    try:
+        return comm.Get_name() or type(comm).__name__
+    except MPI.Exception:  # it was freed
+        return type(comm).__name__
+
+
+def _members(comm: Any) -> tuple[str, list[str]]:
+    """Return what the members know a communicator by, and the names of its peers.
+
+    Native MPI has no name that is the same at all members: their names stand for it. One that was
+    freed has none any more, and its messages no ends.
+    """
+    link, m = current(), members_behind(comm)
+    assert link is not None, "who is traced is a rank"
+    if m is not None:
+        return m.context.hex(), [m.engine.process_of(one) for one in m.peers]
+    try:
+        is_inter = comm.Is_inter()
+        group = comm.Get_remote_group() if is_inter else comm.Get_group()
+        everybody = MPI.COMM_WORLD.Get_group()
+        places = MPI.Group.Translate_ranks(group, range(group.size), everybody)
+    except MPI.Exception:
+        return "", []
+    cluster = link.name.rpartition(":")[0]
+    alone = everybody.size == 1
+    names = [link.name if alone else f"{cluster}:{place}" for place in places]
+    # the two sides of an intercommunicator know each other, and not the same members
+    return "between groups" if is_inter else " ".join(names), names

@@ -1,0 +1,269 @@
+"""A site with a batch system: a login node, nodes, and a plain account that runs programs there.
+
+Each host of a site is one of an emulated grid, with a network and a host name of its own. Daemons
+run as root; what a user types runs as an account that only these hosts know.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+
+from benchmarks.grid import EmulatedGrid
+from benchmarks.grid.sweeping import inside
+from tools.on_grids import COMMAND, ROOT, environment
+
+PYTHON = Path(sys.executable)
+MPIEXEC = PYTHON.with_name("mpiexec")
+ACCOUNT, NUMBER = "ada", 61815
+NODES = 3
+CORES = 4
+PATIENCE = 30.0
+HELLO = """
+import os
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f"{world.rank} of {world.size} on {os.uname().nodename}", flush=True)
+"""
+LONG = """
+import time
+from mpi4py import MPI
+print("rank", MPI.COMM_WORLD.rank, flush=True)
+time.sleep(300)
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What the daemons of a batch system have recorded of a job: their own word, and its nodes."""
+
+    number: str
+    state: str
+    nodes: tuple[str, ...]
+
+
+class Site:
+    """Runs of an account at the login node of a site; a subclass has the daemons."""
+
+    system = ""
+    batch = ""
+    """Attributes that each `<batch>` needs at this site."""
+
+    def __init__(self, grid: EmulatedGrid, hosts: Sequence[str], folder: Path) -> None:
+        self.grid = grid
+        self.login, *self.nodes = hosts
+        self.folder = folder
+        self.home = folder / "home"
+        self.work = folder
+        """Where runs are started; each test has its own folder."""
+        self._daemons: list[subprocess.Popen[str]] = []
+        self.home.mkdir()
+        os.chown(self.home, NUMBER, NUMBER)
+        kept = ("PATH", "LANG", "CI")
+        self.environment = {
+            **{name: value for name, value in environment().items() if name in kept},
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(self.home),
+            "USER": ACCOUNT,
+            "LOGNAME": ACCOUNT,
+        }
+        for host in hosts:
+            admit(grid, host, self.home)
+
+    @contextmanager
+    def fresh(self) -> Iterator[None]:
+        """Work in an empty folder, once no node has anything to do."""
+        with folder_of_account("work", self.folder) as self.work:
+            self.await_nodes()
+            yield
+
+    def await_nodes(self) -> None:
+        """Wait until no node has anything to do."""
+        raise NotImplementedError
+
+    def as_user(self, command: Sequence[str]) -> list[str]:
+        """Return the command that runs another as the account at the login node."""
+        become = ("setpriv", f"--reuid={NUMBER}", f"--regid={NUMBER}", "--clear-groups")
+        return self.grid.inside(self.login, [*become, *command], str(self.work))
+
+    def run(self, *command: str, text: str = "") -> str:
+        """Return what a command prints that root types at the login node."""
+        done = subprocess.run(
+            self.grid.inside(self.login, command), input=text, env=self.environment,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.stdout
+
+    def call(self, *command: str, text: str = "", **settings: str) -> tuple[int, str, str]:
+        """Run a command of the user in the working folder; return its exit code and output."""
+        done = subprocess.run(
+            self.as_user(command), input=text, env={**self.environment, **settings},
+            capture_output=True, text=True, check=False, timeout=3 * PATIENCE,
+        )  # fmt: skip
+        return done.returncode, done.stdout, done.stderr
+
+    def start(self, path: Path, *options: str) -> subprocess.Popen[str]:
+        """Run `gcm-deploy` on a descriptor."""
+        return subprocess.Popen(
+            self.as_user([*COMMAND, *options, str(path)]),
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def descriptor(
+        self,
+        program: str,
+        batch: str = "",
+        cluster: str = "",
+        *,
+        walltime: str = "00:05:00",
+        python: Path = PYTHON,
+        mpiexec: Path = MPIEXEC,
+    ) -> Path:
+        """Write a program, and the descriptor that runs it in a job; return that one's path."""
+        (self.work / "program.py").write_text(program)
+        path = self.work / "batched.xml"
+        path.write_text(
+            f"""<deployment>
+  <application script="program.py"/>
+  <grid>
+    <site name="lyon">
+      <cluster name="rhone">
+        <batch system="{self.system}" tasks-per-node="2" walltime="{walltime}"
+               {self.batch} {batch}/>
+        <mpi command-path="{mpiexec}"/>
+        <front-end python="{python}" folder="{self.home}/runs"/>
+      </cluster>{cluster}
+    </site>
+  </grid>
+</deployment>
+"""
+        )
+        return path
+
+    def let_in(self) -> None:
+        """Start an sshd on each node, for the account with its own key."""
+        keys, host_key = self.home / ".ssh", self.folder / "host_key"
+        keys.mkdir(mode=0o700)
+        for key in (host_key, keys / "id_ed25519"):
+            command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
+            subprocess.run(command, check=True)
+        known = f"{','.join(self.nodes)} {host_key.with_suffix('.pub').read_text()}"
+        (keys / "known_hosts").write_text(known)
+        (keys / "authorized_keys").write_text((keys / "id_ed25519.pub").read_text())
+        for path in (keys, *keys.iterdir()):
+            os.chown(path, NUMBER, NUMBER)
+        Path("/run/sshd").mkdir(exist_ok=True)
+        options = ("UsePAM=no", "PidFile=none", "StrictModes=no", "MaxStartups=100")
+        for node in self.nodes:
+            words = [word for one in options for word in ("-o", one)]
+            command = ["/usr/sbin/sshd", "-D", "-f", "/dev/null", "-h", str(host_key), *words]
+            self.keep(self.grid.popen(node, command, stdin=subprocess.DEVNULL))
+
+    def keep(self, daemon: subprocess.Popen[str]) -> None:
+        """Let a daemon be ended with the site, the last one first."""
+        self._daemons.append(daemon)
+
+    def end(self) -> None:
+        """End the daemons."""
+        for daemon in reversed(self._daemons):
+            daemon.terminate()
+            daemon.wait(PATIENCE)
+
+    def queue(self) -> list[str]:
+        """Return the names of all jobs that hold nodes or wait for them."""
+        raise NotImplementedError
+
+    def record(self) -> Recorded:
+        """Return what the daemons have recorded of the last job."""
+        raise NotImplementedError
+
+    def leases(self) -> list[Path]:
+        """Return the leases of runs that hold nodes, or are asking for some."""
+        return list(self.home.glob(".cache/gcm/leases/*"))
+
+    def processes(self) -> list[str]:
+        """Return the command lines of the account's processes, on all hosts of the site."""
+        found = []
+        for process in inside([self.grid.holder(one) for one in (self.login, *self.nodes)]):
+            with suppress(OSError):
+                if os.stat(f"/proc/{process}").st_uid == NUMBER:
+                    line = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append(line.decode(errors="replace"))
+        return found
+
+    def is_given_back(self) -> bool:
+        """Return whether runs have left nothing: no job, no lease, no process on any host."""
+        return not self.queue() and not self.leases() and not self.processes()
+
+    def kill_all(self, *words: str) -> None:
+        """Kill the account's processes in whose command lines all of these are."""
+        for process in inside([self.grid.holder(self.login)]):
+            with suppress(OSError):
+                line = Path(f"/proc/{process}/cmdline").read_bytes().decode(errors="replace")
+                if all(word in line for word in words):
+                    os.kill(process, signal.SIGKILL)
+
+
+def admit(grid: EmulatedGrid, host: str, home: Path) -> None:
+    """Let a host know the account, which may read this project and its Python there."""
+    accounts = home.parent / "accounts"
+    accounts.mkdir(exist_ok=True)
+    line = f"{ACCOUNT}:*:{NUMBER}:{NUMBER}:Ada:{home}:/bin/sh\n"
+    (accounts / "passwd").write_text(Path("/etc/passwd").read_text() + line)
+    (accounts / "group").write_text(Path("/etc/group").read_text() + f"{ACCOUNT}:*:{NUMBER}:\n")
+    orders = [f"mount --bind {accounts}/{name} /etc/{name}" for name in ("passwd", "group")]
+    for private, paths in _behind_private(sys.base_prefix, sys.prefix, ROOT).items():
+        kept = [(f"/dev/shm/kept{number}", path) for number, path in enumerate(sorted(paths))]
+        orders += [f"mkdir {mark}; mount --bind {path} {mark}" for mark, path in kept]
+        orders.append(f"mount -t tmpfs -o mode=755 tmpfs {private}")
+        orders += [f"mkdir -p {path}; mount --move {mark} {path}" for mark, path in kept]
+    done = grid.run(host, ["sh", "-ec", "\n".join(orders)], timeout=PATIENCE, cwd="/")
+    assert done.returncode == 0, done.stderr
+
+
+def _behind_private(*paths: str | Path) -> dict[str, set[str]]:
+    """Return folders that are closed to others, each with those of the paths that lie in it."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        closed = [one for one in Path(path).parents if not one.stat().st_mode & 0o001]
+        if closed:
+            found.setdefault(shlex.quote(str(closed[-1])), set()).add(shlex.quote(str(path)))
+    return found
+
+
+@contextmanager
+def folder_of_account(name: str, within: Path | None = None) -> Iterator[Path]:
+    """Make a folder that the account can reach, and owns where it lies in another one."""
+    path = Path(tempfile.mkdtemp(prefix=f"gcm-{name}-", dir=within))
+    path.chmod(0o755)
+    if within is not None:
+        os.chown(path, NUMBER, NUMBER)
+    yield path
+    rmtree(path, ignore_errors=True)
+
+
+def wait_until(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Wait until something is so."""
+    until = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < until, "it has not become so"
+        time.sleep(0.1)
+
+
+def end_of(run: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Return the exit code of a run, and what it has printed."""
+    said, errors = run.communicate(timeout=2 * PATIENCE)
+    return run.returncode, said, errors
