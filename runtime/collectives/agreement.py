@@ -136,7 +136,7 @@ class Agreement:
     def begin(self, value: Value) -> list[tuple[int, AgreementMessage]]:
         """Contribute a value."""
         self._mine = value
-        return self._tell_leader()
+        return self._notify_leader()
 
     def lost(self, member: int) -> list[tuple[int, AgreementMessage]]:
         """Record that a member has failed."""
@@ -145,7 +145,7 @@ class Agreement:
         before = self.leader
         self._dead.add(member)
         if self.leader != before:
-            return self._tell_leader()
+            return self._notify_leader()
         return self._lead()
 
     def heard(self, sender: int, message: AgreementMessage) -> list[tuple[int, AgreementMessage]]:
@@ -177,7 +177,7 @@ class Agreement:
     ) -> AgreementMessage:
         return AgreementMessage(self.number, kind, value, ballot)
 
-    def _tell_leader(self) -> list[tuple[int, AgreementMessage]]:
+    def _notify_leader(self) -> list[tuple[int, AgreementMessage]]:
         """Tell a new leader what is known here, or continue as the leader."""
         if self.leader == self._me:
             if self.decision is not None:

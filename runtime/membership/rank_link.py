@@ -157,7 +157,7 @@ class RankLink:
         try:
             target, args, _ = self._channel.opened(frame)
             if target.component.startswith(RANKS):
-                self._hear_from_afar(target, args)
+                self._handle_far(target, args)
             elif frame.kind == CALL:
                 answer = self.wrapper.answer(target.interface, target.operation, args)
             else:
@@ -167,7 +167,7 @@ class RankLink:
             _log.error("a call to this rank failed: %s: %s", type(error).__name__, error)
         self._channel.answer(frame, answer)
 
-    def _hear_from_afar(self, target: Target, args: tuple[Any, ...]) -> None:
+    def _handle_far(self, target: Target, args: tuple[Any, ...]) -> None:
         """Take what the launcher or another rank says; front-ends vouch for who it is."""
         call, sender = (target.interface, target.operation), target.client
         if target.interface == _NEWS:

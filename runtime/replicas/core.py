@@ -302,7 +302,7 @@ class Replication:
             self._waiting.add(process)
             return []
         if self._master == self._roster.me:
-            return self._hear_as_master(process, name, facts)
+            return self._handle_as_master(process, name, facts)
         if name == "succeeds" and self._is_next(process):
             self._master = process
             return [Tell(process, ("facts", *self._decisions.facts(*facts)))]
@@ -313,7 +313,7 @@ class Replication:
         place, settled, *made = facts
         return self._decisions.heard(place, settled, (made[0], made[1], made[2]))
 
-    def _hear_as_master(self, process: int, name: str, facts: list[Any]) -> list[Effect]:
+    def _handle_as_master(self, process: int, name: str, facts: list[Any]) -> list[Effect]:
         if name == "known":
             effects = self._decisions.known(process, *facts)
             return effects + self._transmit() if self._leads else effects

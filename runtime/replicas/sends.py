@@ -184,7 +184,7 @@ class Sends:
         if not (self._roster.twins or self._restarts):
             self._ways.clear()
         if not self._roster.twins:
-            self._tell_all()
+            self._notify_all()
 
     def _arrived(self, way: _Way) -> None:
         for line, number in way.arrived():
@@ -202,7 +202,7 @@ class Sends:
         """Tell the other replicas what was committed since the last time; as master."""
         if not self._untold:
             return []
-        word = ("committed", self._tell_all())
+        word = ("committed", self._notify_all())
         return [Tell(twin, word) for twin in self._roster.twins]
 
     def begin_epoch(self) -> None:
@@ -212,7 +212,7 @@ class Sends:
         """
         self._lines = {stream: line for stream, line in self._lines.items() if not line.sent}
 
-    def _tell_all(self) -> tuple[tuple[Stream, int], ...]:
+    def _notify_all(self) -> tuple[tuple[Stream, int], ...]:
         """Return what the other replicas were not told, which they are now."""
         told, self._untold = self._untold, []
         for line in told:

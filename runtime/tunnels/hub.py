@@ -36,7 +36,7 @@ from runtime.tunnels.frames import (
 MODULE = "runtime.tunnels.hub"
 
 MOST_HELD = 4 << 20
-"""Bytes on their way to an end beyond which no end is read that has sent it some."""
+"""Bytes on their way to an end beyond which no end is read that has sent it more."""
 
 _PERIOD = LEASE / 6
 _PIPE = 1 << 20  # bytes of a pipe: fewer turns for many bytes
@@ -55,14 +55,18 @@ class HubEnd:
         self.marked = Marked(marker)
         self.received = bytearray()
         self.to_send = bytearray()
-        self.fills = number
-        """The end to which it has sent last."""
+        self.held_by: set[HubEnd] = set()
+        """The ends that had more to read than they may when it sent them more: it waits for them.
+
+        It is one of them if it does not read what it is told itself.
+        """
         self.is_gone = False
         self.round_trip = float("inf")
 
     def close(self) -> None:
         """End the process that leads there."""
         self.is_gone = True
+        self.to_send.clear()
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -149,13 +153,18 @@ class TunnelHub:
         target = self._ends[other]
         if target.is_gone:
             end.to_send += frame(GONE, number_of(other, 0))
+            self._hold(end, end)
             return
-        end.fills = other
         target.to_send += frame(kind, number_of(end.number, connection), payload)
         self._opened[end.number, other] += kind == OPEN
         self._carried[end.number, other] += len(payload) if kind == DATA else 0
         if len(target.to_send) - len(payload) <= HEADER:  # it may have been idle
             self._flush(target)
+        self._hold(end, target)
+
+    def _hold(self, end: HubEnd, target: HubEnd) -> None:
+        if len(target.to_send) >= MOST_HELD:
+            end.held_by.add(target)
 
     def _flush(self, end: HubEnd) -> None:
         try:
@@ -190,8 +199,8 @@ class TunnelHub:
     def _watch_all(self) -> None:
         for end in self._ends:
             if not end.is_gone:
-                is_read = len(self._ends[end.fills].to_send) < MOST_HELD
-                self._watch(end.source, _READ if is_read else 0)
+                end.held_by = {one for one in end.held_by if len(one.to_send) >= MOST_HELD}
+                self._watch(end.source, 0 if end.held_by else _READ)
                 self._watch(end.sink, _WRITE if end.to_send else 0)
 
     def _watch(self, descriptor: int, events: int) -> None:

@@ -129,7 +129,7 @@ class CollectiveGuard(Attendance):
 
     def takes_long(self, turn: int) -> None:
         """Tell others which call this process is in: they may be in another one."""
-        self.mismatches.ask(turn, self.leaders)
+        self.mismatches.announce(turn, self.leaders)
 
     def problem(self, turn: int) -> Exception | None:
         """Return why a call cannot complete: mismatched calls, or a lost leader.

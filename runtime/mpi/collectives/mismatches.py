@@ -112,15 +112,15 @@ class MismatchDetector:
         """Count a call that this process refuses, and tell the others."""
         with self._engine.lock:
             turn = self._counted(kind)
-            text = self._refused[turn] = self._said("refused", turn, kind, why)
-            self._tell(_REFUSED, turn, text)
+            text = self._refused[turn] = self._notice("refused", turn, kind, why)
+            self._notify(_REFUSED, turn, text)
             self._answer()
 
     def give_up(self, turn: int, kind: str, why: BaseException) -> None:
         """Tell the others that this process does not do its part of a call."""
-        self._break(turn, self._said("gave up", turn, kind, why))
+        self._break(turn, self._notice("gave up", turn, kind, why))
 
-    def ask(self, turn: int, leaders: Sequence[int]) -> None:
+    def announce(self, turn: int, leaders: Sequence[int]) -> None:
         """Tell others which call this process has waited in for long; once for each call.
 
         Members tell the first one of their cluster, which tells them and the `leaders` of others:
@@ -137,7 +137,7 @@ class MismatchDetector:
         told = [first]
         if first == m.rank:
             told = [*others, *map(m.group.index, leaders)]
-        self._tell(_WAITS, turn, call, told)
+        self._notify(_WAITS, turn, call, told)
 
     def _cluster(self) -> list[int]:
         return sorted(rank for rank in self._members.near if rank >= 0)
@@ -190,7 +190,7 @@ class MismatchDetector:
             if isinstance(loss, ProcessGone):
                 self._lost[index] = loss
                 said = "\n".join([loss.what, loss.cure, loss.cause])
-                self._tell(_LOST, index, said, [one for one in self._members.near if one >= 0])
+                self._notify(_LOST, index, said, [one for one in self._members.near if one >= 0])
                 return loss
         return None
 
@@ -200,7 +200,7 @@ class MismatchDetector:
             (number,) = _WORDS.unpack_from(said)
             text = said[_WORDS.size :].decode(errors="replace")
             if tag == _BROKEN:
-                self._know(number, text)
+                self._keep(number, text)
             elif tag == _WAITS:
                 self._asked.append((rank, number, text))
             elif tag == _LOST:
@@ -212,7 +212,7 @@ class MismatchDetector:
             refusals = self._heard[turn]
             if turn not in self._refused:
                 text = next(iter(refusals.values()))
-                self._tell(_BROKEN, *self._know(turn, text), list(refusals))
+                self._notify(_BROKEN, *self._keep(turn, text), list(refusals))
                 del self._heard[turn]
             elif len(refusals) == self._members.size - 1:
                 del self._heard[turn], self._refused[turn]
@@ -236,7 +236,7 @@ class MismatchDetector:
             elif turn < self._count and rank not in self._members.near:
                 # ranks that are behind this call ask nobody about it, so others of this cluster are
                 # asked
-                self._tell(_WAITS, turn, theirs, self._cluster())
+                self._notify(_WAITS, turn, theirs, self._cluster())
 
     def _part(self, rank: int, came: int, wanted: int) -> None:
         """Tell the others that a member is in another call than this one waits for."""
@@ -272,15 +272,15 @@ class MismatchDetector:
                 raise problem
 
     def _break(self, turn: int, text: str) -> None:
-        self._tell(_BROKEN, *self._know(turn, text))
+        self._notify(_BROKEN, *self._keep(turn, text))
 
-    def _know(self, turn: int, text: str) -> tuple[int, str]:
+    def _keep(self, turn: int, text: str) -> tuple[int, str]:
         """Keep the first problem, and return it."""
         if self._trouble is None or turn < self._trouble[0]:
             self._trouble = turn, text
         return self._trouble
 
-    def _tell(self, tag: int, number: int, text: str, ranks: Sequence[int] | None = None) -> None:
+    def _notify(self, tag: int, number: int, text: str, ranks: Sequence[int] | None = None) -> None:
         """Send a notice on a call or a process to other members, to all if none is given.
 
         Those of this cluster are told in the same way: in native MPI they wait for this process.
@@ -288,9 +288,9 @@ class MismatchDetector:
         words = _WORDS.pack(number) + text.encode(errors="backslashreplace")[:_MOST]
         for rank in range(self._members.size) if ranks is None else ranks:
             if rank != self._members.rank:
-                self._engine.send_word(self._members, rank, tag, words)
+                self._engine.send_notice(self._members, rank, tag, words)
 
-    def _said(self, verb: str, turn: int, kind: str, why: BaseException | str) -> str:
+    def _notice(self, verb: str, turn: int, kind: str, why: BaseException | str) -> str:
         reason = why if isinstance(why, str) else f"{type(why).__name__}: {why}"
         return f"{self._name(self._members.rank)} {verb} {kind} (call {turn}): {reason}"
 

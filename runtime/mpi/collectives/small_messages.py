@@ -108,13 +108,13 @@ class SmallMessageCall(Operation):
         self._turn = turn
         self._tag = sized(brief_tag_of(kind, turn), size)
         self._head = brief.engine.head_of(brief.members, self._tag)
-        self._talk = talk_of(brief.tree, self._say)
+        self._talk = talk_of(brief.tree, self._send)
         self._wanted: Sequence[int] | None = None  # expected next, once it has begun
         self._heard: list[Data] | None = None  # their messages, once all are here
         self.unsent: list[Operation] = []
         """What could not be sent at once, which happens where receivers lag far behind."""
 
-    def _say(self, rank: int, data: Data) -> None:
+    def _send(self, rank: int, data: Data) -> None:
         brief = self._brief
         sent = brief.engine.send_brief(brief.members, rank, self._head, data)
         if sent is not None:
@@ -133,17 +133,17 @@ class SmallMessageCall(Operation):
             wanted = self._wanted
             if wanted is not None:
                 if self._heard is None:
-                    self._heard = box.hear(wanted, self._tag)
+                    self._heard = box.take_all(wanted, self._tag)
                 if self._heard is None or box.stray is not None:
                     if self.guard.mismatches.is_troubled:
-                        self._look_for_a_problem()
+                        self._check_for_problem()
                     if self._heard is None or self.done:
                         break
                 box.let_go(wanted, self._tag)
-            self._talk_on()
+            self._advance()
         return self.done
 
-    def _talk_on(self) -> None:
+    def _advance(self) -> None:
         try:
             # it begins with None; both change at once, so that a call that is interrupted in
             # between does not send the same again
@@ -159,7 +159,7 @@ class SmallMessageCall(Operation):
         else:
             self._brief.box.expect(wanted, self._tag)
 
-    def _look_for_a_problem(self) -> None:
+    def _check_for_problem(self) -> None:
         """Complete with an error on a mismatch, or if a leader or an expected sender is lost."""
         guard, engine = self.guard, self._brief.engine
         problem = guard.problem(self._turn)

@@ -95,10 +95,10 @@ class Collecting:
         self._root_guards: dict[int, RootGuard] = {}
         self._chosen: dict[tuple[str, int | None, bool], str] = {}
 
-    def chosen(self, operation: str, size: int | None, *, is_little: bool) -> str:
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
         """Return the name of an operation's plan for a size in bytes; empty between two groups.
 
-        `is_little` says whether the brief algorithm could be used.
+        `may_be_short` says whether the brief algorithm could be used for little data.
 
         Raises:
             CompositionError: the controller that the descriptor names raises, or answers what there
@@ -106,20 +106,22 @@ class Collecting:
         """
         if self.members.is_inter:
             return ""
+        is_little = may_be_short and self._is_little(operation, size)
         if operation in _BROADCASTS and self.survives:
             return SHORT if is_little and self.brief is not None else SURVIVING
         key = operation, None if size is None else size_class(size), is_little
         found = self._chosen.get(key)
         if found is None:
-            found = self._chosen[key] = self._ask(*key)
+            found = self._chosen[key] = self._choose(*key)
         return found
 
-    def is_little(self, operation: str, size: int | None) -> bool:
-        """Return whether the brief algorithm may be used for so many bytes of each member."""
+    def _is_little(self, operation: str, size: int | None) -> bool:
+        if SHORT not in PLANS[operation]:
+            return False
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
-    def _ask(self, operation: str, size: int | None, is_little: bool) -> str:
+    def _choose(self, operation: str, size: int | None, is_little: bool) -> str:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
         sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
@@ -294,13 +296,9 @@ class CollectiveCall:
         """Return where the members live."""
         return self.state.layout
 
-    def chosen(self, operation: str, size: int | None, *, is_little: bool = False) -> str:
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
         """Return the name of the plan of this call; empty where there are two groups."""
-        return self.state.chosen(operation, size, is_little=is_little)
-
-    def is_little(self, operation: str, size: int) -> bool:
-        """Return whether the brief algorithm may be used for so many bytes of each member."""
-        return not self.is_inter and self.state.is_little(operation, size)
+        return self.state.chosen(operation, size, may_be_short=may_be_short)
 
     def has_root(self, root: int) -> bool:
         """Return whether a root is valid."""
@@ -368,13 +366,15 @@ def planned(name: str, **others: str) -> Callable[[_Planner], _Planner]:
             try:
                 found = plan(call, *args, **kwargs)
             except Exception as error:
-                tell_of(call, kwargs, error)
+                notify_others(call, kwargs, error)
                 raise
             if found is _REFUSED:
-                tell_of(call, kwargs, "an argument is wrong")
+                notify_others(call, kwargs, "an argument is wrong")
             return found
 
-        def tell_of(call: CollectiveCall, kwargs: dict[str, Any], why: Exception | str) -> None:
+        def notify_others(
+            call: CollectiveCall, kwargs: dict[str, Any], why: Exception | str
+        ) -> None:
             kind = next((others[word] for word in others if kwargs[word]), name)
             call.state.mismatches.refuse(kind, why)
 

@@ -151,13 +151,13 @@ def _agreed(
         return source, tag
     probe = BlockingProbe(m, source, tag)
 
-    def look_now() -> tuple[int, int] | None:
+    def probe_now() -> tuple[int, int] | None:
         if waits and probe.test() and probe.error is not None:
             report(m.native, probe.error)
         found = probe_once(m, probe.pattern)
         return None if found is None else (found.envelope.rank, found.envelope.tag)
 
-    there = decisions.sees(probe, look_now, waits=waits)
+    there = decisions.sees(probe, probe_now, waits=waits)
     if there is not None:
         _await(m, *there)
     return there

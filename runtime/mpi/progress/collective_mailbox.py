@@ -78,7 +78,7 @@ class CollectiveBox(Mailbox):
         asked = receive.asked
         rank, tag = asked.pattern.rank, asked.pattern.tag
         if rank in self._ahead and asked.envelope is None and asked.far and not asked.near:
-            self._look_behind(rank, tag)
+            self._check_behind(rank, tag)
 
     def arrive(self, rank: int, tag: int, incoming: Incoming) -> bool:
         """Match a message of another process, or keep it; return whether it was matched."""
@@ -87,7 +87,7 @@ class CollectiveBox(Mailbox):
             return True
         if tag <= REVOKED:
             incoming.take()
-            self._hear_of_recovery(rank, tag, bytes(incoming.payload or b""))
+            self._handle_recovery_notice(rank, tag, bytes(incoming.payload or b""))
             return True
         if tag < 0:
             incoming.take()
@@ -117,7 +117,7 @@ class CollectiveBox(Mailbox):
         for one in early:
             recovery.handle_notice(*one)
 
-    def _hear_of_recovery(self, sender: int, tag: int, data: bytes) -> None:
+    def _handle_recovery_notice(self, sender: int, tag: int, data: bytes) -> None:
         if self.recovery is None:
             self._of_recovery.append((sender, tag, data))
         else:
@@ -136,11 +136,11 @@ class CollectiveBox(Mailbox):
         self._expected = {rank: tag for rank in ranks if (rank, tag) not in self._brief}
         for rank in self._ahead.intersection(ranks):
             if rank in self._expected:
-                self._look_behind(rank, tag)
+                self._check_behind(rank, tag)
             else:
-                self._look_before(rank, tag)
+                self._check_before(rank, tag)
 
-    def hear(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
+    def take_all(self, ranks: Sequence[int], tag: int) -> list[Data] | None:
         """Take expected messages once all are here, and return them.
 
         They are not taken before: senders that are far ahead are held up, and send the rest then.
@@ -178,7 +178,7 @@ class CollectiveBox(Mailbox):
 
     # --- mismatches -------------------------------------------------------------------------------
 
-    def _look_behind(self, rank: int, wanted: Any) -> None:
+    def _check_behind(self, rank: int, wanted: Any) -> None:
         """Check whether another message of a sender is kept than the one that is expected now."""
         kept = [tag for sender, tag in self._brief if sender == rank and tag != wanted]
         found = self.matcher.find(Pattern("", rank, ANY))
@@ -189,7 +189,7 @@ class CollectiveBox(Mailbox):
         else:
             self._ahead.discard(rank)
 
-    def _look_before(self, rank: int, wanted: int) -> None:
+    def _check_before(self, rank: int, wanted: int) -> None:
         """Check whether a sender sent another message before the one that is expected now."""
         first = next(tag for sender, tag in self._brief if sender == rank)
         if first != wanted:

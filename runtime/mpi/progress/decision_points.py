@@ -56,7 +56,7 @@ class DecisionPoints:
         self._results: dict[Key, Any] = {}
         self._receives = DecidedReceives(driver, connections, self._announce)
         self._clock, self._shift = 0.0, 0.0
-        connections.heard = self._heard
+        connections.heard = self._handle
 
     @property
     def is_joining(self) -> bool:
@@ -110,7 +110,7 @@ class DecisionPoints:
         """Announce a decision on what has happened already."""
         self._connections.carry_out(self._core.decide(sequence, number, value, at_once=True))
 
-    def _heard(self, effect: Effect) -> None:
+    def _handle(self, effect: Effect) -> None:
         self._connections.when_idle(partial(self._take_in, effect))
 
     def _take_in(self, effect: Effect) -> None:

@@ -40,7 +40,7 @@ from runtime.mpi.progress.operations import (
     Task,
     most_urgent,
 )
-from runtime.mpi.progress.polling import ask_native
+from runtime.mpi.progress.polling import poll_native
 from runtime.mpi.progress.tasks import Tasks
 from runtime.topology import member_in_words
 
@@ -182,7 +182,7 @@ class Driver:
         """
         with self.lock:
             if not self.poll() and not self.is_alone and self.urgency == IDLE:
-                ask_native()
+                poll_native()
 
     def move(self) -> bool:
         """Do what `poll` does with the lock held, without waking other waiting threads."""

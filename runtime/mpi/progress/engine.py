@@ -227,7 +227,7 @@ class Engine(Driver):
                     receive.finish(problem)
             return receive
 
-    def send_word(self, m: CommunicatorRanks, to: int, tag: int, words: bytes) -> None:
+    def send_notice(self, m: CommunicatorRanks, to: int, tag: int, words: bytes) -> None:
         """Send a member a notice about collectives, in this cluster too, without waiting."""
         with self.lock, suppress(ProcessGone):  # a lost member needs no notice
             self.leave_alone(self._send_far(m, to, self.head_of(m, tag), [words], False))

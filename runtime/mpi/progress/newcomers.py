@@ -45,7 +45,7 @@ class Newcomers:
 
     # --- what the front-end tells -----------------------------------------------------------------
 
-    def hear_of_view(self, table: bytes) -> None:
+    def handle_view(self, table: bytes) -> None:
         """Record the replacements in a view; the lock of the engine is held."""
         from runtime.machine.table import decoded
         from runtime.membership.everybody import replacing

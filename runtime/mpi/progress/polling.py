@@ -27,7 +27,7 @@ def usual_poll() -> float:
     times = []
     for _ in range(_TRIED):
         begun = time.perf_counter()
-        ask_native()
+        poll_native()
         times.append(time.perf_counter() - begun)
     return sorted(times)[_TRIED // 2]
 
@@ -35,11 +35,11 @@ def usual_poll() -> float:
 def progress_native() -> None:
     """Let native MPI make progress that others of this cluster need, such as large sends."""
     for _ in range(_COLD):
-        ask_native()
+        poll_native()
     insist(lambda: False)
 
 
-def ask_native() -> bool:
+def poll_native() -> bool:
     """Make a native call for its progress only; its result, usually false, does not matter."""
     return MPI.COMM_WORLD.Iprobe(MPI.ANY_SOURCE, _last_tag())
 
@@ -59,7 +59,7 @@ def insist(test: Callable[[], object]) -> bool:
     moved: float | None = None
     while not test():
         asked = time.perf_counter()
-        ask_native()
+        poll_native()
         now = time.perf_counter()
         if now - asked > least:
             moved = now

@@ -82,7 +82,7 @@ class ReplicaNewcomers:
         )
         return next(found, None)
 
-    def hear_of_view(self, table: bytes) -> None:
+    def handle_view(self, table: bytes) -> None:
         """Know who has taken the place of whom."""
         below = self._connections.below
         first = len(self._residents)
@@ -94,11 +94,11 @@ class ReplicaNewcomers:
             name = self._cluster_name(one.identifier)
             below.add(Party.of(one, name, self._names))
         if self._is_waiting:
-            self._say_that_it_waits(first)
+            self._announce_wait(first)
         self._driver.wake()
         below.wake()
 
-    def hear_of_end(self, index: int, code: int) -> None:
+    def handle_end(self, index: int, code: int) -> None:
         """Ask for another process in the place of a replica of this rank that has failed.
 
         All that are left of the rank ask, any of which may die, and one is started.
@@ -166,7 +166,7 @@ class ReplicaNewcomers:
         connections, waiting = self._connections, Settling()
         with self._driver.lock:
             self._is_waiting = True
-            self._say_that_it_waits(0)
+            self._announce_wait(0)
         self._waits.wait(lambda: bool(self._given) or not self._others(), lambda: (waiting,))
         if not self._given:
             raise GridError(
@@ -182,7 +182,7 @@ class ReplicaNewcomers:
             connections.take_over(core)
         return library, given
 
-    def _say_that_it_waits(self, first: int) -> None:
+    def _announce_wait(self, first: int) -> None:
         """Tell rank 0, whose master decides who joins; any process of it may become that."""
         connections = self._connections
         several = [

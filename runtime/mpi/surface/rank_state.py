@@ -27,8 +27,8 @@ from runtime.mpi.surface.waiting_calls import (
     WAITS,
     CallOfThread,
     CallWatch,
+    facts_of_call,
     plain_state,
-    told_of,
     variables,
 )
 
@@ -238,10 +238,10 @@ def _instead(
 def _told(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
     """Return what is known of a call; what native MPI has for it with another tag is `stray`."""
     with looking:
-        return _known_of(call, cluster, stray) if call.goes_on else told_of(call)
+        return _details_of(call, cluster, stray) if call.goes_on else facts_of_call(call)
 
 
-def _known_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
+def _details_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> dict[str, object]:
     values = {} if call.frame is None else call.frame.f_locals
     peers = NamedPeers(values.get("self"), cluster)
     if call.name in RECEIVES and "source" in values and call.seconds > SETTLED:
@@ -256,7 +256,7 @@ def _known_of(call: CallOfThread, cluster: str, stray: list[list[object]]) -> di
     is_collective = any(one[0] == "collective" for one in known)
     root = values.get("root")
     row = ROWS.get(call.name)
-    return told_of(call) | {
+    return facts_of_call(call) | {
         "parts": known or [list(_UNKNOWN)],
         "comm": peers.facts,
         "needs_all": needs_all,

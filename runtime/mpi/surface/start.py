@@ -182,18 +182,18 @@ def _listen(
     """Hear of those that end and of those that are started again, and tell who is suspected."""
     index_of: Callable[[Identifier, int], int | None] = place.index_in
     ended: Callable[[int, int], None] | None = None
-    connections.suspect = partial(_tell_suspicion, link, place)
+    connections.suspect = partial(_report_suspicion, link, place)
     connections.are_all_ends_told = engine.newcomers is not None or replicated is not None
     if engine.newcomers is not None:
-        hear_of_view = engine.newcomers.hear_of_view
-        link.wrapper.on_views(lambda table: connections.soon(partial(hear_of_view, table)))
+        handle_view = engine.newcomers.handle_view
+        link.wrapper.on_views(lambda table: connections.soon(partial(handle_view, table)))
     elif replicated is not None:
-        connections.suspect = partial(_tell_suspicion_of, link, partial(_name_of_resident, known))
+        connections.suspect = partial(_report_suspicion_of, link, partial(_name_of_resident, known))
         index_of = partial(_index_of_resident, known)
     again = None if engine.decisions is None else engine.decisions.newcomers
     if again is not None:
-        connections.suspect = partial(_tell_suspicion_of, link, again.name_of)
-        index_of, ended, hear = again.index_of, again.hear_of_end, again.hear_of_view
+        connections.suspect = partial(_report_suspicion_of, link, again.name_of)
+        index_of, ended, hear = again.index_of, again.handle_end, again.handle_view
         link.wrapper.on_views(lambda table: connections.soon(partial(hear, table)))
     explain = partial(_explain_ends, connections, index_of, link.name, ended, names=place.names)
     link.wrapper.on_ends(lambda reports: connections.soon(partial(explain, reports)))
@@ -261,16 +261,16 @@ def _explain_ends(
                 ended(index, death.code)
 
 
-def _tell_suspicion(link: RankLink, place: Place, index: int, why: Exception | None) -> None:
+def _report_suspicion(link: RankLink, place: Place, index: int, why: Exception | None) -> None:
     """Report that a process cannot be reached, or can be again."""
 
     def name_of(index: int) -> str:
         return member_name(str(place.everybody[index]), place.incarnation_of(index))
 
-    _tell_suspicion_of(link, name_of, index, why)
+    _report_suspicion_of(link, name_of, index, why)
 
 
-def _tell_suspicion_of(
+def _report_suspicion_of(
     link: RankLink, name_of: Callable[[int], str], index: int, why: Exception | None
 ) -> None:
     name, wrapper = name_of(index), link.wrapper

@@ -207,10 +207,10 @@ def _resources() -> dict[str, object]:
 def state_of_any_rank(name: str, watch: CallWatch, with_stacks: bool) -> dict[str, object]:
     """Return what a rank is doing that does not use the MPI of the machine."""
     del name
-    return plain_state(watch, told_of, with_stacks=with_stacks)
+    return plain_state(watch, facts_of_call, with_stacks=with_stacks)
 
 
-def told_of(call: CallOfThread) -> dict[str, object]:
+def facts_of_call(call: CallOfThread) -> dict[str, object]:
     """Return what is known of any call, including mpi4py's own."""
     kind = "collective" if call.name in COLLECTIVES else "unknown"
     is_wait = call.name in WAITS

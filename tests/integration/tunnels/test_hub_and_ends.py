@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,5 +201,35 @@ def test_an_end_that_says_what_none_does_is_let_go(tmp_path: Path, said: bytes) 
         if "ready" in found:  # the other end was quicker
             found = tunnel.told()
         assert found["gone"] == 0
+    finally:
+        tunnel.close()
+
+
+FLOOD = """
+import sys
+from runtime.launchers.wire import frame
+from runtime.tunnels.frames import DATA, OPEN, PIECE, number_of
+sys.stdout.buffer.write(b"\\ngcm-end0\\n")
+for _ in range(1000):  # 64 MB to an end that does not read, between words to another one
+    sys.stdout.buffer.write(frame(DATA, number_of(1, 0), bytes(PIECE)))
+    sys.stdout.buffer.write(frame(OPEN, number_of(2, 0)))
+"""
+SILENT = "import sys, time; print(sys.argv[1], flush=True); time.sleep(60)"
+
+
+def test_an_end_that_floods_others_in_turn_fills_no_memory_of_the_hub(tmp_path: Path) -> None:
+    words = [["-c", FLOOD], *(["-c", SILENT, f"\ngcm-end{number}"] for number in (1, 2))]
+    told = [
+        {"argv": [sys.executable, *one], "environment": {}, "marker": ["gcm-", f"end{number}"]}
+        for number, one in enumerate(words)
+    ]
+    tunnel = Tunnel(tmp_path, told)
+    try:
+        assert tunnel.told() == {"ready": True}
+        status, peaks = Path(f"/proc/{tunnel.hub.pid}/status"), [0, 1]
+        while len(peaks) < 5 or peaks[-2] < peaks[-1] < 48 << 10:
+            time.sleep(1)  # what comes in a second is far more than what may be held
+            peaks.append(int(status.read_text().partition("VmHWM:")[2].split()[0]))
+        assert peaks[-1] < 48 << 10, f"{peaks[-1]:,} KiB"
     finally:
         tunnel.close()

@@ -38,10 +38,10 @@ def test_a_brief_message_is_taken_once_it_is_expected() -> None:
     assert not kept.arrive(1, SECOND, message(origin, 1, b"two"))
     assert origin.taken == []
     kept.expect((1,), FIRST)
-    assert kept.hear((1,), FIRST) == [b"one"]
+    assert kept.take_all((1,), FIRST) == [b"one"]
     assert origin.taken == [0]
     kept.let_go((1,), FIRST)
-    assert kept.hear((1,), FIRST) is None
+    assert kept.take_all((1,), FIRST) is None
     assert not kept.has_news
 
 
@@ -50,11 +50,11 @@ def test_one_whose_payload_waits_is_taken_and_then_whole() -> None:
     coming = message(origin, 0, b"", size=4)
     kept.expect((1,), FIRST)
     assert kept.arrive(1, FIRST, coming)
-    assert kept.hear((1,), FIRST) is None
+    assert kept.take_all((1,), FIRST) is None
     assert origin.taken == [0]
     coming.payload, coming.done = memoryview(b"late"), True
     assert kept.is_here(1, FIRST)
-    assert kept.hear((1,), FIRST) == [b"late"]
+    assert kept.take_all((1,), FIRST) == [b"late"]
 
 
 def test_who_says_something_else_than_is_expected_is_a_stray() -> None:
@@ -90,7 +90,7 @@ def test_what_is_too_long_is_not_brief() -> None:
     kept = box()
     kept.expect((1,), FIRST)
     kept.arrive(1, FIRST, message(Origin(), 0, bytes(LITTLE + 1)))
-    assert kept.hear((1,), FIRST) is None
+    assert kept.take_all((1,), FIRST) is None
     assert kept.stray == (1, FIRST, FIRST)
 
 
@@ -120,7 +120,7 @@ def test_what_nobody_took_is_drained() -> None:
     kept, origin = box(), Origin()
     kept.arrive(1, FIRST, message(origin, 0, b"a"))
     kept.arrive(2, FIRST, message(origin, 1, b"b"))
-    assert kept.hear((1, 3), FIRST) is None
+    assert kept.take_all((1, 3), FIRST) is None
     assert [one.number for one in kept.drain()] == [1]
     assert kept.drain() == []
     assert BRIEF <= FIRST
