@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpi4py import MPI
 
-from runtime.collectives.choice import PLANS, SHORT
+from runtime.collectives.choice import PLANS
 from runtime.errors import GridError
 from runtime.mpi.collectives.state import state_of
 
@@ -25,6 +25,4 @@ def plan_of(comm: MPI.Comm, operation: str, size: int | None = None) -> str:
         )
     if members is None:
         return "native"
-    state = state_of(members)
-    is_little = SHORT in PLANS[operation] and state.is_little(operation, size)
-    return state.chosen(operation, size, is_little=is_little)
+    return state_of(members).chosen(operation, size)

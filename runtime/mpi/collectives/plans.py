@@ -25,7 +25,7 @@ from runtime.collectives.brief import (
     spread_by_root,
 )
 from runtime.collectives.broadcast import bcast as bcast_data
-from runtime.collectives.choice import SHORT, kind_of
+from runtime.collectives.choice import PLANS, SHORT, kind_of
 from runtime.collectives.exchanging import alltoall as alltoall_blocks
 from runtime.collectives.gathering import gather as gather_blocks
 from runtime.collectives.gathering import scatter as scatter_blocks
@@ -57,8 +57,7 @@ def barrier(call: CollectiveCall) -> CollectivePlan[None]:
     """Plan a barrier."""
     if call.is_inter:
         return CollectivePlan("Barrier", lambda port: barrier_between(call.state.sides, port))
-    is_short = call.chosen("Barrier", 0, is_little=True) == SHORT
-    brief = met if is_short else None
+    brief = met if call.chosen("Barrier", 0) == SHORT else None
     return CollectivePlan("Barrier", lambda port: meet(call.layout, port), brief=brief)
 
 
@@ -77,7 +76,7 @@ def bcast(call: CollectiveCall, buf: Any, root: int = 0) -> CollectivePlan[None]
         return CollectivePlan("Bcast", nothing)
     sending = root == (MPI.ROOT if call.is_inter else call.rank)
     spec = read(buf, readonly=sending)
-    way = call.chosen("Bcast", spec.nbytes, is_little=call.is_little("Bcast", spec.nbytes))
+    way = call.chosen("Bcast", spec.nbytes)
 
     def steps(port: NativePort) -> Steps[None]:
         view = spec.pack() if sending else spec.view
@@ -153,7 +152,7 @@ def gather(
 
     size = None if vector else _size_of_block(call, sent, parts)
     plan = CollectivePlan(name, steps, root=call.common(root), size=size)
-    return _perhaps_brief(call, plan, briefly)
+    return perhaps_brief(call, plan, briefly)
 
 
 @planned("Scatter", vector="Scatterv")
@@ -199,7 +198,7 @@ def scatter(
 
     size = None if vector else _size_of_block(call, received, parts)
     plan = CollectivePlan(name, steps, root=call.common(root), size=size, spreads=True)
-    return _perhaps_brief(call, plan, briefly)
+    return perhaps_brief(call, plan, briefly)
 
 
 def _size_of_block(call: CollectiveCall, own: Spec | None, parts: list[Spec] | None) -> int | None:
@@ -260,7 +259,7 @@ def allgather(
             if which != call.rank or sent is not None:
                 parts[which].unpack(data)
 
-    return _perhaps_brief(call, CollectivePlan("Allgather", steps, size=size), briefly)
+    return perhaps_brief(call, CollectivePlan("Allgather", steps, size=size), briefly)
 
 
 @planned("Alltoall", vector="Alltoallv")
@@ -307,18 +306,21 @@ def _alltoall(
         landing.blocks.fill(memoryview((yield from exchanged(tree, say, b"".join(blocks)))))
         landing.unpack()
 
-    return _perhaps_brief(call, CollectivePlan(name, steps, size=call.common_size(size)), briefly)
+    return perhaps_brief(call, CollectivePlan(name, steps, size=call.common_size(size)), briefly)
 
 
-def _perhaps_brief(
-    call: CollectiveCall, plan: CollectivePlan[None], briefly: TalkOf
+def perhaps_brief(
+    call: CollectiveCall,
+    plan: CollectivePlan[None],
+    briefly: TalkOf,
+    *,
+    may_be_short: bool = True,
 ) -> CollectivePlan[None]:
     """Let a plan take the brief algorithm if it is the one to use for its size."""
-    size = plan.size
-    if size is not None:
-        is_little = call.is_little(plan.name, size)
-        if call.chosen(plan.name, size, is_little=is_little) == SHORT:
-            plan.brief = briefly
+    name, size = plan.name, plan.size
+    if name in PLANS and size is not None:
+        is_short = call.chosen(name, size, may_be_short=may_be_short) == SHORT
+        plan.brief = briefly if is_short else None
     return plan
 
 

@@ -16,7 +16,7 @@ from runtime.collectives.between import (
 )
 from runtime.collectives.blocks import Blocks
 from runtime.collectives.brief import collected, combined, converged
-from runtime.collectives.choice import PLANS, SHORT, SPREAD, kind_of
+from runtime.collectives.choice import SHORT, SPREAD, kind_of
 from runtime.collectives.reducing import allreduce as allreduce_data
 from runtime.collectives.reducing import reduce as reduce_data
 from runtime.collectives.reducing import reduce_scatter as reduce_scatter_data
@@ -28,7 +28,7 @@ from runtime.mpi.collectives.memory import (
     put_elements,
     read,
 )
-from runtime.mpi.collectives.plans import root_there
+from runtime.mpi.collectives.plans import perhaps_brief, root_there
 from runtime.mpi.collectives.reductions import Average, Averaging, ElementReduction, reduction
 from runtime.mpi.collectives.state import CollectiveCall, CollectivePlan, nothing, planned
 from runtime.mpi.errors import report
@@ -77,11 +77,10 @@ class Work:
         """Return the number of bytes to reduce."""
         return spec.count * self.width
 
-    def is_brief(self, call: CollectiveCall, spec: Spec, name: str) -> bool:
-        """Return whether the brief algorithm can be used; the same at all members."""
+    def may_be_short(self, call: CollectiveCall, name: str) -> bool:
+        """Return whether the brief algorithm can be used for little data; alike at all members."""
         return (
-            call.is_little(name, self.size(spec))
-            and self.reduction.is_predefined
+            self.reduction.is_predefined
             and self.averaging is None
             and (name in ("Scan", "Exscan") or not self.keeps_order(call))
         )
@@ -176,11 +175,9 @@ def reduce(
         if received is not None:
             work.give(received, memoryview(result), call.size)
 
-    is_little = work.is_brief(call, sent, "Reduce")
-    way = call.chosen("Reduce", work.size(sent), is_little=is_little)
-    brief = briefly if way == SHORT else None
     size = call.common_size(work.size(sent))
-    return CollectivePlan("Reduce", steps, work.reduction, call.common(root), brief, size)
+    plan = CollectivePlan("Reduce", steps, work.reduction, call.common(root), size=size)
+    return perhaps_brief(call, plan, briefly, may_be_short=work.may_be_short(call, "Reduce"))
 
 
 @planned("Allreduce")
@@ -192,8 +189,8 @@ def allreduce(
     if is_aliased(sent, received):
         return call.refused(MPI.ERR_BUFFER)
     work = work_on(call, op, sent)
-    is_little = work.is_brief(call, sent, "Allreduce")
-    way = call.chosen("Allreduce", work.size(sent), is_little=is_little)
+    may_be_short = work.may_be_short(call, "Allreduce")
+    way = call.chosen("Allreduce", work.size(sent), may_be_short=may_be_short)
 
     def steps(port: NativePort) -> Steps[None]:
         mine = work.taken(sent)
@@ -308,13 +305,8 @@ def _reduce_scatter(
         work.give(received, Blocks.in_a_row(sizes, memoryview(whole))[call.rank], call.size)
 
     size = call.common_size(work.size(sent))
-    is_short = (
-        name in PLANS
-        and size is not None
-        and call.chosen(name, size, is_little=work.is_brief(call, sent, name)) == SHORT
-    )
-    brief = briefly if is_short else None
-    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)
+    plan = CollectivePlan(name, steps, work.reduction, size=size)
+    return perhaps_brief(call, plan, briefly, may_be_short=work.may_be_short(call, name))
 
 
 @planned("Scan", exclusive="Exscan")
@@ -345,7 +337,6 @@ def scan(
         if covered:
             work.give(received, memoryview(work.reduction.merge(values[:covered])), covered)
 
-    name, size = "Exscan" if exclusive else "Scan", work.size(sent)
-    is_short = call.chosen(name, size, is_little=work.is_brief(call, sent, name)) == SHORT
-    brief = briefly if is_short else None
-    return CollectivePlan(name, steps, work.reduction, brief=brief, size=size)
+    name, size = "Exscan" if exclusive else "Scan", call.common_size(work.size(sent))
+    plan = CollectivePlan(name, steps, work.reduction, size=size)
+    return perhaps_brief(call, plan, briefly, may_be_short=work.may_be_short(call, name))

@@ -95,10 +95,10 @@ class Collecting:
         self._root_guards: dict[int, RootGuard] = {}
         self._chosen: dict[tuple[str, int | None, bool], str] = {}
 
-    def chosen(self, operation: str, size: int | None, *, is_little: bool) -> str:
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
         """Return the name of an operation's plan for a size in bytes; empty between two groups.
 
-        `is_little` says whether the brief algorithm could be used.
+        `may_be_short` says whether the brief algorithm could be used for little data.
 
         Raises:
             CompositionError: the controller that the descriptor names raises, or answers what there
@@ -106,6 +106,7 @@ class Collecting:
         """
         if self.members.is_inter:
             return ""
+        is_little = may_be_short and self._is_little(operation, size)
         if operation in _BROADCASTS and self.survives:
             return SHORT if is_little and self.brief is not None else SURVIVING
         key = operation, None if size is None else size_class(size), is_little
@@ -114,8 +115,9 @@ class Collecting:
             found = self._chosen[key] = self._choose(*key)
         return found
 
-    def is_little(self, operation: str, size: int | None) -> bool:
-        """Return whether the brief algorithm may be used for so many bytes of each member."""
+    def _is_little(self, operation: str, size: int | None) -> bool:
+        if SHORT not in PLANS[operation]:
+            return False
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
@@ -294,13 +296,9 @@ class CollectiveCall:
         """Return where the members live."""
         return self.state.layout
 
-    def chosen(self, operation: str, size: int | None, *, is_little: bool = False) -> str:
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
         """Return the name of the plan of this call; empty where there are two groups."""
-        return self.state.chosen(operation, size, is_little=is_little)
-
-    def is_little(self, operation: str, size: int) -> bool:
-        """Return whether the brief algorithm may be used for so many bytes of each member."""
-        return not self.is_inter and self.state.is_little(operation, size)
+        return self.state.chosen(operation, size, may_be_short=may_be_short)
 
     def has_root(self, root: int) -> bool:
         """Return whether a root is valid."""

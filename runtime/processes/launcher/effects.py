@@ -36,14 +36,12 @@ from runtime.lifecycle.events import (
     GiveUp,
     Go,
     Kill,
-    LeftBehind,
     Show,
     Signal,
     Start,
     StepFailed,
     StepUp,
     Stop,
-    Stuck,
     TellUnreachable,
 )
 from runtime.lifecycle.outcome import ForwardedTraffic, RouteTraffic
@@ -74,23 +72,16 @@ from runtime.processes.launcher.samples import Samples
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
-from runtime.processes.launcher.wait_reports import (
-    Snapshot,
-    WaitReports,
-    explained,
-    facts_of,
-)
+from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.processes.launcher.warm_start import WarmStart
 from runtime.processes.watch import watch_of
 from runtime.shown_text import LONGEST_CELL, shown
 from runtime.transport.reactor import Reactor
-from runtime.views.facts import MACHINE, Record, RunStarted, StateChanged
-from runtime.views.inspection import explanation
+from runtime.views.facts import MACHINE, RunStarted, StateChanged
 from runtime.views.stream import FactStream
 
 if TYPE_CHECKING:
     from runtime.processes.launcher.deployed_assembly import DeployedAssembly
-    from runtime.waits import WaitFinding
 
 SECRET_BYTES = 32
 
@@ -159,7 +150,7 @@ class Executor:
         self.waits = self._new_waits()
         self.samples = Samples(
             self._places.values(),
-            partial(self.ask, with_stacks=False),
+            self.waits.ask_facts,
             facts,
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
             seconds=samples,
@@ -190,8 +181,10 @@ class Executor:
         return WaitReports(
             self._places.values(),
             lambda seconds, then: self._reactor.later(seconds, lambda: self._post(then)),
-            self,
+            self._facts,
+            self._post,
             names=self._ranks.names,
+            present=self._ranks.present,
             replicas=replica_ranks(self._plan),
             looks_behind=not (self._codes.is_steered or self._ranks.go_on),
         )
@@ -269,7 +262,10 @@ class Executor:
             case Condemn(cluster, why):
                 self._verdicts.condemn(self._places[cluster], why)
             case Explain(is_brief):
-                self._explain_before_end(is_brief=is_brief)
+                if is_brief:
+                    self.waits.glance(self._explained, lambda: not self._stopping)
+                else:
+                    self.waits.explain_end(self._explained)
             case GiveUp():
                 self._homecoming.give_up()
             case Kill():
@@ -375,42 +371,8 @@ class Executor:
             else:
                 self._crew.do(f"giving up {place.cluster.path}", place.abort)
 
-    def ranks_left_behind(self, why: str, *, are_all: bool) -> None:
-        """Let the run know of ranks that wait for others that have ended."""
-        self._post(LeftBehind(why, are_all))
-
-    def waits_explained(self, findings: list[WaitFinding]) -> None:
-        """Tell why ranks wait, and which of them can never go on."""
-        from runtime.waits import stuck_in
-
-        for finding in findings:
-            self._facts.tell(MACHINE, explained(finding))
-        if stuck := stuck_in(findings):
-            self._post(Stuck(tuple(sorted(stuck))))
-
-    def _explain_before_end(self, *, is_brief: bool) -> None:
-        def tell(seen: Snapshot) -> None:
-            self._log_what_ranks_do(self.waits.untold(seen))
-            self._post(Explained())
-
-        if is_brief:
-            self.waits.glance(lambda: self._post(Explained()), lambda: not self._stopping)
-        else:
-            self.waits.ask(tell, with_stacks=True)
-
-    def explain(self) -> None:
-        """Tell what all ranks are doing."""
-        self.waits.ask(self._log_what_ranks_do, with_stacks=True)
-
-    def ask(self, then: Callable[[list[tuple[str, Record]]], None], *, with_stacks: bool) -> None:
-        """Call `then` with what all ranks are doing, as facts with their names."""
-        self.waits.ask(lambda seen: then(self._facts_of(seen)), with_stacks=with_stacks)
-
-    def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
-        return [*facts_of(seen, self._ranks.present())]
-
-    def _log_what_ranks_do(self, seen: Snapshot) -> None:
-        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names)))
+    def _explained(self) -> None:
+        self._post(Explained())
 
     def _failed(self, step: Step) -> Failed:
         """Return what tells that a step failed."""

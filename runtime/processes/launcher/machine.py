@@ -261,7 +261,7 @@ class Machine:
 
         A signal handler may call this.
         """
-        self._ask(Executor.explain)
+        self._ask(lambda executor: executor.waits.explain())
 
     def _ask(self, asked: Callable[[Executor], None]) -> None:
         """Let the engine's thread ask something of what executes the plan, if it still does."""
@@ -277,7 +277,7 @@ class Machine:
         """
         found: SimpleQueue[list[tuple[str, Record]]] = SimpleQueue()
 
-        self._ask(lambda executor: executor.ask(found.put, with_stacks=with_stacks))
+        self._ask(lambda executor: executor.waits.ask_facts(found.put, with_stacks=with_stacks))
         try:
             return found.get(timeout=timeout)
         except Empty:

@@ -29,7 +29,7 @@ from runtime.machine.deaths import RankDeath
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.launcher.wait_reports import ProcessOfRank
+from runtime.processes.launcher.wait_facts import ProcessOfRank
 from runtime.rank_name import RankName
 from runtime.transport.keys import parsed
 from runtime.transport.reactor import Reactor

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import field, replace
 from types import MappingProxyType
-from typing import Protocol
 
 from gcm.records import dataclass
 from runtime.clocks import Clocks, name_of_clock
+from runtime.lifecycle.events import LeftBehind, Stuck
 from runtime.machine.contracts import Facts
+from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, explained, facts_of
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
-from runtime.views.facts import (
-    MACHINE,
-    AwaitedPart,
-    CallSeen,
-    CommunicatorSeen,
-    RankSeen,
-    StackSeen,
-    WaitExplained,
-)
-from runtime.views.inspection import MOST_FINDINGS, told_findings
+from runtime.views.facts import MACHINE, Record
+from runtime.views.inspection import MOST_FINDINGS, explanation, told_findings
+from runtime.views.stream import FactStream
 
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, RankStates, Wait, WaitFinding
+    from runtime.waits import RankState, RankStates, WaitFinding
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -61,38 +56,7 @@ _log = logging.getLogger(__name__)
 Later = Callable[[float, Callable[[], None]], object]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessOfRank:
-    """In which of FT-MPI's states the process is that has a rank, and which one in its place."""
-
-    state: str
-    incarnation: int
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """What all ranks were doing: states of those that answered, and how others have ended."""
-
-    states: dict[str, RankState]
-    silent: tuple[str, ...]
-    ended: dict[str, str]
-    findings: list[WaitFinding]
-    names: RankNames
-
-
 Seen = Callable[[Snapshot], None]
-
-
-class WaitListener(Protocol):
-    """Receives what becomes known of ranks that wait, on the engine's thread."""
-
-    def ranks_left_behind(self, why: str, *, are_all: bool) -> None:
-        """Take note of ranks that wait for others that have ended; `are_all`: nobody can go on."""
-        ...
-
-    def waits_explained(self, findings: list[WaitFinding]) -> None:
-        """Take findings that are logged now, each once."""
-        ...
 
 
 @dataclass(slots=True)
@@ -114,17 +78,22 @@ class WaitReports:
         self,
         places: Iterable[ClusterPlace],
         later: Later,
-        listener: WaitListener,
+        facts: FactStream,
+        post: Post,
         *,
         names: RankNames,
+        present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         replicas: Mapping[str, int] = MappingProxyType({}),
         looks_behind: bool = True,
     ) -> None:
-        """Tell the listener of ranks left behind only if `looks_behind`.
+        """Let the run know of ranks left behind only if `looks_behind`.
 
-        `replicas` has the rank of each process where ranks are several processes.
+        `replicas` has the rank of each process where ranks are several processes. `present` returns
+        the ranks of programs that go on without lost ones.
         """
-        self._listener = listener
+        self._facts = facts
+        self._post = post
+        self._present = present
         self._replicas = replicas
         self._names = names
         self._looks_behind = looks_behind
@@ -192,7 +161,7 @@ class WaitReports:
         sure = [one for one in found if one in before]
         if sure:
             are_all = self._running <= now_stuck & stuck
-            self._listener.ranks_left_behind("\n".join(sure), are_all=are_all)
+            self._post(LeftBehind("\n".join(sure), are_all))
         self._pause = LEFT_BEHIND if found and not sure else min(2 * self._pause, LONGEST_PAUSE)
         self._find_left_behind(found, now_stuck)
 
@@ -222,6 +191,31 @@ class WaitReports:
             self._queue.append((with_stacks, patience, then))
             return
         self._begin(with_stacks, patience, then)
+
+    def ask_facts(
+        self, then: Callable[[list[tuple[str, Record]]], None], *, with_stacks: bool = False
+    ) -> None:
+        """Call `then` with what all ranks are doing, as facts with their names."""
+        self.ask(lambda seen: then(self._facts_of(seen)), with_stacks=with_stacks)
+
+    def explain(self) -> None:
+        """Log what all ranks are doing and why they wait."""
+        self.ask(self._log, with_stacks=True)
+
+    def explain_end(self, then: Callable[[], None]) -> None:
+        """Log what all ranks are doing, and why they wait if that is new; and call `then`."""
+
+        def end(seen: Snapshot) -> None:
+            self._log(self._untold(seen))
+            then()
+
+        self.ask(end, with_stacks=True)
+
+    def _log(self, seen: Snapshot) -> None:
+        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names)))
+
+    def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
+        return [*facts_of(seen, self._present())]
 
     def _begin(self, with_stacks: bool, patience: float, then: Seen) -> None:
         if then == self._report_long_waits:
@@ -329,18 +323,24 @@ class WaitReports:
         """Tell why ranks wait of which one has told that it waits for long."""
         self._report_waits(seen)
 
-    def untold(self, seen: Snapshot) -> Snapshot:
+    def _untold(self, seen: Snapshot) -> Snapshot:
         """Return it without what was told before."""
         fresh = [one for one in seen.findings if _identity(one) not in self._told]
         return replace(seen, findings=fresh)
 
     def _report_waits(self, seen: Snapshot) -> None:
         """Tell what was not told before."""
-        fresh = self.untold(seen).findings[:MOST_FINDINGS]
+        from runtime.waits import stuck_in
+
+        fresh = self._untold(seen).findings[:MOST_FINDINGS]
         self._told.update(map(_identity, fresh))
         if fresh:
-            self._listener.waits_explained(fresh)
-            _log.warning("%s", "\n".join(told_findings([*map(explained, fresh)])))
+            found = [explained(one) for one in fresh]
+            for one in found:
+                self._facts.tell(MACHINE, one)
+            if stuck := stuck_in(fresh):
+                self._post(Stuck(tuple(sorted(stuck))))
+            _log.warning("%s", "\n".join(told_findings(found)))
 
 
 def _state(rank: str, state: Facts) -> RankState | None:
@@ -363,58 +363,3 @@ def _identity(finding: WaitFinding) -> str:
     from runtime.waits.findings import SLOW
 
     return finding.text.partition(" in ")[2] if finding.kind == SLOW else finding.text
-
-
-def facts_of(
-    seen: Snapshot, processes: Mapping[str, ProcessOfRank]
-) -> Iterator[tuple[str, RankSeen | WaitExplained]]:
-    """Yield what all ranks were doing, and why they wait, as facts with their names.
-
-    `processes` has the ranks of programs that go on without lost ones.
-    """
-    for rank, doing in sorted(_doing(seen), key=lambda one: RankName.parse(one[0])):
-        state, process = seen.states.get(rank), processes.get(rank)
-        found = RankSeen(doing, process.state, process.incarnation) if process else RankSeen(doing)
-        if state is not None:
-            found = replace(
-                found,
-                communicators=tuple(
-                    CommunicatorSeen(one.comm, one.state, one.modes) for one in state.recoveries
-                ),
-                host=state.host,
-                process=state.pid,
-                calls=tuple(_call(one, seen.names) for one in state.waits),
-                stacks=tuple(StackSeen(thread, text) for thread, text in state.stacks),
-                memory=state.memory,
-                cpu=round(state.cpu, 2),
-            )
-        yield rank, found
-    for finding in seen.findings:
-        yield MACHINE, explained(finding)
-
-
-def _call(wait: Wait, names: RankNames) -> CallSeen:
-    from runtime.waits import said
-
-    parts = tuple(AwaitedPart(part.kind, part.peer, part.tag) for part in wait.parts)
-    seconds = round(wait.seconds, 1)
-    return CallSeen(wait.call, said(wait, names), seconds, wait.where, str(wait.comm), parts)
-
-
-def explained(finding: WaitFinding) -> WaitExplained:
-    """Return a finding as a fact."""
-    from runtime.waits import HEADINGS
-
-    return WaitExplained(finding.kind, HEADINGS[finding.kind], finding.ranks, str(finding))
-
-
-def _doing(seen: Snapshot) -> Iterator[tuple[str, str]]:
-    from runtime.waits import said
-
-    for rank, state in seen.states.items():
-        calls = [f"in {said(one, seen.names)}" for one in state.waits]
-        if state.may_act and state.at:
-            calls.append(f"at {state.at}")
-        yield rank, ", ".join(calls) or "at rest"
-    yield from ((rank, "does not answer") for rank in seen.silent)
-    yield from ((rank, f"has ended ({how})") for rank, how in seen.ended.items())

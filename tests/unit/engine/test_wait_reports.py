@@ -11,12 +11,15 @@ from typing import Any, cast
 
 import pytest
 
+from runtime.lifecycle.events import LeftBehind
 from runtime.machine.calls import stub
 from runtime.machine.contracts import Orders
 from runtime.processes.launcher.place import ClusterPlace
-from runtime.processes.launcher.wait_reports import Snapshot, WaitReports
+from runtime.processes.launcher.wait_facts import Snapshot
+from runtime.processes.launcher.wait_reports import WaitReports
 from runtime.topology import NO_NAMES
-from runtime.waits import WaitFinding
+from runtime.views.facts import Fact, WaitExplained
+from runtime.views.stream import FactStream, nothing
 
 AT_REST: dict[str, Any] = {
     "waits": (),
@@ -38,18 +41,26 @@ class OnePlace:
 
 
 @dataclass
-class Listener:
-    """What became known, and when."""
+class Run:
+    """What became known of a run, and when."""
 
     clock: Callable[[], float] = lambda: 0.0
     left: list[tuple[float, str, bool]] = field(default_factory=list)
-    explained: list[WaitFinding] = field(default_factory=list)
+    explained: list[WaitExplained] = field(default_factory=list)
 
-    def ranks_left_behind(self, why: str, *, are_all: bool) -> None:
-        self.left.append((self.clock(), why, are_all))
+    def post(self, event: object) -> None:
+        if isinstance(event, LeftBehind):
+            self.left.append((self.clock(), event.why, event.are_all))
 
-    def waits_explained(self, findings: list[WaitFinding]) -> None:
-        self.explained += findings
+    def hear(self, fact: Fact, taken: Callable[[], None] = nothing) -> None:
+        taken()
+        assert isinstance(fact.record, WaitExplained)
+        self.explained.append(fact.record)
+
+
+def wait_reports(orders: Orders, later: Callable[..., object], run: Run) -> WaitReports:
+    place = cast("ClusterPlace", OnePlace(orders))
+    return WaitReports([place], later, FactStream(run, run.clock), run.post, names=NO_NAMES)
 
 
 @dataclass
@@ -62,10 +73,7 @@ class Script:
 
     def reports(self) -> WaitReports:
         orders = stub(Orders, self._tell)
-        place = cast("ClusterPlace", OnePlace(orders))
-        return WaitReports(
-            [place], lambda _seconds, call: self.later.append(call), Listener(), names=NO_NAMES
-        )
+        return wait_reports(orders, lambda _seconds, call: self.later.append(call), Run())
 
     def _tell(self, _interface: str, _operation: str, args: tuple[Any, ...]) -> None:
         self.asked.append(args[0])
@@ -117,15 +125,12 @@ class Simulated:
 
     def __init__(self, doing: Mapping[str, Callable[[float], dict[str, Any]]]) -> None:
         self.now = 0.0
-        self.listener = Listener(lambda: self.now)
-        self.left = self.listener.left
+        self.known = Run(lambda: self.now)
+        self.left = self.known.left
         self._doing = doing
         self._serial = count()
         self.put_off: list[tuple[float, int, Callable[[], None]]] = []
-        orders = stub(Orders, self._ask)
-        self.reports = WaitReports(
-            [cast("ClusterPlace", OnePlace(orders))], self.later, self.listener, names=NO_NAMES
-        )
+        self.reports = wait_reports(stub(Orders, self._ask), self.later, self.known)
         for rank in doing:
             self.reports.rank_ready(rank)
 
@@ -165,7 +170,7 @@ def test_a_glance_tells_once_which_ranks_can_never_go_on_and_no_more(
         simulated.reports.glance(lambda: told.append("over"), lambda: is_wanted)
         simulated.run(until)
     assert told == ["over", "over"]
-    assert len(simulated.listener.explained) == is_wanted
+    assert len(simulated.known.explained) == is_wanted
     assert [one.getMessage() for one in caplog.records] == is_wanted * [
         "these ranks wait and can never go on:\n"
         "  0:0:0 waits in recv from 0:1:0 tag 7, which waits in recv from 0:0:0 tag 7"
