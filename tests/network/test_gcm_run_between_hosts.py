@@ -87,6 +87,7 @@ def test_mixed_puts_a_whole_copy_at_each_of_two_sites_that_are_equally_far_away(
             code, output, errors = lab.run(
                 "--verbose", "-n", "2", "-r", "2", "-a", "mixed", "where.py"
             )
+            _, planned, _ = lab.run("--dry-run", "-n", "8", "where.py")
         finally:
             lab.stop()
     assert code == 0, errors
@@ -94,6 +95,9 @@ def test_mixed_puts_a_whole_copy_at_each_of_two_sites_that_are_equally_far_away(
     assert sorted(sites.values()) == ["site0", "site1"], errors
     assert len({grid.clusters[host].site for host in sites}) == 2
     assert output == "2 ranks\n"
+    of = dict(re.findall(r"(c\d+) +[\d.]+ ms +(site\d)", planned))
+    assert of.keys() == set(peers), planned
+    assert of[peers[0]] == of[peers[1]] != of[peers[2]] == of[peers[3]]
 
 
 @pytest.mark.timeout(300)
