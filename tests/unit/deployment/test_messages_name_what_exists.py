@@ -28,6 +28,7 @@ NO_MESSAGES = (
     "runtime/deployment/language/table.py",
     "runtime/peers/watching/",
     "runtime/peers/commands/watch_actions.py",
+    "runtime/views/page/",
 )
 OF_PYTHON = {
     "frozen",
@@ -61,8 +62,8 @@ def options_of(command: CommandTable) -> Iterator[str]:
         yield from options_of(one)
 
 
-OF_OTHERS = {"--force-reinstall", "--mca", "--shm-size"}
-"""Options of other programs, pip, mpiexec and docker, that cures name."""
+OF_OTHERS = {"--force-reinstall", "--mca", "--no-requeue", "--shm-size"}
+"""Options of other programs, pip, mpiexec, sbatch and docker, that texts name."""
 
 OPTIONS = {
     *OF_OTHERS,
