@@ -59,7 +59,7 @@ class Ear:
         self.why_alone = why
 
 
-class _ByFrontEnds:
+class _ByFrontEnds(Connector):
     """Asks the front-end at a port of this host for the way by both of them."""
 
     def __init__(self, port: int, credentials: Credentials) -> None:
@@ -77,15 +77,8 @@ class _ByFrontEnds:
         """One connection has to do."""
         return None
 
-    def came(self, peer: int, now: float) -> None:
-        """There are no other routes of which to learn anything."""
-
     def joined(self, _peer: int, *, is_dialled: bool) -> None:
         """Nobody asks here who has dialled."""
-
-    def has_room(self) -> bool:
-        """Two ends have as many connections as they like."""
-        return True
 
 
 @contextmanager

@@ -8,6 +8,11 @@ from runtime.errors import GridError
 class PeerError(GridError):
     """Something about a lab, a peer or a request to one is wrong."""
 
+    @property
+    def in_one_line(self) -> str:
+        """What is wrong and why, for a list of many; the place is what the list is about."""
+        return " ".join(part for part in (self.what, self.cause) if part).replace("\n", "; ")
+
 
 class NotAuthentic(PeerError):
     """The other end has no credential of this lab, or is not who was expected there."""

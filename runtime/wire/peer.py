@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from runtime.later import Later, logger
+from runtime.later import logger
 from runtime.wire.connection_life import (
     TRYING,
     ConnectionEvent,
@@ -38,9 +38,6 @@ from runtime.wire.stream.sender import MessageSender
 
 if TYPE_CHECKING:
     from runtime.wire.dialling.connecting import PeerContext
-    from runtime.wire.lanes import of_a_pair as parts
-else:
-    parts = Later("runtime.wire.lanes.of_a_pair")
 
 _log = logger(__name__)
 
@@ -55,12 +52,12 @@ class Peer:
             index,
             context.sink,
             self.sender,
-            kick=self._kick,
+            kick=self.kick,
             goodbye=context.tick_soon,
             stage=context.stage,
         )
-        self.breadth = Breadth(context, self.receiver, self.sender, self._make_lanes)
         self._duplex = DuplexStream(self.receiver, self.sender)
+        self.breadth = Breadth(index, context, self._duplex, self)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
@@ -154,7 +151,7 @@ class Peer:
         except BadFrame as fault:
             connected.close()
             cause = f"{fault}. It is another process now"
-            self._give_up(self._gone("the connection cannot be resumed", cause))
+            self.give_up(self._gone("the connection cannot be resumed", cause))
             return
         self.connection.joined(self._context.now(), self._duplex.progress)
         self._fault = None
@@ -193,7 +190,7 @@ class Peer:
                 resuming.deadline = now
             resuming.failed(fault, now)
         elif isinstance(fault, NoRoute | ConnectionRefusedError):
-            self._give_up(self._absent(fault))
+            self.give_up(self._absent(fault))
         else:
             self.connection.failed(self._interruption(fault, now))
         self._context.tick_soon()
@@ -256,7 +253,7 @@ class Peer:
     def confirm(self) -> None:
         """Lose the peer, since others believe what they were told of it."""
         if self.life.is_suspected and self.life.reason is not None:
-            self._give_up(self.life.reason)
+            self.give_up(self.life.reason)
 
     @property
     def _is_here(self) -> bool:
@@ -297,12 +294,12 @@ class Peer:
     def _go_on_resuming(self, resuming: Resuming, now: float) -> None:
         resuming.taken(self._joining.taken_at(now))
         if resuming.is_ended and not self._context.are_all_ends_told:
-            self._give_up(self._absent(self._nobody_there(resuming)))
+            self.give_up(self._absent(self._nobody_there(resuming)))
         elif resuming.is_over(now):
             why = self._absent(self._link_lost(resuming, now))
             is_explained = self.life.stage is PeerStage.EXPLAINED
             if self._context.suspect is None or is_explained or self._has_sent_bye:
-                self._give_up(why)
+                self.give_up(why)
             else:
                 if self.life.suspect(why):
                     self._report_suspicion()
@@ -357,7 +354,7 @@ class Peer:
     def _gone(self, why: str, cause: str = "") -> PeerLost:
         return gone(str(self), why, cause)
 
-    def _give_up(self, why: PeerLost) -> None:
+    def give_up(self, why: PeerLost) -> None:
         """Lose the peer in `tick`, or now if that goes on."""
         self._end = why
         self._context.tick_soon()
@@ -477,7 +474,7 @@ class Peer:
         self._has_sent_bye = True
         if self.why is None and (self.line is not None or self.is_interrupted):
             self.sender.put_frame(BYE)
-            self._kick()
+            self.kick()
 
     @property
     def is_finished(self) -> bool:
@@ -517,9 +514,7 @@ class Peer:
                 self._context.watch_descriptor(line.fileno(), 0, None)
                 line.close()
 
-    def _make_lanes(self) -> parts.Lanes:
-        return parts.Lanes(self.index, self._context, self._duplex, self._kick, lose=self._give_up)
-
-    def _kick(self) -> None:
+    def kick(self) -> None:
+        """Write what there is to be said, if there is room for it."""
         if self.line is not None and not self.line.is_blocked:
             self.line.flush()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.mpi.progress.operations import POLLED, Operation
 from runtime.mpi.progress.polling import LONGEST, insist
-from runtime.mpi.progress.predefined import running_engine
 
 if TYPE_CHECKING:
     from runtime.mpi.progress.engine import Engine
@@ -23,13 +22,18 @@ _A_BYTE = 150e-12
 """Seconds per byte of a large message through memory, with a margin."""
 
 
-def current() -> Engine | None:
-    """Return the engine to wait with for what belongs to no communicator of the grid.
+_engine: Engine | None = None
 
-    None once it is closed: native MPI waits by itself then.
-    """
-    engine = running_engine()
-    return None if engine is None or engine.connections is None else engine
+
+def use(engine: Engine | None) -> None:
+    """Set the engine to wait with for native requests of this process; None for MPI's own waits."""
+    global _engine  # noqa: PLW0603 - there is one native MPI in a process
+    _engine = engine
+
+
+def current() -> Engine | None:
+    """Return the engine to wait with for what belongs to no communicator of the grid."""
+    return _engine
 
 
 class _Native(Operation):

@@ -66,6 +66,9 @@ def finish() -> None:
     """Flush messages and close connections, without waiting for anybody."""
     engine = running_engine()
     if engine is not None:
+        from runtime.mpi.progress.native_waits import use  # loaded only where there is an engine
+
+        use(None)
         engine.close()
 
 

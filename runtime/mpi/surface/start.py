@@ -17,6 +17,7 @@ from runtime.mpi.process.place import Place, place_of_plain_mpi, place_of_rank, 
 from runtime.mpi.progress import predefined
 from runtime.mpi.progress.engine import Engine
 from runtime.mpi.progress.membership import derived_context, intra
+from runtime.mpi.progress.native_waits import use
 from runtime.mpi.progress.predefined import Predefined
 from runtime.mpi.surface import communicator_classes as _classes  # noqa: F401 - their classes
 from runtime.topology import Communicator, Identifier, RankNames, rank_table
@@ -166,6 +167,7 @@ def _engine(place: Place, link: RankLink, known: Everybody) -> Engine:
         replicated.stand_on(connections)
         engine.decisions = DecisionPoints(engine, engine.waits, replicated, again)
     engine.attach(replicated or connections, connections.wake_ups)
+    use(engine)
     _listen(place, link, engine, connections, replicated, known=known)
     return engine
 

@@ -111,7 +111,7 @@ class ReservationService:
         try:
             self._dialler.reach(peer, REACH_TIMEOUT).close()
         except PeerError as fault:
-            return " ".join(part for part in (fault.what, fault.cause) if part).replace("\n", "; ")
+            return fault.in_one_line
         return ""
 
     # --- inside the peer ------------------------------------------------------------------------

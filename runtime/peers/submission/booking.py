@@ -250,7 +250,7 @@ class Booking:
             )
             answer = PlacesAnswer.of(plain)
         except PeerError as fault:
-            why = _words(fault)
+            why = fault.in_one_line
             self.lab.forget(peer)
             self._post(lambda now: self._asker.unreachable(key, why, now))
             return
@@ -274,8 +274,3 @@ class Booking:
             service.release(self.lab.me, wanted.key)
         except PeerError:
             self.lab.forget(wanted.peer)  # the lease ends by itself
-
-
-def _words(fault: PeerError) -> str:
-    """Return an error in one line."""
-    return " ".join(part for part in (fault.what, fault.cause) if part).replace("\n", "; ")

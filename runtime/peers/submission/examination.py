@@ -80,7 +80,7 @@ def _silent(
         try:
             lab.service(name, Reservation)
         except PeerError as fault:
-            return " ".join(part for part in (fault.what, fault.cause) if part).replace("\n", "; ")
+            return fault.in_one_line
         return "it answers now, and did not before"
 
     with ThreadPoolExecutor(min(32, len(names)) or 1, "silent") as threads:

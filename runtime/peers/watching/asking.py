@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from gcm.records import dataclass
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.contracts import StatusService
 from runtime.peers.errors import PeerError
@@ -17,42 +18,36 @@ AT_ONCE = 16
 TIMEOUT = 2.0
 
 
+@dataclass(frozen=True, slots=True)
 class LabWatcher:
     """Looks at a lab through the daemon at an address.
 
     `own` asks that daemon; `user`, if there is one, asks the other peers, which tell users only.
     """
 
-    def __init__(
-        self,
-        own: MemberDialler,
-        address: Address,
-        expected: Principal | None,
-        user: MemberDialler | None,
-    ) -> None:
-        self._own = own
-        self._address = address
-        self._expected = expected
-        self._user = user
+    own: MemberDialler
+    address: Address
+    expected: Principal | None
+    user: MemberDialler | None
 
     def snapshot(self) -> LabView:
         """Return what is to be seen now; raises PeerError if the daemon does not answer."""
-        own = _status(self._own, self._address, self._expected)
+        own = _status(self.own, self.address, self.expected)
         asked = [one for one in own["membership"]["hosts"] if str(one["name"]).startswith("peer:")][
             :MOST_ASKED
         ]
-        if self._user is None or not asked:
+        if self.user is None or not asked:
             return view_of(own, ())
         with ThreadPoolExecutor(min(AT_ONCE, len(asked)), "status") as threads:
             told = list(threads.map(self._other, asked))
         return view_of(own, [one for one in told if one is not None])
 
     def _other(self, host: Mapping[str, Any]) -> dict[str, Any] | None:
-        assert self._user is not None
+        assert self.user is not None
         expected = Principal.parse(str(host["name"]))
         for written in host["addresses"]:
             try:
-                told = _status(self._user, Address.parse(str(written)), expected)
+                told = _status(self.user, Address.parse(str(written)), expected)
             except PeerError:
                 continue  # it is shown without its runs
             return told if is_status_of(str(expected), told) else None

@@ -123,14 +123,14 @@ def program_of(application: str) -> str:
     return application.rpartition(":")[0] or application[:12]
 
 
-def ranks_text(ranks: Iterable[Sequence[int]]) -> str:
-    """Return ranks for people; with replicas, `RANK.REPLICA`.
+def ranks_text(ranks: Iterable[Sequence[int]], *, has_replicas: bool = False) -> str:
+    """Return ranks for people; where there are replicas, here or elsewhere, `RANK.REPLICA`.
 
     >>> ranks_text([[2, 0], [1, 0]]), ranks_text([[1, 0], [0, 1]])
     ('1, 2', '0.1, 1.0')
     """
     some = sorted((rank, replica) for rank, replica in ranks)
-    has_replicas = any(replica for _, replica in some)
+    has_replicas = has_replicas or any(replica for _, replica in some)
     return ", ".join(f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some)
 
 
@@ -211,12 +211,7 @@ def _runs(statuses: Mapping[str, Mapping[str, Any]]) -> tuple[RunLine, ...]:
 def _where(
     application: str, peers: Iterable[str], ranks: Mapping[tuple[str, str], list[list[int]]]
 ) -> tuple[str, ...]:
-    here = {peer: sorted(ranks[application, peer]) for peer in peers}
+    here = {peer: ranks[application, peer] for peer in peers}
     has_replicas = any(replica for some in here.values() for _, replica in some)
-    words = {
-        peer: ", ".join(
-            f"{rank}.{replica}" if has_replicas else f"{rank}" for rank, replica in some
-        )
-        for peer, some in here.items()
-    }
+    words = {peer: ranks_text(some, has_replicas=has_replicas) for peer, some in here.items()}
     return tuple(f"{peer} ({some})" if some else peer for peer, some in words.items())

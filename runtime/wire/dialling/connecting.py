@@ -83,31 +83,30 @@ class Attempt(Protocol):
         ...
 
 
-class Connector(Protocol):
+class Connector(ABC):
     """Opens connections: directly, or by whatever other route there is."""
 
+    @abstractmethod
     def connect(self, peer: int, now: float) -> Attempt:
         """Begin to open an authenticated connection to a peer; raises PeerLost if none can be."""
-        ...
 
+    @abstractmethod
     def again(self, peer: int, now: float) -> Attempt | None:
         """Begin to open one more connection, a lane, in the way that the first one was opened.
 
         None means that it was opened by the other end. Raises PeerLost if none can be opened now.
         """
-        ...
 
+    @abstractmethod
     def joined(self, peer: int, *, is_dialled: bool) -> None:
         """Record that a connection to a peer is used, opened by this end or the other."""
-        ...
 
-    def came(self, peer: int, now: float) -> None:
+    def came(self, peer: int, now: float) -> None:  # noqa: B027 - most have nothing to learn
         """Record that a peer has dialled while this end tried to."""
-        ...
 
     def has_room(self) -> bool:
         """Tell whether this end may have one more lane."""
-        ...
+        return True
 
 
 class PeerContext(EventLoop, Protocol):
@@ -135,7 +134,7 @@ class PeerContext(EventLoop, Protocol):
         ...
 
 
-class CountingConnector(ABC):
+class CountingConnector(Connector):
     """A connector that counts, without a bound of its own.
 
     `between` are the front-ends between this rank and each peer, as far as this end has dialled.
@@ -145,25 +144,6 @@ class CountingConnector(ABC):
         self.between: dict[int, tuple[str, ...]] = {}
         self.tries = 0
         self.failures = 0
-
-    @abstractmethod
-    def connect(self, peer: int, now: float) -> Attempt:
-        """See `Connector`."""
-
-    @abstractmethod
-    def again(self, peer: int, now: float) -> Attempt | None:
-        """See `Connector`."""
-
-    @abstractmethod
-    def joined(self, peer: int, *, is_dialled: bool) -> None:
-        """See `Connector`."""
-
-    def came(self, peer: int, now: float) -> None:  # noqa: B027 - most have nothing to learn
-        """See `Connector`."""
-
-    def has_room(self) -> bool:
-        """See `Connector`."""
-        return True
 
 
 class DirectConnector(CountingConnector):

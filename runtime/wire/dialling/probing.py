@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 from collections.abc import Callable
 
+from gcm.records import dataclass
 from runtime.later import logger
 from runtime.routing import Route
 from runtime.transport.credentials import Credentials
@@ -17,6 +18,7 @@ PROBE_TIMEOUT = 3.0
 """Seconds for each address to answer and to prove itself."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Probe:
     """One try, in a thread of its own, of which neither program notices anything.
 
@@ -24,19 +26,11 @@ class Probe:
     `credentials` have the name of who tries with `PROBES` behind, so that it is let go at once.
     """
 
-    def __init__(
-        self,
-        peer: int,
-        route: Route,
-        name: str,
-        addresses: tuple[str, ...],
-        credentials: Credentials,
-    ) -> None:
-        self.peer = peer
-        self.route = route
-        self._name = name
-        self._addresses = addresses
-        self._credentials = credentials
+    peer: int
+    route: Route
+    name: str
+    addresses: tuple[str, ...]
+    credentials: Credentials
 
     def begin(self, done: Callable[[bool], None]) -> None:
         """Begin; `done` is told from that thread whether the peer was reached."""
@@ -44,11 +38,11 @@ class Probe:
 
     def does_work(self) -> bool:
         """Connect, prove, and hang up; return whether it was the peer that proved itself."""
-        for address in self._addresses:
+        for address in self.addresses:
             try:
-                connected, _, _ = dial(address, self._credentials, PROBE_TIMEOUT, peer=self._name)
+                connected, _, _ = dial(address, self.credentials, PROBE_TIMEOUT, peer=self.name)
             except (OSError, TransportError) as fault:
-                _log.info("%s is still not reached directly: %s", self._name, fault)
+                _log.info("%s is still not reached directly: %s", self.name, fault)
                 continue
             connected.close()
             return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gcm.records import dataclass
 from runtime.later import Later
-from runtime.wire.dialling.connecting import Attempt, CountingConnector
+from runtime.wire.dialling.connecting import Attempt, Connector, CountingConnector
 from runtime.wire.dialling.directory import RankDirectory
 from runtime.wire.errors import PeerLost, WireError
 
@@ -64,7 +64,7 @@ class Keeper(Protocol):
         ...
 
 
-class ReferenceController:
+class ReferenceController(Connector):
     """Opens connections as `connector` does, counts, and lets those rest that nobody uses.
 
     `keeper` is set once it is there. `bound` returns what decides instead of the usual cache, which

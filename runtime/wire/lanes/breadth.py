@@ -6,13 +6,11 @@ Only peers that are far away get more connections. For all others nothing is loa
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runtime.later import Later
 from runtime.transport.round_trip import round_trip
-from runtime.wire.stream.receiver import MessageReceiver
-from runtime.wire.stream.sender import MessageSender
+from runtime.wire.stream.duplex import DuplexStream
 
 if TYPE_CHECKING:
     from runtime.routing import widening
@@ -20,29 +18,25 @@ if TYPE_CHECKING:
     from runtime.wire.lanes import of_a_pair as parts
 else:
     widening = Later("runtime.routing.widening")
+    parts = Later("runtime.wire.lanes.of_a_pair")
 
 
 class Breadth:
-    """The lanes of one pair, as soon as there may be any.
+    """The lanes of one pair, as soon as there may be any."""
 
-    `make` makes them.
-    """
-
-    __slots__ = ("_context", "_first", "_make", "_sender", "lanes")
+    __slots__ = ("_context", "_duplex", "_first", "_index", "_owner", "_sender", "lanes")
 
     def __init__(
-        self,
-        context: PeerContext,
-        receiver: MessageReceiver,
-        sender: MessageSender,
-        make: Callable[[], parts.Lanes],
+        self, index: int, context: PeerContext, duplex: DuplexStream, owner: parts.LaneOwner
     ) -> None:
+        self._index = index
         self._context = context
-        self._sender = sender
-        self._make = make
+        self._duplex = duplex
+        self._sender = duplex.sender
+        self._owner = owner
         self._first: socket.socket | None = None
         self.lanes: parts.Lanes | None = None
-        receiver.lanes = self._handle_frame
+        duplex.receiver.lanes = self._handle_frame
 
     @property
     def count(self) -> int:
@@ -98,7 +92,7 @@ class Breadth:
     def opened(self) -> parts.Lanes:
         """Return the lanes, of which there may be none yet."""
         if self.lanes is None:
-            self.lanes = self._make()
+            self.lanes = parts.Lanes(self._index, self._context, self._duplex, self._owner)
             self.lanes.first = self._first
             self._sender.more = self.lanes.more
         return self.lanes

@@ -10,7 +10,6 @@ from __future__ import annotations
 import select
 import socket
 from collections import deque
-from collections.abc import Callable
 
 from runtime.transport.admission import EventLoop
 from runtime.transport.decrypted import DECRYPTED
@@ -163,7 +162,7 @@ class LaneSender:
 
 
 class Lane:
-    """One lane that is open; `broken` is told when it is of no use any more."""
+    """One lane that is open; its `fault` says why it is of no use any more."""
 
     def __init__(
         self,
@@ -173,15 +172,14 @@ class Lane:
         under_way: UnderWay,
         *,
         loop: EventLoop,
-        broken: Callable[[Lane], None],
         silence: float,
     ) -> None:
         self.number = number
         self.receiver = LaneReceiver(receiver)
         self.sender = LaneSender(under_way)
         self.fault: Exception | None = None
+        self._loop = loop
         self._watch = loop.watch_descriptor
-        self._broken = broken
         self._connection = Connection(
             connected, self.receiver, self.sender, self._wait_for, self._failed, silence=silence
         )
@@ -226,7 +224,7 @@ class Lane:
     def _failed(self, fault: Exception) -> None:
         if self.fault is None:
             self.fault = fault
-            self._broken(self)
+            self._loop.tick_soon()
 
 
 def _rest(stream: Stream, offset: int, pieces: list[Piece], came: int) -> Stream:

@@ -7,8 +7,7 @@ send over all of them.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from runtime.later import logger
 from runtime.routing import PairFlow, Widening
@@ -31,6 +30,18 @@ _IDLE = 1.0  # seconds from one look to the next while little is sent
 _REFUSES = 10.0  # seconds for lanes to come that were begun before the peer knew of no room
 
 
+class LaneOwner(Protocol):
+    """The peer to which lanes lead, with its first connection."""
+
+    def kick(self) -> None:
+        """Write over the first connection what there is to be said."""
+        ...
+
+    def give_up(self, why: PeerLost) -> None:
+        """Lose the peer, which is not what it seemed to be."""
+        ...
+
+
 class Lanes:
     """All lanes of a pair. `first` is its first connection, where that is far away."""
 
@@ -39,16 +50,13 @@ class Lanes:
         index: int,
         context: PeerContext,
         duplex: DuplexStream,
-        kick: Callable[[], None],
-        *,
-        lose: Callable[[PeerLost], None],
+        owner: LaneOwner,
     ) -> None:
         self._index = index
         self._context = context
         self._receiver = duplex.receiver
         self._sender = duplex.sender
-        self._kick = kick
-        self._lose = lose
+        self._owner = owner
         self.first: socket.socket | None = None
         """It is closed while it is interrupted; then no lane is opened."""
         self.most = 0
@@ -117,7 +125,7 @@ class Lanes:
         for lane in list(self._open.values()):
             lane.go_on()
             if isinstance(lane.fault, BadFrame):
-                self._lose(gone(self._name, reason_of(lane.fault)))
+                self._owner.give_up(gone(self._name, reason_of(lane.fault)))
                 return
             if lane.fault is not None:
                 _log.info("a lane to %s broke: %s", self._name, reason_of(lane.fault))
@@ -134,7 +142,7 @@ class Lanes:
         if now >= self._refuses_until:
             self._sender.put_frame(WIDEN, 0, 0)
             self._told = 1
-            self._kick()
+            self._owner.kick()
         self._refuses_until = now + _REFUSES
         self._wanted = 1
         self._measured_at = now
@@ -185,7 +193,7 @@ class Lanes:
         if mine != self._told:
             self._told = mine
             self._sender.put_frame(WIDEN, 0, mine)
-            self._kick()
+            self._owner.kick()
 
     @property
     def _wish(self) -> int:
@@ -258,7 +266,6 @@ class Lanes:
             self._receiver,
             self._sender.under_way,
             loop=self._context,
-            broken=lambda _: self._context.tick_soon(),
             silence=self._context.silence,
         )
         self.most = max(self.most, len(self._open))
@@ -276,7 +283,7 @@ class Lanes:
         self._written += lane.sender.written
         lane.close()
         self._sender.put_frame(LANE_OVER, lane.number, lane.receiver.leave())
-        self._kick()
+        self._owner.kick()
 
     def _handle_lane_over(self, number: int, position: int) -> None:
         """Record how much has come over a lane that the peer has left, and send the rest again."""
@@ -288,7 +295,7 @@ class Lanes:
         else:
             self._sender.under_way.take_back(lane.sender.lost(position))
             self.more()
-        self._kick()
+        self._owner.kick()
 
     def _never_used(self, number: int) -> None:
         """Tell the peer that nothing came over a lane that it has left, and see that nothing will.

@@ -68,6 +68,7 @@ def broaden(rank: Rank, other: int, lanes: int) -> None:
 
 def exchange(rank: Rank, lanes: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     """Send and receive much, and little meanwhile; tell what became of it."""
+    inherited = open_sockets()  # of a relay that the other rank has reached before this one began
     other = meet(rank)
     broaden(rank, other, lanes)
     sent = []
@@ -95,7 +96,7 @@ def exchange(rank: Rank, lanes: int, sizes: tuple[int, ...]) -> dict[str, Any]:
         "in order": heads == wanted,
         "carried": carried,
         "traffic": found,
-        "files": open_sockets(),
+        "files": open_sockets() - inherited,
     }
 
 

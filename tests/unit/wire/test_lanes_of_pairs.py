@@ -82,7 +82,7 @@ class Side:
         self.why: list[PeerLost] = []
         self.first, self._other = socket.socketpair()
         duplex = DuplexStream(self.receiver, self.sender)
-        self.lanes = Lanes(1 - me, self, duplex, self.kick, lose=self.why.append)
+        self.lanes = Lanes(1 - me, self, duplex, self)
         self.lanes.joined(self.first)
         self.receiver.lanes = self.lanes.handle_frame
         self.sender.more = self.lanes.more
@@ -98,6 +98,9 @@ class Side:
         """Be kicked: the test says when something goes over the first connection."""
 
     tick_soon = kick
+
+    def give_up(self, why: PeerLost) -> None:
+        self.why.append(why)
 
     def now(self) -> float:
         return self.time
