@@ -239,12 +239,19 @@ def _lacks_grid_engine() -> str:
     return "needs Grid Engine (apt-get install gridengine-master gridengine-exec gridengine-client)"
 
 
+def _lacks_oar() -> str:
+    if Path("/usr/lib/oar/Almighty").exists() and any(Path("/usr/lib/postgresql").glob("*/bin")):
+        return ""
+    return "needs OAR (apt-get install oar-server oar-server-pgsql oar-node oar-user-pgsql)"
+
+
 LACKS: dict[str, Callable[[], str]] = {
     "needs_root": _lacks_root,
     "needs_sshd": _lacks_sshd,
     "needs_oath": _lacks_oath,
     "needs_slurm": _lacks_slurm,
     "needs_grid_engine": _lacks_grid_engine,
+    "needs_oar": _lacks_oar,
     "mpi": _lacks_mpi,
 }
 

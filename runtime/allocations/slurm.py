@@ -91,16 +91,16 @@ class Slurm(BatchSystem):
         return ("sbatch", "--test-only")
 
     def number(self, printed: str) -> str:
-        """Return the number; what a profile or a prolog has printed before it does not matter.
+        """Return the number; what a profile or a wrapper has printed around it does not matter.
 
         >>> Slurm().number("Welcome!\\n4711;alder\\n")
         '4711'
         """
-        last = printed.strip().rpartition("\n")[2]
-        number = last.partition(";")[0]
-        if not number.isdecimal():
+        found = re.findall(r"^(\d+)(?:;.*)?$", printed, re.MULTILINE)
+        if not found:
+            last = printed.strip().rpartition("\n")[2]
             raise Unreadable(f"sbatch printed no number of a job, but {last!r}")
-        return number
+        return str(found[-1])
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
         """Return `squeue`, told what to print."""

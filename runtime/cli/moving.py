@@ -216,8 +216,8 @@ def move(deployment: Deployment, options: Options, programs: Mapping[str, Progra
     Raises:
         UsageError: something of the run needs this machine.
     """
-    way, python = _way_to(deployment, options.detach)
-    _check_movable(deployment, way)
+    way, python = way_to(deployment, options.detach)
+    check_movable(deployment, way)
     name = f"{deployment.name}-{secrets.token_hex(2)}"
     try:
         with LocalLauncher() as local, _launcher(way, python, local) as there:
@@ -262,10 +262,10 @@ def _brought(
     names = [*package.PACKAGES, "pathspec"]
     names += [package.MPI4PY] if package.MPI4PY in missing else []
     package.bring(there, run.python, run.folder, names)
-    return _seen_from(run.way, _staged(deployment, programs, there, run.folder), run.python)
+    return seen_from(run.way, _staged(deployment, programs, there, run.folder), run.python)
 
 
-def _way_to(deployment: Deployment, host: str) -> tuple[Way, str]:
+def way_to(deployment: Deployment, host: str) -> tuple[Way, str]:
     """Return the way to a host, and the Python there if a cluster names one.
 
     `host` is a site, a cluster, a host on the way to one, or any other that ssh knows.
@@ -290,7 +290,7 @@ def _way_to(deployment: Deployment, host: str) -> tuple[Way, str]:
     return (SshHop(named.name, user=named.user),), ""
 
 
-def _check_movable(deployment: Deployment, way: Way) -> None:
+def check_movable(deployment: Deployment, way: Way) -> None:
     """Raise UsageError, with the names of all that cannot move."""
     here = [one.path for one in deployment.clusters() if not one.hops]
     if deployment.assembly is not None:
@@ -348,16 +348,22 @@ def _below(code: Application, home: str) -> Application:
     return replace(code, folder=home, path=path)
 
 
-def _seen_from(way: Way, deployment: Deployment, python: str) -> Deployment:
+def seen_from(way: Way, deployment: Deployment, python: str) -> Deployment:
     """Return a run with the ways to its clusters from the host to which `way` leads."""
 
     def seen(cluster: DeployedCluster) -> DeployedCluster:
         if cluster.hops[: len(way)] != way:
             return cluster
         hops, front = cluster.hops[len(way) :], cluster.front_end
-        if not hops and cluster.batch is None:
+        if hops:
+            return replace(cluster, hops=hops)
+        if cluster.batch is None:
             front = replace(front, python=python)
-        return replace(cluster, hops=hops, front_end=front)
+        nodes = (
+            replace(node, host="localhost") if node.host == cluster.host else node
+            for node in cluster.nodes
+        )
+        return replace(cluster, hops=(), front_end=front, nodes=tuple(nodes))
 
     sites = (replace(site, clusters=tuple(map(seen, site.clusters))) for site in deployment.sites)
     return replace(deployment, sites=tuple(sites))

@@ -59,7 +59,7 @@ def web(words: Sequence[str]) -> int:
             page.show([fact])
         page.end()
         threading.Event().wait()
-    page.close()
+    page.server.close()  # the run may go on, so nothing is said of its end
     return 0
 
 

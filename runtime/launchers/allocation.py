@@ -30,8 +30,8 @@ FIRST_POLL, LONGEST_POLL = 1.0, 30.0
 LAST_WORDS = 10
 """Seconds for a job that is ending to tell why."""
 
-MOST_SILENT = 5
-"""After so many questions without an answer the job is given up."""
+MOST_SILENT = 300.0
+"""Seconds without an answer after which the job is given up: a server may be started again."""
 
 _KEEP = """\
 lease=$1 pause=$2; shift 2
@@ -105,32 +105,34 @@ class JobAllocation:
         """Wait in the queue; return the job with its nodes, whose names are in `hosts` then.
 
         `changed` is called with what the batch system says of the job, whenever that is something
-        else. Raises JobFailed if the job ends instead, LauncherClosed once it is given up.
+        else; while it says nothing, `UNKNOWN` with the reason. Raises JobFailed if the job ends
+        instead, LauncherClosed once it is given up.
         """
-        pause, silent, known = FIRST_POLL, 0, None
+        pause, heard, known = FIRST_POLL, time.monotonic(), None
         while True:
             try:
                 job = self._queue.job(self._number, age=pause)
             except QueueSilent as fault:
-                silent += 1
-                if silent == MOST_SILENT:
+                if time.monotonic() - heard > MOST_SILENT:
                     raise JobFailed(
                         fault.what, place=self._place, cause=fault.cause, cure=fault.cure
                     ) from None
+                reason = (fault.cause or fault.what).splitlines()[-1]
+                job = BatchJob(self._number, JobPhase.QUEUED, "UNKNOWN", reason)
             else:
-                silent = 0
-                if job.phase is JobPhase.RUNNING:
-                    self._grant = GrantedJob(job, self._names(job), self._request.tasks_per_node)
-                    return job
-                if job.phase is not JobPhase.QUEUED:
-                    raise JobFailed(
-                        f"{job}, before it had any nodes",
-                        place=self._place,
-                        cure="Ask the batch system why, or the administrator of the site",
-                    )
-                if job != known:
-                    known = job
-                    changed(job)
+                heard = time.monotonic()
+            if job.phase is JobPhase.RUNNING:
+                self._grant = GrantedJob(job, self._names(job), self._request.tasks_per_node)
+                return job
+            if job.phase is not JobPhase.QUEUED:
+                raise JobFailed(
+                    f"{job}, before it had any nodes",
+                    place=self._place,
+                    cure="Ask the batch system why, or the administrator of the site",
+                )
+            if job != known:
+                known = job
+                changed(job)
             if given_up.wait(pause):
                 raise LauncherClosed("the run ended while the job was queued", place=self._place)
             pause = min(1.5 * pause, LONGEST_POLL)

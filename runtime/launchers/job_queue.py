@@ -12,8 +12,11 @@ from runtime.launchers.base import Command, Launcher
 from runtime.launchers.errors import LaunchError, StillRunning
 from runtime.launchers.lines import Collected
 
-ANSWER_TIMEOUT = 60.0
-"""Seconds for a command of the batch system: one that hangs must not hang the run."""
+ANSWER_TIMEOUT = 45.0
+"""Seconds for a command of the batch system: one that hangs must not hang the run.
+
+Fewer than a start may take by default, so that it is named before that is over.
+"""
 
 
 class QueueSilent(LaunchError):
@@ -82,7 +85,12 @@ class JobQueue:
             self._numbers.discard(number)
 
     def run(self, words: Sequence[str], text: str = "") -> tuple[int, str, str]:
-        """Run a command on the login node; return its exit code and what it has printed."""
+        """Run a command on the login node; return its exit code and what it has printed.
+
+        Raises:
+            QueueSilent: it did not end in time.
+            LaunchError: there is no connection to the login node.
+        """
         said = Collected()
         process = self.login.start(Command(login_words(words), first_input=text.encode()), said)
         process.close_input()
@@ -90,7 +98,10 @@ class JobQueue:
             code = process.wait(ANSWER_TIMEOUT).shell_code
         except StillRunning:
             process.kill()
-            return 1, "", f"{words[0]} has not answered within {ANSWER_TIMEOUT:g} s"
+            raise QueueSilent(
+                f"{words[0]} has not answered within {ANSWER_TIMEOUT:g} s",
+                cure=f"Look whether {self.system.name} works there",
+            ) from None
         return code, said.output, said.error.strip()
 
     def give_up(self) -> None:

@@ -101,7 +101,10 @@ async function follow(key) {
       if (answer.ok) {
         say("Live: this page changes by itself.");
         pause = 500;
-        if (await events_of(answer.body.pipeThrough(new TextDecoderStream()).getReader()) === "over") return say("This is how it ended; nothing changes any more.");
+        const end = await events_of(answer.body.pipeThrough(new TextDecoderStream()).getReader());
+        if (end === "over") return say("This is how it ended; nothing changes any more.");
+        // Another user's process may get the port next: ask there no more.
+        if (end === "closed") return say("The command that showed this has ended; what is shown may be old.");
       }
     } catch { /* the server has gone, or the network: try again */ }
     say("The connection is lost; trying again. What is shown may be old.");

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.grid import EmulatedGrid, Layout, Line, missing
 from tests.integration.batch.grid_engine_daemons import GridEngine
+from tests.integration.batch.oar_daemons import Oar, missing_cpusets
 from tests.integration.batch.site import NODES, NUMBER, folder_of_account
 from tests.integration.batch.slurm_daemons import Slurm
 from tests.mpi_homes import open_mpi  # noqa: F401 - a fixture
@@ -81,3 +82,21 @@ def grid_engine(all_of_grid_engine: GridEngine) -> Iterator[GridEngine]:
     """The Grid Engine, with an empty folder to work in, and nodes that hold nothing."""
     with all_of_grid_engine.fresh():
         yield all_of_grid_engine
+
+
+@pytest.fixture(scope="session")
+def all_of_oar() -> Iterator[Oar]:
+    """An OAR of three nodes."""
+    if lacking := missing_cpusets():
+        pytest.skip(lacking)
+    with hosts_of(1) as grid, folder_of_account("oar") as folder:
+        made = Oar(grid, list(grid.clusters), folder)
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def oar(all_of_oar: Oar) -> Iterator[Oar]:
+    """The OAR, with an empty folder to work in, and nodes that hold nothing."""
+    with all_of_oar.fresh():
+        yield all_of_oar

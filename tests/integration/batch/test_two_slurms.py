@@ -122,3 +122,25 @@ def test_an_early_grant_is_given_back_and_asked_for_again_until_both_have_their_
     )
     assert re.search(rf"\nlyon +{early}, {late} +1 +2 .* 0.00\d\n", errors)
     wait_until(lambda: slurm.is_given_back() and far.is_given_back())
+
+
+def test_the_launcher_moves_to_the_login_node_and_its_run_is_attached_to(
+    slurm: Slurm, far_slurm: tuple[Slurm, Sshd]
+) -> None:
+    far, server = far_slurm
+    path = descriptor(slurm, far, server)
+    text = path.read_text()
+    begin, end = text.index('<site name="lyon">'), text.index('<site name="nice">')
+    path.write_text(text[:begin] + text[end:])
+    code, said, errors = slurm.call(*COMMAND, "--detach=nice", str(path))
+    assert (code, errors) == (0, "")
+    code, said, errors = slurm.call(*COMMAND, "attach", said.split()[0])
+    assert (code, errors) == (0, "")
+    node = far.fields()["NodeList"]
+    assert sorted(said.splitlines()) == [
+        f"0 of 3: 3 on {node} of {far.folder}",
+        f"1 of 3: 3 on {node} of {far.folder}",
+        f"2 of 3: 3 on {far.login} of {far.folder}",
+    ]
+    wait_until(far.is_given_back)
+    assert list(far.home.glob(".local/state/gcm/runs/*")) == []

@@ -152,10 +152,19 @@ def test_a_run_that_has_begun_can_be_followed_and_its_figures_are_those_of_the_p
     assert {run.stdout.readline() for _ in range(2)} == {"done 0\n", "done 1\n"}
     once, _ = start("top", "--once", str(run.pid)).communicate(timeout=30)
     assert re.search(r"cluster0 +running +[◌●]", once), once
-    follower = start("web", str(run.pid))
-    assert follower.stdout is not None
-    page.goto(follower.stdout.readline().strip())
-    expect(page.locator("button.rank.running, button.rank.waiting")).to_have_count(1)
+
+    def followed() -> subprocess.Popen[str]:
+        made = start("web", str(run.pid))
+        assert made.stdout is not None
+        page.goto(made.stdout.readline().strip())
+        expect(page.locator("button.rank.running, button.rank.waiting")).to_have_count(1)
+        return made
+
+    follower = followed()
+    follower.send_signal(2)
+    assert follower.wait(20) == 0
+    expect(page.locator("#connection")).to_contain_text("has ended; what is shown may be old")
+    follower = followed()
     run.communicate("\n", timeout=60)
     expect(page.locator("#phase")).to_have_text("exit code 0", timeout=10_000)
     follower.send_signal(2)

@@ -41,7 +41,9 @@ OF_PYTHON = {
     "string",
     "rows",
     "credential",
+    "ddHHiii",  # the format of a struct
 }
+OF_NOTEBOOKS = {"img", "pre", "table"}
 OF_CONTROLLER_FILES = {"componentConfiguration", "controllers", "implementation"}
 OF_RANKS = {"--room"}  # of the command that `mpiexec` is given
 OF_ALL = {"--help"}
@@ -63,7 +65,7 @@ def options_of(command: CommandTable) -> Iterator[str]:
 
 
 OF_OTHERS = {"--force-reinstall", "--mca", "--no-requeue", "--shm-size"}
-"""Options of other programs, pip, mpiexec, sbatch and docker, that texts name."""
+"""Options of other programs, pip, mpiexec, sbatch and docker."""
 
 OPTIONS = {
     *OF_OTHERS,
@@ -121,7 +123,11 @@ def test_elements_and_their_attributes_in_messages_exist() -> None:
     wrong = []
     for place, text, _ in MESSAGES:
         for tag, rest in ELEMENT.findall(text):
-            if tag in OF_PYTHON | OF_CONTROLLER_FILES or rest[:1] not in ("", " ", "/"):
+            if tag in OF_PYTHON | OF_NOTEBOOKS | OF_CONTROLLER_FILES or rest[:1] not in (
+                "",
+                " ",
+                "/",
+            ):
                 continue
             if tag not in ATTRIBUTES:
                 wrong.append(f"{place}: there is no <{tag}>: {text}")

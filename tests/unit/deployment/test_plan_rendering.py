@@ -188,3 +188,18 @@ def test_spare_hosts_are_shown_where_lost_ranks_are_restarted(read: Any) -> None
     shown = render_plan(plan).splitlines()
     assert "      n2: no ranks" in shown
     assert "    once for each host, with its ranks" not in shown
+
+
+def test_several_queues_are_told_to_begin_together_and_for_how_long_nodes_wait(read: Any) -> None:
+    def shown(*batches: str) -> list[str]:
+        clusters = "".join(
+            f'<cluster><batch system="slurm" {batch}/></cluster>' for batch in batches
+        )
+        plan = make_plan(read.body(f'<grid><site name="s">{clusters}</site></grid>').good, {})
+        return [line for line in render_plan(plan).splitlines() if "queues" in line]
+
+    assert shown('idle="5min"', 'walltime="20min"', 'job="17"') == [
+        "begins when all queues have granted nodes; until then they wait, at most 300 s in"
+        " s/cluster0, 300 s in s/cluster1, are given back, and asked for again"
+    ]
+    assert shown('idle="5min"') == shown("", 'job="17"') == []

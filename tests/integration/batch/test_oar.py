@@ -1,0 +1,71 @@
+"""Runs in jobs of a real OAR, by the command that a user types; its own record is asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from tests.integration.batch.oar_daemons import Oar
+from tests.integration.batch.site import HELLO, LONG, end_of, wait_until
+
+pytestmark = [pytest.mark.mpi, pytest.mark.needs_root, pytest.mark.needs_oar]
+
+NAMED = HELLO.replace("flush=True", "flush=True)\nimport time\ntime.sleep(300", 1)
+
+
+@pytest.mark.shows("oar", "script", "submit", "nodes", "start", "output", "cancel")
+@pytest.mark.parametrize("by", ["user", "administrator"])
+def test_a_program_runs_on_the_nodes_that_are_granted_until_it_is_cancelled(
+    oar: Oar, by: str
+) -> None:
+    run = oar.start(oar.descriptor(NAMED, 'nodes="2"'))
+    assert run.stdout is not None
+    said = sorted(run.stdout.readline() for _ in range(4))
+    number = oar.number()
+    record = oar.record_of(number)
+    assert (record.state, len(record.nodes)) == ("Running", 2)
+    assert said == [f"{rank} of 4 on {record.nodes[rank // 2]}\n" for rank in range(4)]
+    if by == "user":
+        run.send_signal(signal.SIGINT)
+    else:
+        oar.run("oardel", number)
+    code, _, errors = end_of(run)
+    assert code == (130 if by == "user" else 204), errors
+    wait_until(oar.is_given_back)
+    assert oar.record_of(number).state in ("Error", "Terminated")
+
+
+@pytest.mark.shows("oar", "queue reason")
+def test_the_queue_is_told_in_words_and_waited_for(oar: Oar) -> None:
+    other = oar.hold_all()
+    run = oar.start(oar.descriptor(HELLO), "--verbose")
+    wait_until(lambda: len(oar.queue()) == 2)
+    time.sleep(10)  # so that it has asked once after the scheduler has looked
+    oar.run("oardel", other)
+    code, said, errors = end_of(run)
+    assert (code, said.count("of 2")) == (0, 2), errors
+    assert re.search(r"lyon/rhone: job \d+ is Waiting \(R=2,W=0:5:0,J=B,N=gcm-", errors), errors
+    wait_until(oar.is_given_back)
+
+
+@pytest.mark.shows("oar", "rejected option")
+def test_what_oar_refuses_is_told_in_its_own_words(oar: Oar) -> None:
+    code, said, errors = end_of(oar.start(oar.descriptor(HELLO, 'queue="nowhere"')))
+    assert (code, said) == (203, "")
+    assert errors.startswith("gcm-deploy: lyon/rhone: oar refused the job.")
+    assert "The queue nowhere does not exist" in errors
+    assert oar.is_given_back()
+
+
+@pytest.mark.shows("oar", "launcher killed")
+def test_the_job_of_a_launcher_that_was_killed_is_gone(oar: Oar) -> None:
+    run = oar.start(oar.descriptor(LONG, 'nodes="2"'))
+    assert run.stdout is not None
+    assert run.stdout.readline().startswith("rank")
+    os.kill(run.pid, signal.SIGKILL)
+    end_of(run)
+    wait_until(oar.is_given_back)
