@@ -9,15 +9,13 @@ caller asks; a lock is between them.
 from __future__ import annotations
 
 import asyncio
-import base64
-import html
 import io
 import os
 import re
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import field
 from typing import Any, Self
@@ -38,7 +36,7 @@ from runtime.lifecycle.state import RunTimeouts
 from runtime.processes.launcher.machine import Machine
 from runtime.views.account import RunAccount
 from runtime.views.facts import Fact, OutputWritten, WaitExplained
-from runtime.views.page import page_of
+from runtime.views.page import excerpt_of, page_of
 from runtime.views.run_view import RunView
 from runtime.views.stream import nothing
 from runtime.views.summary import headline
@@ -173,23 +171,16 @@ class _Shown:
         return machine_picture(self._plan.deployment)
 
     def _repr_html_(self) -> str:
-        picture = base64.b64encode(self._repr_svg_().encode()).decode()
         rows = [
             (str(one.number), one.state, one.host, str(one.pid or ""), one.detail)
             for one in self.ranks
         ]
-        return (
-            f"<p><b>{html.escape(self._headline())}</b></p>"
-            f'<img alt="the machine" src="data:image/svg+xml;base64,{picture}"/>'
-            f"{_table(('rank', 'state', 'host', 'process', ''), rows)}"
-            f"<pre>{html.escape(self.output[-MOST_SHOWN:])}</pre>"
-        )
+        heading = ("rank", "state", "host", "process", "")
+        texts = (self.output[-MOST_SHOWN:], *self._faults())
+        return excerpt_of(self._headline(), self._repr_svg_(), [heading, *rows], texts)
 
-
-def _table(heading: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [("th", heading), *(("td", row) for row in rows)]
-    cells = ("".join(f"<{tag}>{html.escape(one)}</{tag}>" for one in row) for tag, row in lines)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+    def _faults(self) -> Sequence[str]:
+        return ()
 
 
 class RunResult(_Shown):
@@ -227,9 +218,8 @@ class RunResult(_Shown):
             raise RunFailed(self)
         return self
 
-    def _repr_html_(self) -> str:
-        faults = "".join(f"<pre>{html.escape(one)}</pre>" for one in self.errors)
-        return super()._repr_html_() + faults
+    def _faults(self) -> Sequence[str]:
+        return self.errors
 
 
 class StartedRun(_Shown):

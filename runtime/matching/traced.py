@@ -16,7 +16,7 @@ from gcm.records import dataclass
 
 E = TypeVar("E", bound="MessageEnd")
 
-ROW = Struct("<ddHHiii")
+ROW = Struct("!ddHHiii")
 """Begin and end in seconds, the call, the communicator, the other rank or root, tag, bytes."""
 
 UNKNOWN = -1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,27 @@ def page_of(
     """
     title = str(document["title"])
     return _page({"document": document, "output": output, "connection": connection}, title)
+
+
+def excerpt_of(
+    headline: str, picture: str, rows: Sequence[Sequence[str]], texts: Sequence[str]
+) -> str:
+    """Return what a notebook shows of a run: a picture, a table with its heading, and texts.
+
+    The picture is an image of its own, so that its style does not reach the notebook.
+    """
+    encoded = base64.b64encode(picture.encode()).decode()
+    tags = ("th", *("td" for _ in rows[1:]))
+    lines = (
+        "".join(f"<{tag}>{html.escape(one)}</{tag}>" for one in row)
+        for tag, row in zip(tags, rows, strict=True)
+    )
+    return (
+        f"<p><b>{html.escape(headline)}</b></p>"
+        f'<img alt="the machine" src="data:image/svg+xml;base64,{encoded}"/>'
+        f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+        + "".join(f"<pre>{html.escape(one)}</pre>" for one in texts if one)
+    )
 
 
 def living_page(title: str) -> str:

@@ -28,6 +28,7 @@ NO_MESSAGES = (
     "runtime/deployment/language/table.py",
     "runtime/peers/watching/",
     "runtime/peers/commands/watch_actions.py",
+    "runtime/views/page/",
 )
 OF_PYTHON = {
     "frozen",
