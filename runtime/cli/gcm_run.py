@@ -153,6 +153,11 @@ def read_line(words: Sequence[str]) -> Options:
     parser = GCM_RUN.parser()
     pieces = cut(words, parser)
     at, seen = options_end(words, parser)
+    if "" in seen:
+        from runtime.cli.line.mistaken_words import about_named_hosts
+
+        if told := about_named_hosts(words[:at]):
+            parser.error(told)
     if not pieces.program and not seen & {"ranks", "module", "", "help", "version"} and words[at:]:
         number, rest = "4", [*words[at:]]
         if rest[1:2] and rest[1] in ("-n", "-np", "--np") and rest[2:3]:

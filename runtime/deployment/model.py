@@ -448,6 +448,8 @@ class Deployment:
     """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None
     """What has to be booked before there is a machine; until then the sites are placeholders."""
+    typed: tuple[str, ...] = ()
+    """The options of a command line without a descriptor, of which some name files."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

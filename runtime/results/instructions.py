@@ -59,7 +59,7 @@ def own_name(target: str, owner: DeployedCluster) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """Judges files by name and first bytes; `named` are paths that the descriptor uses.
+    """Judges files by name and first bytes; `named` are paths that descriptor or command line use.
 
     The rights that a file has where it was made say nothing: some file systems let everybody
     execute everything. No data comes with the right to run.
@@ -125,6 +125,8 @@ def _used(deployment: Deployment) -> Iterator[str]:
         yield deployment.assembly.file
     if deployment.peers is not None:
         yield deployment.peers.credential
+    for word in deployment.typed:  # lists of hosts, and of files to copy
+        yield from (word, word[2:], word.partition("=")[2])
 
 
 def _used_by(hops: tuple[SshHop, ...]) -> Iterator[str]:

@@ -66,6 +66,17 @@ def refuse_program(words: Sequence[str]) -> None:
         raise UsageError(f"'{program}' is a program and not a descriptor; {missing_machine(line)}")
 
 
+def about_named_hosts(words: Sequence[str]) -> str:
+    """Return what to say to `gcm-run` with an option that names hosts, or nothing."""
+    rows = [row for row in GCM_DEPLOY.rows() if row.dest in ("hosts", "each", "oversubscribe")]
+    known = {name for row in rows for name in (*row.names, *row.also)}
+    found = next((name for one in words if (name := one.partition("=")[0]) in known), "")
+    return found and (
+        f"{found} is not for a lab, whose peers say themselves how many ranks they take; "
+        "gcm-deploy runs programs on hosts that you name"
+    )
+
+
 def what_was_meant(options: Options) -> str:
     """Return what to say about a file of another known kind, or nothing."""
     file = options.descriptor

@@ -45,6 +45,9 @@ class Place:
         self.work = base / "work"
         self.work.mkdir()
         (self.work / "program.py").write_text(PROGRAM)
+        (base / "key").write_text("of the user\n")
+        (base / "table").write_text("of the user\n")
+        (self.work / "inputs").write_text("../table\n")
         self._environment = {**os.environ, "GCM_FOLDER": str(base / "gcm")}
         self.marks = base / "was-run"
         self._evil = f"open({str(self.marks)!r}, 'a').write(__file__ + '\\n')\n"
@@ -72,6 +75,7 @@ class Place:
         tool.write_text(f"#!/bin/sh\necho tool >> {self.marks}\n")
         tool.chmod(0o755)
         (folder / "data").write_text("of the peer\n")
+        (folder / "inputs").write_text("../key\n")
         (folder / "paths.pth").write_text(f"import sys; {self._evil}")
 
     def gcm_run(self) -> tuple[int, list[str], str]:
@@ -79,7 +83,7 @@ class Place:
 
         What is there are the files at the peer when the program began.
         """
-        with self.start("gcm-run -n 2 program.py") as process:
+        with self.start("gcm-run -n 2 -l inputs program.py") as process:
             assert process.stdout is not None
             folder = Path(process.stdout.readline().rstrip() or self.work)
             there = sorted(one.name for one in folder.iterdir())
@@ -91,7 +95,7 @@ class Place:
         return process.returncode, there, errors
 
 
-PLANTED = ("program.py", "mpi4py.py", "paths.pth", "sitecustomize.py", "tool")
+PLANTED = ("inputs", "program.py", "mpi4py.py", "paths.pth", "sitecustomize.py", "tool")
 CREDENTIALS = ["alice.credential", "desk7.credential", "lab1.credential"]
 
 
@@ -105,14 +109,17 @@ def test_a_peer_in_other_hands_sees_no_key_and_has_nothing_run(
         place.run(MAKES_A_LAB)
         for already in ([], [*kept, "data", "result.txt"]):
             code, there, errors = place.gcm_run()
-            assert (code, there) == (0, sorted(["program.py", *already])), errors
+            assert (code, there) == (0, sorted(["program.py", "inputs", "table", *already])), errors
             assert f"kept under other names and cannot be executed: {named}. Look at it" in errors
             assert errors.count("alice.credential is the credential of a lab") == 1
     finally:
         place.run(ENDS_A_LAB)
     assert (place.work / "program.py").read_text() == PROGRAM
+    assert (place.work / "inputs").read_text() == "../table\n"
     assert (place.work / "result.txt").read_text() == "the sum is 1\n" * 2
     at_home = {one.name: one.stat().st_mode & 0o111 for one in place.work.iterdir()}
     del at_home[".gcm-former"]
-    assert at_home == dict.fromkeys(("program.py", "data", "result.txt", *kept, *CREDENTIALS), 0)
+    assert at_home == dict.fromkeys(
+        ("program.py", "inputs", "data", "result.txt", *kept, *CREDENTIALS), 0
+    )
     assert not place.marks.exists(), place.marks.read_text()

@@ -109,6 +109,9 @@ def test_words_of_mpiexec_mpirun_and_srun_are_understood(
             "-n 4 -w abc ring.py",
             "argument -w: 'abc' is not a time: a number of seconds, or such as",
         ),
+        ("-n 4 --hostfile hosts ring.py", "--hostfile is not for a lab, whose peers say"),
+        ("--oversubscribe -n 4 ring.py", "--oversubscribe is not for a lab, whose peers say"),
+        ("-n 4 --host=a:2,b ring.py", "--host is not for a lab, whose peers say"),
     ],
 )
 def test_gcm_run_says_what_is_missing(
