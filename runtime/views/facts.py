@@ -60,7 +60,7 @@ class RunPlanned:
     """The first fact of a run: the machine that it is going to have.
 
     `replicas` has how many processes each rank of an application is, where these are several.
-    `goes_on` tells that ranks survive the loss of others.
+    `goes_on` tells that the run survives the loss of a rank.
     """
 
     deployment: str
@@ -96,7 +96,10 @@ class RunPlanned:
                 for site in deployment.sites
             ),
             {one.name: one.replicas for one in deployment.applications if one.replicas > 1},
-            any(one.goes_on for one in deployment.applications),
+            any(
+                one.replicas > 1 or (one.goes_on and one.recovery != "abort")
+                for one in deployment.applications
+            ),
         )
 
     def clusters(self) -> dict[str, PlannedCluster]:

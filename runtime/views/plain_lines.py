@@ -45,6 +45,17 @@ class News(Protocol):
         ...
 
 
+def survived_loss(tree: ProgressTree, fact: Fact) -> str:
+    """Return the line about a loss that the run survives, or nothing if a fact is no such loss."""
+    cluster = tree.cluster_of(fact.name)
+    if cluster is None or not tree.goes_on or not isinstance(fact.record, StateChanged):
+        return ""
+    state, detail = fact.record.state, fact.record.detail
+    # a cluster has failed as soon as one of its ranks has, which is told of that rank
+    is_told = state == LOST or (state in BAD and fact.name != cluster.identifier)
+    return _with(f"{tree.names.name(fact.name)}: {state}", detail) if is_told else ""
+
+
 class MinuteLines:
     """Tells nothing in the first minute, then once a minute how far the run is.
 
@@ -60,11 +71,7 @@ class MinuteLines:
     def told(self, fact: Fact) -> str:
         """Take a fact, and return the line about it if it is a loss that is survived."""
         self._tree.take(fact)
-        cluster = self._tree.cluster_of(fact.name)
-        match fact.record:
-            case StateChanged(state, detail) if state == LOST and self._tree.goes_on and cluster:
-                return _with(f"{self._tree.names.name(fact.name)}: {state}", detail)
-        return ""
+        return survived_loss(self._tree, fact)
 
     def due(self) -> str:
         """Return how far the run is, once a minute."""

@@ -8,11 +8,13 @@ from typing import BinaryIO
 from rich.console import Console
 from rich.text import Text
 
+from runtime.cli.errors import COMMAND
 from runtime.cli.screens.rank_output import OutputChoice, SharedStream, stream_of
 from runtime.launchers.base import OutputStream
 from runtime.topology import RankNames
 from runtime.views.facts import Fact, Logged, OutputWritten
 from runtime.views.picture import Line, picture
+from runtime.views.plain_lines import survived_loss
 from runtime.views.progress_tree import (
     DONE,
     ENDED,
@@ -125,6 +127,8 @@ class LiveScreen:
                     above.append(self._above.word(text))
                 case _:
                     self._tree.take(fact)
+                    if told := survived_loss(self._tree, fact):
+                        above.append(self._above.word(f"{COMMAND}: {told}"))
         if self._output is not None and elsewhere:
             for piece in elsewhere:  # small pieces are gathered there
                 self._output.write(piece)

@@ -47,6 +47,7 @@ PROGRAMS = {
     "exception": "1 / 0",
     "argument": "print('MINE', sys.argv[1])",
     "crash": "world.Barrier(); me == 1 and os.kill(os.getpid(), signal.SIGSEGV); world.Barrier()",
+    "survived": "me == 1 and os.kill(os.getpid(), signal.SIGKILL)",
     "deadlock": "world.recv(source=other, tag=7)",
     "truncation": "world.Sendrecv(np.zeros(10), other, recvbuf=np.zeros(2), source=other)",
     "sleep": "world.Barrier(); print('MINE', flush=True); time.sleep(600)",
@@ -94,6 +95,7 @@ SITUATIONS = (
     Situation("exception", ("--emulate", "2x2", "exception.py")),
     Situation("missing argument", ("--emulate", "2x2", "argument.py")),
     Situation("crash", ("--emulate", "2x2", "crash.py")),
+    Situation("survived loss", ("--emulate", "2x1", "--failures", "return", "survived.py")),
     Situation(
         "deadlock",
         ("--emulate", "2x1", "--explain-waits", "1", "deadlock.py"),

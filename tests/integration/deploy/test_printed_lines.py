@@ -39,6 +39,11 @@ pytestmark = pytest.mark.mpi
             r"exception: exit code 1; 4 ranks in 2 clusters; .*",
         ),
         (
+            "survived loss",
+            [r"gcm-deploy: rank 1 .*: failed, SIGKILL"],
+            r"survived: exit code 0; 2 ranks in 2 clusters; .*",
+        ),
+        (
             "usage error",
             [r"gcm-deploy: error: argument -n.*: 'four' is not a number of ranks .*"],
             "",

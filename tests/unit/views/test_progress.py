@@ -283,6 +283,9 @@ def test_a_loss_that_is_survived_is_told_at_once(plan: Plan) -> None:
     goes_on = replace(RunPlanned.of(plan()), goes_on=True)
     lines.told(fact(MACHINE, goes_on))
     assert lines.told(change(f"{FIRST}:1", "lost")) == "rank 1 (site0/cluster0 1): lost"
+    killed = lines.told(change(f"{FIRST}:1", "failed", "SIGKILL"))
+    assert killed == "rank 1 (site0/cluster0 1): failed, SIGKILL"
+    assert lines.told(change(FIRST, "failed", "exit code 137")) == ""
     assert lines.told(change(f"{FIRST}:1", "done", "exit code 0")) == ""
 
 
