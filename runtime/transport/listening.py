@@ -99,7 +99,10 @@ class Door(Admission):
             self._timer = None if left is None else self._reactor.later(left, self._run_timer)
 
     def _broken(self, incoming: UnprovenConnection, error: OSError) -> None:
-        self._refuse(incoming, "hung up", str(error))
+        if self._guests is None and self.address.startswith(UNIX):
+            super()._broken(incoming, error)  # only the user's own processes come here
+        else:
+            self._refuse(incoming, "hung up", str(error))
 
     def _strange(self, incoming: UnprovenConnection, error: NotAMember) -> None:
         if self._guests is not None:

@@ -42,12 +42,13 @@ def examine_lab(
             location,
         )  # fmt: skip
         return LabExamination((unknown,), "no lab")
-    say(f"{len(names)} peers are known from {lab.source}; trying to reach them")
+    say(f"trying to reach {counted(len(names), 'peer')} known from {lab.source}")
     offers = sorted(lab.offers(names), key=lambda one: (one.rtt, one.peer))
     near = [one.peer for one in offers if one.rtt < FAR]
     silent = [one.peer for one in offers if one.rtt >= FAR]
     tried = near[:MOST_PEERS]
-    say(f"{counted(len(tried), 'peer')} try to reach each other")
+    if len(tried) > 1:
+        say(f"{len(tried)} peers try to reach each other")
     ways = ways_between(lab, tried)
     left = set(near) - set(ways.given_up(tried))
     places = sum(min(one.places, demand.ranks) for one in offers if one.peer in left)

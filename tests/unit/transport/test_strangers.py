@@ -31,7 +31,7 @@ from runtime.transport.credentials import (
 )
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable
 from runtime.transport.frames import HEAD, MARK
-from runtime.transport.lean import LeanChannel, dial
+from runtime.transport.lean import LeanChannel, dial, socket_for
 from runtime.transport.listening import Door
 from runtime.transport.messages import CALL, NOTE, Target
 from runtime.transport.messages import RESULT as RESULT_FRAME
@@ -328,6 +328,22 @@ def test_a_guest_that_cannot_be_received_is_sent_away(
     reactor.soon(logged.set)
     assert logged.wait(LONG)
     assert "LookupError: no room for guest" in caplog.text
+
+
+@pytest.mark.parametrize("own", [False, True], ids=["network", "own socket"])
+def test_who_hangs_up_is_told_of_where_strangers_come(
+    reactor: Reactor, tmp_path: Path, caplog: pytest.LogCaptureFixture, *, own: bool
+) -> None:
+    house = House(reactor, f"unix:{tmp_path}/door" if own else "127.0.0.1:0")
+    for said in (b"", NUMBER):
+        made, where = socket_for(house.door.address)
+        with contextlib.closing(made):
+            made.connect(where)
+            made.sendall(said)
+    with contextlib.closing(LeanChannel.dial(house.door.address, Credentials(SECRET, "guest"))):
+        house.guests.get(timeout=LONG).close()  # so who came before has been seen to
+    warned = [one.getMessage() for one in caplog.records if one.levelname == "WARNING"]
+    assert len(warned) == (not own), warned
 
 
 def test_a_unix_door_removes_its_file(reactor: Reactor, tmp_path: Path) -> None:
