@@ -139,9 +139,19 @@ def _settle_hosts(found: argparse.Namespace) -> None:
         tuple(replace(one, ranks=one.ranks or found.each or None) for one in site)
         for site in found.hosts
     ]
+    if not found.ranks:
+        return
+    asked = found.ranks.ranks
+    match found.hosts:
+        case [(one,)] if one.ranks is None:
+            found.hosts = [(replace(one, ranks=asked),)]
     total = sum(one.ranks or 1 for site in found.hosts for one in site)
-    if found.ranks and found.ranks.ranks == total:
-        found.ranks = None
+    if asked != total:
+        raise ValueError(
+            f"-n asks for {asked} ranks, and the hosts have {total} in all: say for each host how"
+            " many it gets, as in -H a:4,b:2, and leave -n out"
+        )
+    found.ranks = None
 
 
 def missing_machine(program: str) -> str:
