@@ -20,7 +20,7 @@ from runtime.cli.line.options import (
     deploy_command,
     options_of,
 )
-from runtime.cli.line.words import OneLine, attributes_of, cut, options_end
+from runtime.cli.line.words import OneLine, attributes_of, cut, files_of, options_end
 from runtime.deployment.language.table import LANGUAGE
 from runtime.deployment.machine_argument import PeersArgument
 
@@ -177,6 +177,7 @@ def read_line(words: Sequence[str]) -> Options:
         PeersArgument(found.ranks),
         options=pieces.options,
         inputs=found.inputs,
+        files=files_of(GCM_RUN, pieces.options),
         attributes=attributes_of(GCM_RUN, found),
     )
     return options_of(found, one_line, pieces.arguments)

@@ -48,7 +48,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         traced=bool(options.trace),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
-        typed=tuple(options.one_line.options) if options.one_line is not None else (),
+        typed=tuple(options.one_line.files) if options.one_line is not None else (),
     )
 
 

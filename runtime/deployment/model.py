@@ -449,7 +449,7 @@ class Deployment:
     peers: PeersRequest | None = None
     """What has to be booked before there is a machine; until then the sites are placeholders."""
     typed: tuple[str, ...] = ()
-    """The options of a command line without a descriptor, of which some name files."""
+    """The files that options of a command line without a descriptor name."""
 
     def clusters(self) -> Iterator[DeployedCluster]:
         """Yield every cluster, in order."""

@@ -125,8 +125,7 @@ def _used(deployment: Deployment) -> Iterator[str]:
         yield deployment.assembly.file
     if deployment.peers is not None:
         yield deployment.peers.credential
-    for word in deployment.typed:  # lists of hosts, and of files to copy
-        yield from (word, word[2:], word.partition("=")[2])
+    yield from deployment.typed  # lists of hosts, and of files to copy
 
 
 def _used_by(hops: tuple[SshHop, ...]) -> Iterator[str]:

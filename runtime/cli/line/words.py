@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gcm.cli.common_options import CommandParser, CommandTable
@@ -29,8 +30,9 @@ class OneLine:
     """A program, which may be a module, and the machine to run it on, if already known.
 
     `python` is that of the machine's hosts, `options` are the words before the program, `inputs`
-    files that are copied besides the program folder, `attributes` those that options write into the
-    descriptor. `job` is that of the batch system in which this command runs, and then the machine.
+    files that are copied besides the program folder, `files` those that options name themselves,
+    `attributes` those that options write into the descriptor. `job` is that of the batch
+    system in which this command runs, and then the machine.
     """
 
     program: str
@@ -39,6 +41,7 @@ class OneLine:
     python: str = ""
     options: Sequence[str] = ()
     inputs: Sequence[str] = ()
+    files: Sequence[str] = ()
     attributes: Attributes = field(default_factory=dict)
     job: JobRequest | None = None
 
@@ -102,6 +105,16 @@ def attributes_of(command: CommandTable, found: argparse.Namespace) -> Attribute
     return made
 
 
+def files_of(command: CommandTable, words: Sequence[str]) -> tuple[str, ...]:
+    """Return the files that options name, as `-l FILE` and `--hostfile=FILE` do."""
+    rows = [row for row in command.rows() if row.settings.get("metavar") == "FILE"]
+    names = {name for row in rows for name in row.names}
+    behind = [after for word, after in pairwise(words) if word in names]
+    within = [word.partition("=")[2] for word in words if word.partition("=")[0] in names]
+    attached = [word[2:] for word in words if word not in names and word[:2] in names]
+    return tuple(filter(None, (*behind, *within, *attached)))
+
+
 def one_line_of(command: CommandTable, found: argparse.Namespace, pieces: Cut) -> OneLine | None:
     """Return the program and machine that options mean; None where a descriptor is named.
 
@@ -125,6 +138,7 @@ def one_line_of(command: CommandTable, found: argparse.Namespace, pieces: Cut) -
         machine,
         found.python,
         pieces.options,
+        files=files_of(command, pieces.options),
         attributes=attributes_of(command, found),
     )
 

@@ -101,6 +101,17 @@ def test_words_of_mpiexec_mpirun_and_srun_are_understood(
     assert machines[0].machine == machines[1].machine
 
 
+@pytest.mark.parametrize("option", ["-f hosts", "-fhosts", "--hostfile=hosts"])
+def test_files_that_options_name_are_known_and_numbers_are_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hosts").write_text("a\nb\n")
+    options = read_options([*f"{option} -ppn 2 --log run.log -x A=1".split(), "ring.py", "-f", "c"])
+    assert options.one_line is not None
+    assert sorted(options.one_line.files) == ["hosts", "run.log"]
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
