@@ -203,7 +203,9 @@ class FolderAtPlace:
         """
         hops, work = self.cluster.hops, self._path
         is_here = self.cluster.is_local or (self.cluster.batch is not None and not hops)
-        host = os.uname().nodename if is_here else self.cluster.host
+        # names of peers are those of the lab, not of hosts
+        there = self.cluster.front_end.address if self.cluster.peer else self.cluster.host
+        host = os.uname().nodename if is_here else there
         target = _apart(home, self.cluster)
         make = shlex.join(("mkdir", "-p", target))
         if not is_here and not hops:  # the user has a way of his own to copy it
