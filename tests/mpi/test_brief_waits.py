@@ -343,17 +343,17 @@ def test_what_was_heard_before_an_interruption_is_not_lost(grid: Grid) -> None:
     from runtime.mpi.progress.collective_mailbox import CollectiveBox
     world = MPI.COMM_WORLD
     signal.signal(signal.SIGALRM, signal.default_int_handler)
-    def interrupt_when_heard(hear=CollectiveBox.hear):
-        def heard(box, ranks, tag):
-            found = hear(box, ranks, tag)
+    def interrupt_when_taken(take_all=CollectiveBox.take_all):
+        def taken(box, ranks, tag):
+            found = take_all(box, ranks, tag)
             if found is not None:
-                CollectiveBox.hear = hear
+                CollectiveBox.take_all = take_all
                 signal.raise_signal(signal.SIGALRM)
             return found
-        CollectiveBox.hear = heard
+        CollectiveBox.take_all = taken
     world.Barrier()
     if world.rank == 0:
-        interrupt_when_heard()
+        interrupt_when_taken()
         try:
             world.Barrier()
         except KeyboardInterrupt:

@@ -227,7 +227,7 @@ def admit(grid: EmulatedGrid, host: str, home: Path) -> None:
     orders = [f"mount --bind {accounts}/{name} /etc/{name}" for name in ("passwd", "group")]
     for private, paths in _behind_private(sys.base_prefix, sys.prefix, ROOT).items():
         kept = [(f"/dev/shm/kept{number}", path) for number, path in enumerate(sorted(paths))]
-        orders += [f"mkdir {mark}; mount --bind {path} {mark}" for mark, path in kept]
+        orders += [f"mkdir -p {mark}; mount --bind {path} {mark}" for mark, path in kept]
         orders.append(f"mount -t tmpfs -o mode=755 tmpfs {private}")
         orders += [f"mkdir -p {path}; mount --move {mark} {path}" for mark, path in kept]
     done = grid.run(host, ["sh", "-ec", "\n".join(orders)], timeout=PATIENCE, cwd="/")

@@ -142,7 +142,7 @@ def test_what_was_left_is_ended_also_while_it_talks_without_a_pause(plan: Plan) 
     codes = plan(bad=("/bin/sh", "-c", "exit 7"), loud=loud)
     outcome = Machine(codes, Slow(), timeouts=RunTimeouts(settle=1.0, grace=1.0)).run()
     assert outcome.exit_code == 7
-    assert any("did not end within 1 s and was stopped" in one for one in outcome.errors)
+    assert any("did not end within 1 s, and had to be stopped" in one for one in outcome.errors)
 
 
 def test_who_stops_the_machine_once_a_code_has_ended_comes_after_that(
