@@ -79,7 +79,7 @@ DOUBLED = r"""
     Codec.pickled = kept
 """
 
-NO_FACTS = 'link.wrapper.membership.ready(link.name, 0, [{"size": None}])'
+NO_FACTS = 'link.wrapper.membership.ready(link.name, [{"size": None}])'
 
 NO_CODE = 'link.wrapper.health.ended(link.name, {"why": "it has no code"})'
 
