@@ -13,7 +13,7 @@ _COLUMNS = 9
 """Of a line of `qstat -g t` for a slot that runs; a job that waits has no queue."""
 
 
-_STATUS = 'qstat -g t && { qstat -j "$1" 2>/dev/null; true; }'
+_STATUS = 'qstat -g t && { { qselect -qs u; qstat -j "$1"; } 2>/dev/null; true; }'
 
 
 class GridEngine(BatchSystem):
@@ -55,7 +55,11 @@ class GridEngine(BatchSystem):
             raise Unreadable(f"qsub printed no number of a job, but {last!r}")
         return number
 
-    def present(self, environment: Mapping[str, str]) -> JobRequest | None:
+    def present(
+        self,
+        environment: Mapping[str, str],
+        places: Sequence[str],  # noqa: ARG002 - its variables tell
+    ) -> JobRequest | None:
         """Return the job that `qsub` or `qrsh` tell of."""
         number, nodes, slots = map(environment.get, ("JOB_ID", "NHOSTS", "NSLOTS"))
         if not number or not nodes or not slots:
@@ -63,12 +67,17 @@ class GridEngine(BatchSystem):
         return JobRequest(self.name, int(nodes), int(slots) // int(nodes), job=number)
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
-        """Return `qstat`, told to print each slot, and then why jobs wait, where that is known."""
+        """Return `qstat` for each slot, then the queues of silent nodes, then why jobs wait."""
         return ("/bin/sh", "-c", _STATUS, "gcm", ",".join(jobs))
 
     def jobs(self, printed: str) -> dict[str, BatchJob]:
-        """Return jobs, each with why it waits if the scheduler of the site collects that."""
+        """Return jobs, each with why it waits if the scheduler of the site collects that.
+
+        One with a node that is silent for longer than the site admits (`max_unheard`) is over:
+        Grid Engine leaves it as it is.
+        """
         reasons = _reasons(printed)
+        silent = set(re.findall(r"^[^\s@]+@(\S+)$", printed, re.MULTILINE))
         found: dict[str, BatchJob] = {}
         hosts: dict[str, dict[str, None]] = {}
         for line in printed.splitlines():
@@ -80,10 +89,12 @@ class GridEngine(BatchSystem):
                 host, others = queue.partition("@")[2], hosts.get(number, {})
                 is_master = row[7:8] == ["MASTER"]
                 hosts[number] = {host: None, **others} if is_master else {**others, host: None}
-            nodes = " ".join(hosts.get(number, ()))
+            nodes = hosts.get(number, {})
             phase = _phase(state)
             reason = reasons.get(number, "") if phase is JobPhase.QUEUED else ""
-            found[number] = BatchJob(number, phase, state, reason, nodes=nodes)
+            if lost := sorted(silent.intersection(nodes)):
+                phase, reason = JobPhase.OVER, f"{', '.join(lost)} is silent"
+            found[number] = BatchJob(number, phase, state, reason, nodes=" ".join(nodes))
         return found
 
     def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that

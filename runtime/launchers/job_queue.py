@@ -18,6 +18,9 @@ ANSWER_TIMEOUT = 45.0
 Fewer than a start may take by default, so that it is named before that is over.
 """
 
+_MARK = "gcm-command-begins"
+_TOLD = f'echo {_MARK}; echo {_MARK} >&2; exec "$0" "$@"'
+
 
 class QueueSilent(LaunchError):
     """A batch system does not tell of a job just now."""
@@ -92,7 +95,8 @@ class JobQueue:
             LaunchError: there is no connection to the login node.
         """
         said = Collected()
-        process = self.login.start(Command(login_words(words), first_input=text.encode()), said)
+        told = login_words(("/bin/sh", "-c", _TOLD, *words))
+        process = self.login.start(Command(told, first_input=text.encode()), said)
         process.close_input()
         try:
             code = process.wait(ANSWER_TIMEOUT).shell_code
@@ -102,7 +106,7 @@ class JobQueue:
                 f"{words[0]} has not answered within {ANSWER_TIMEOUT:g} s",
                 cure=f"Look whether {self.system.name} works there",
             ) from None
-        return code, said.output, said.error.strip()
+        return code, _own(said.output), _own(said.error).strip()
 
     def give_up(self) -> None:
         """Stop waiting for a login node that has not answered; what has jobs is left alone."""
@@ -113,6 +117,15 @@ class JobQueue:
         """Let go of the login node."""
         if self._is_own:
             self.login.close()
+
+
+def _own(printed: str) -> str:
+    """Return what a command has printed, without what the profile of the account has before it.
+
+    >>> _own(f"Welcome!{chr(10)}{_MARK}{chr(10)}4711"), _own("no shell here")
+    ('4711', 'no shell here')
+    """
+    return printed.rpartition(f"{_MARK}\n")[2]
 
 
 def login_words(words: Sequence[str]) -> Sequence[str]:
