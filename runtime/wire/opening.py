@@ -8,9 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.later import Later, logger
-from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
+from runtime.machine.composition import Composition
 from runtime.machine.contracts import Routes
 from runtime.machine.paths import RANKS
+from runtime.machine.roles import REFERENCE_CACHE, TENSIONING
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
 from runtime.wire.dialling.connecting import DirectConnector
