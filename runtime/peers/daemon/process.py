@@ -11,7 +11,7 @@ from typing import cast
 
 from gcm import Composite, Primitive, running
 from gcm.adl import load
-from runtime.peers.booking.gatekeeper import is_denied
+from runtime.peers.booking.admission_control import is_denied
 from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.configuration.reading import read
 from runtime.peers.connections.dialling import MemberDialler
