@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.coupling.connections import CodeConnections
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Mail
 from runtime.transport.messages import PLAIN_DATA

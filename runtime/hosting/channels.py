@@ -12,7 +12,7 @@ from typing import Any
 from gcm.interfaces.future import Future
 from gcm.invocation import Invocation
 from runtime.hosting.routes import RoutingTable
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.channel import Channel, IncomingCall
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import AuthenticationFailed, ChannelClosed, Unreachable

@@ -6,7 +6,7 @@ import _thread
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.authority import TO_RANKS
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.wire.connection_life import (
     TRYING,
     ConnectionEvent,

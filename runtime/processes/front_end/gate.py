@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.calls import NotServed, Served, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import LAUNCHER, RANKS

@@ -14,11 +14,11 @@ from dataclasses import replace
 from functools import partial
 
 from runtime.deployment.planning.plan import DeploymentPlan
-from runtime.later import logger
 from runtime.launchers.base import Command, Process, last_words
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import VersionQuestion
+from runtime.lazy_import import logger
 from runtime.membership.room import address_in
 from runtime.native_mpi import AUTO, RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input

@@ -53,7 +53,7 @@ MOST_UNRECEIVED = 12
 
 _log = logging.getLogger(__name__)
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 
 
 Seen = Callable[[Snapshot], None]
@@ -77,7 +77,7 @@ class WaitReports:
     def __init__(
         self,
         places: Iterable[ClusterPlace],
-        later: Later,
+        later: CallLater,
         facts: FactStream,
         post: Post,
         *,

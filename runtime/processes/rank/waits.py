@@ -6,7 +6,7 @@ import _thread
 import sys
 import time
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
