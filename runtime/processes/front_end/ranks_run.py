@@ -139,7 +139,7 @@ class RanksRun:
                 told.port,
                 told.credentials,
                 self,
-                served=self._components.from_ranks,
+                dispatch=self._components.from_ranks,
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,

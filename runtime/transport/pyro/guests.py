@@ -410,7 +410,7 @@ class Guests:
 
     >>> guests = Guests(reactor)                                                  # doctest: +SKIP
     >>> Door(reactor, "127.0.0.1:0", credentials, members, guests=guests.receive)  # doctest: +SKIP
-    >>> guests.expose("greeter", Served(["greet"], serve))                        # doctest: +SKIP
+    >>> guests.expose("greeter", ServedObject(["greet"], serve))                  # doctest: +SKIP
     """
 
     def __init__(
