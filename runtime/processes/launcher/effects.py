@@ -64,7 +64,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
@@ -131,7 +131,7 @@ class Executor:
         self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._ears = Ears(reactor, self.calls.take, self._verdicts.ended, post)
+        self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -310,7 +310,7 @@ class Executor:
         _log.info("%s begins", step.name)
         match step.kind:
             case StepKind.FRONT_END:
-                self._openings.open(self._places[cluster], self._places.values(), self._ears)
+                self._openings.open(self._places[cluster], self._places.values(), self._handler)
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:
