@@ -19,7 +19,7 @@ from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
@@ -57,7 +57,7 @@ class Watcher(Protocol):
 
 
 class Gate:
-    """A door for ranks. They wait behind it until they are released all at once."""
+    """A listener for ranks, which wait in it until all of them are released at once."""
 
     def __init__(
         self,
@@ -92,8 +92,10 @@ class Gate:
         self._guests: dict[str, _Guest] = {}
         self.released = False
         self._is_closed = False
-        self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
-        self.address = as_others_see(self._door.address)
+        self._listener = Listener(
+            reactor, address_in(room, "front-end", port), credentials, self._admit
+        )
+        self.address = as_others_see(self._listener.address)
 
     def release(self) -> None:
         """Let nobody in from now on who is not expected: the ranks that have come run."""
@@ -149,7 +151,7 @@ class Gate:
         if self._is_closed:
             return
         self._is_closed = True
-        self._door.close()
+        self._listener.close()
         remove_key(self._room)
         for rank in self._expected.values() if self.released else ():
             remove_key(self._room, alone=rank)

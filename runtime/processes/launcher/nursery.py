@@ -28,7 +28,7 @@ from runtime.processes.launcher.warm_start import WarmStart, can_part
 from runtime.processes.rank import stand_in
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import RunKeys
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.streams import SocketStream
 
 _log = logger(__name__)
@@ -53,10 +53,10 @@ class Nursery:
         """Start the front-ends, from a warm start if it fits; raises LaunchError, Unreachable."""
         address = address_in(local.make_folder(), LISTENER)
         credentials = Credentials(RunKeys(keys.secret).keyring([LISTENER]), LISTENER)
-        door = Door(self._handler.reactor, address, credentials, self._admit)
+        listener = Listener(self._handler.reactor, address, credentials, self._admit)
         questions = self._questions(local)
         given: Sequence[Supplied] = [
-            supply(plan, place.cluster, local, keys, door.address, idle=place.idle)
+            supply(plan, place.cluster, local, keys, listener.address, idle=place.idle)
             for place in self._places.values()
         ]
         given = [_with_known_mpi(one, questions) for one in given]
