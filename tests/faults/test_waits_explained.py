@@ -669,6 +669,25 @@ def test_a_message_that_comes_after_its_receiver_has_ended_is_told_of(
     ]
 
 
+@pytest.mark.parametrize("end", ["", "MPI.Finalize()\n"], ids=["by itself", "finalised"])
+def test_a_message_whose_receiver_has_ended_before_it_could_go_is_told_of(
+    start: Start, tmp_path: Path, end: str
+) -> None:
+    first = "if me == 0:\n    world.send([1.5] * 20, 1, tag=9)\n    world.send(None, 1, tag=8)\n"
+    program = (
+        f"from mpi4py import MPI\nworld, me = MPI.COMM_WORLD, MPI.COMM_WORLD.rank\n{first}{end}"
+    )
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    run = start("--emulate", "2x1", "program.py")
+    _, said = run.communicate()
+    assert run.returncode == 0
+    assert re.fullmatch(
+        "gcm-deploy: messages that nobody has received:\n"
+        f"  {re.escape(FIRST)} to {re.escape(SECOND)}: tag 9, [0-9]+ bytes(, on COMM_WORLD)?\n",
+        said,
+    )
+
+
 def test_a_collective_whose_sizes_differ_names_who_sent_how_much(
     start: Start, tmp_path: Path
 ) -> None:

@@ -25,7 +25,13 @@ from runtime.views.stream import FactStream
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, RankStates, WaitFinding
+    from runtime.waits import (
+        RankState,
+        RankStates,
+        UnreceivedMessage,
+        UnsentMessage,
+        WaitFinding,
+    )
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -247,19 +253,18 @@ class WaitReports:
         """
         if not any(_leaves_any(state) for state in self._at_end.values()):
             return
-        left = [
-            (rank, one)
-            for rank, state in sorted(self._of_ranks({}).last.items())
-            for one in state.unreceived
-        ]
+        left: list[tuple[str, str, UnreceivedMessage | UnsentMessage]] = []
+        for rank, state in sorted(self._of_ranks({}).last.items()):
+            left += [(one.sender, rank, one) for one in state.unreceived]
+            left += [(rank, one.receiver, one) for one in state.unsent]
         for level, some in (
-            (logging.WARNING, [one for one in left if one[1].size > MOST_OF_A_SIGN]),
-            (logging.INFO, [one for one in left if one[1].size <= MOST_OF_A_SIGN]),
+            (logging.WARNING, [one for one in left if one[2].size > MOST_OF_A_SIGN]),
+            (logging.INFO, [one for one in left if one[2].size <= MOST_OF_A_SIGN]),
         ):
             lines = [
-                f"  {self._names.rank(one.sender)} to {self._names.rank(rank)}: tag {one.tag},"
+                f"  {self._names.rank(sender)} to {self._names.rank(receiver)}: tag {one.tag},"
                 f" {one.size} bytes{one.comm and f', on {one.comm}'}"
-                for rank, one in some
+                for sender, receiver, one in some
             ]
             if lines:
                 left_out = len(lines) - MOST_UNRECEIVED
@@ -356,7 +361,9 @@ def _state(rank: str, state: Facts) -> RankState | None:
 
 
 def _leaves_any(state: object) -> bool:
-    return not isinstance(state, dict) or bool(state.get("unreceived", True))
+    if not isinstance(state, dict):
+        return True
+    return bool(state.get("unreceived", True)) or bool(state.get("unsent"))
 
 
 def _identity(finding: WaitFinding) -> str:
