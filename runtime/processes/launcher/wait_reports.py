@@ -18,7 +18,7 @@ from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, expla
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
-from runtime.views.facts import MACHINE, Record
+from runtime.views.facts import MACHINE, Record, WaitExplained
 from runtime.views.inspection import MOST_FINDINGS, explanation, told_findings
 from runtime.views.stream import FactStream
 
@@ -212,13 +212,14 @@ class WaitReports:
         """Log what all ranks are doing, and why they wait if that is new; and call `then`."""
 
         def end(seen: Snapshot) -> None:
-            self._log(self._untold(seen))
+            fresh = self._untold(seen).findings
+            self._log(seen, [explained(one) for one in seen.findings if one not in fresh])
             then()
 
         self.ask(end, with_stacks=True)
 
-    def _log(self, seen: Snapshot) -> None:
-        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names)))
+    def _log(self, seen: Snapshot, told: Sequence[WaitExplained] = ()) -> None:
+        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names, told)))
 
     def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
         return [*facts_of(seen, self._present())]
