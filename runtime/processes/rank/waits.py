@@ -102,7 +102,7 @@ class RankWaits:
         except Exception:  # one has failed, or MPI is finalised already
             _log.debug("what came at the end is not known", exc_info=True)
             return
-        if state["unreceived"] != self._left:
+        if state["unreceived"] != self._left or state["unsent"]:
             self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
 
     def _run(self) -> None:
