@@ -61,7 +61,7 @@ class OpenMpi(NativeMpi):
         more = {} if world.hosts else _OVERSUBSCRIBED
         return {**_NOT_BOUND, **more, **(_AS_ROOT if is_root else {})}
 
-    def tidiness(self, room: str, surroundings: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+    def tidiness(self, room: str, environment: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
         """Keep its files in the room, and leave crashes to Python, which knows the lines."""
         return {**dict.fromkeys(_SESSION_FOLDERS, room), _CRASHES: ""} if room else {}
 
