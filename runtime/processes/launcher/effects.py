@@ -53,7 +53,6 @@ from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifi
 from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
-from runtime.processes.launcher.crew import Crew, Failed
 from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.homecoming import Homecoming
 from runtime.processes.launcher.incoming_calls import IncomingCalls
@@ -70,6 +69,7 @@ from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import Samples
 from runtime.processes.launcher.standard_input import StandardInput
+from runtime.processes.launcher.task_group import Failed, TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
 from runtime.processes.launcher.wait_reports import WaitReports
@@ -115,11 +115,11 @@ class Executor:
         self._local = local
         self._post = post
         self._reactor = reactor
-        self._crew = Crew()
+        self._tasks = TaskGroup()
         self._facts = facts
         self._names = {part.path: part.identifier for part in plan.components().walk()}
         self._output = OutputSpreader(facts, post, replica_ranks(plan))
-        self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._crew, post)
+        self._openings = Openings(plan, os.urandom(SECRET_BYTES), local, warm, self._tasks, post)
         self._host = Host(LAUNCHER, reactor)
         self._steps = {step.name: step for step in (*plan.steps, *plan.closing)}
         self._places: dict[str, ClusterPlace] = {}
@@ -132,7 +132,7 @@ class Executor:
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
         self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
-        self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
+        self._homecoming = Homecoming(plan, self._places, local, self._tasks, post)
         size = room_for(len(self._places))
         self._rooms = {
             name: Room(size, place.orders.output_taken) for name, place in self._places.items()
@@ -225,8 +225,8 @@ class Executor:
             self._tunnels.close()
         for place in self._places.values():
             place.kill()
-            self._crew.do(f"closing {place.cluster.path}", partial(self._close, place))
-        self._crew.join()
+            self._tasks.do(f"closing {place.cluster.path}", partial(self._close, place))
+        self._tasks.join()
         self._allocator.close()
         self._logins.close()
         self._host.close()
@@ -319,9 +319,9 @@ class Executor:
                 self._handshakes.append("" if cluster == "grid" else cluster)
                 self._shake_hands()
             case StepKind.PROCESS:
-                self._crew.do(step.name, lambda: self._help(step), self._failed(step))
+                self._tasks.do(step.name, lambda: self._help(step), self._failed(step))
             case StepKind.TUNNELS:
-                self._crew.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
+                self._tasks.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
             case StepKind.FETCH:
                 self._homecoming.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
@@ -354,7 +354,7 @@ class Executor:
         if self._assembly is None:
             self._stop_places()
         else:
-            self._crew.do("ending the assembly", partial(self._end_assembly, self._assembly))
+            self._tasks.do("ending the assembly", partial(self._end_assembly, self._assembly))
 
     def _end_assembly(self, assembly: DeployedAssembly) -> None:
         """End the components before the processes in which they live."""
@@ -369,7 +369,7 @@ class Executor:
                 place.orders.output_taken(MOST_ROOM)  # for last words, whether they are read or not
                 place.orders.stop()
             else:
-                self._crew.do(f"giving up {place.cluster.path}", place.abort)
+                self._tasks.do(f"giving up {place.cluster.path}", place.abort)
 
     def _explained(self) -> None:
         self._post(Explained())
