@@ -54,7 +54,6 @@ from runtime.processes.launcher.call_router import CallRouter
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.helpers import Helper, kill_all
-from runtime.processes.launcher.homecoming import Homecoming
 from runtime.processes.launcher.incoming_calls import IncomingCalls
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
@@ -68,6 +67,7 @@ from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
 from runtime.processes.launcher.samples import Samples
+from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.task_group import Failed, TaskGroup
 from runtime.processes.launcher.tunnels import Tunnels
@@ -132,7 +132,7 @@ class Executor:
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
         self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
-        self._homecoming = Homecoming(plan, self._places, local, self._tasks, post)
+        self._stage_out = StageOut(plan, self._places, local, self._tasks, post)
         size = room_for(len(self._places))
         self._rooms = {
             name: Room(size, place.orders.output_taken) for name, place in self._places.items()
@@ -217,7 +217,7 @@ class Executor:
         """End what is left and let go of all places, in parallel."""
         self._stopping = True
         self._ranks.end()
-        self._homecoming.give_up()
+        self._stage_out.give_up()
         if self._input is not None:
             self._input.close()
         kill_all(self._helpers)
@@ -252,7 +252,7 @@ class Executor:
             case Start(step):
                 self._start(self._steps[step])
             case Discard(step):
-                self._homecoming.discard(self._steps[step])
+                self._stage_out.discard(self._steps[step])
             case Go():
                 self._go()
             case Stop():
@@ -267,7 +267,7 @@ class Executor:
                 else:
                     self.waits.explain_end(self._explained)
             case GiveUp():
-                self._homecoming.give_up()
+                self._stage_out.give_up()
             case Kill():
                 for place in self._places.values():
                     place.was_lost = True
@@ -295,7 +295,7 @@ class Executor:
                 self._facts.tell(place.identifier, held)
         for carried in () if self._tunnels is None else self._tunnels.traffic():
             self._facts.tell(MACHINE, carried)
-        for results in self._homecoming.results():
+        for results in self._stage_out.results():
             self._facts.tell(results.cluster, results)
 
     def show(self, change: Show) -> None:
@@ -323,7 +323,7 @@ class Executor:
             case StepKind.TUNNELS:
                 self._tasks.do(step.name, lambda: self._open_tunnels(step), self._failed(step))
             case StepKind.FETCH:
-                self._homecoming.fetch(step)
+                self._stage_out.fetch(step)
             case StepKind.NODE | StepKind.ASSEMBLE if self._assembly is not None:
                 self._assembly.start(step)
             case _:
@@ -335,7 +335,7 @@ class Executor:
         self._tunnels.start(step, [self._places[one.identifier] for one in clusters])
 
     def _go(self) -> None:
-        self._homecoming.go()
+        self._stage_out.go()
         self._facts.tell(MACHINE, RunStarted())
         self._codes.go()
         for place in self._places.values():

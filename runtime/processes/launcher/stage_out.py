@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from runtime.results.result_folders import ResultFolder
 
 
-class Homecoming:
-    """Owned by the engine's thread; what waits is done by the task group."""
+class StageOut:
+    """Stage-out of results: owned by the engine's thread, transfers run in the threads of the task group."""
 
     def __init__(
         self,
