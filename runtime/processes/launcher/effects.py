@@ -45,8 +45,8 @@ from runtime.lifecycle.events import (
     TellUnreachable,
 )
 from runtime.lifecycle.outcome import ForwardedTraffic, RouteTraffic
-from runtime.lifecycle.outline import replica_ranks
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_plan import replica_ranks
 from runtime.lifecycle.state import RunState
 from runtime.machine.calls import DispatchTable
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers

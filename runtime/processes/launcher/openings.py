@@ -31,7 +31,7 @@ Post = Callable[[Event | Callable[[], None]], None]
 
 @dataclass(slots=True)
 class Openings:
-    """Opens places in threads of the task group; all of this machine with one Python are one process."""
+    """Opens places in a task group; those of this machine with one Python share one process."""
 
     plan: DeploymentPlan
     secret: bytes = field(repr=False)

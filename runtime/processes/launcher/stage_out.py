@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class StageOut:
-    """Stage-out of results: owned by the engine's thread, transfers run in the threads of the task group."""
+    """The stage-out of a run: the engine's thread owns it, transfers run in the task group."""
 
     def __init__(
         self,
