@@ -155,7 +155,9 @@ class Executor:
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
             seconds=samples,
         )
-        codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.publish_coupled)
+        codes.registry.connect(
+            self.router.news_to, self.router.mail_to, self.router.publish_coupled
+        )
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
         self.calls.dispatch |= {name: self._reports(place) for name, place in self._places.items()}
 

@@ -69,8 +69,11 @@ class IncomingCalls:
             return None
         if is_for_launcher(target):
             args = request.invocation().args
-            hub, called = self._codes.hub, (target.component, target.interface, target.operation)
-            hub.handle_call(target.client, *called, args)
+            registry, called = (
+                self._codes.registry,
+                (target.component, target.interface, target.operation),
+            )
+            registry.handle_call(target.client, *called, args)
             return None
         if not is_to_launcher(target):
             if self._assembly is None:

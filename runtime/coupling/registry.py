@@ -1,4 +1,4 @@
-"""The launcher's part of coupling: tells participants which codes and ranks run and have ended."""
+"""The launcher's registry of coupled codes: notifies participants which codes and ranks run."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ MailTo = Callable[[str], Mail]
 """Returns the `Mail` of a path; calling it may block until there is room."""
 
 
-class Hub:
-    """Keeps the list of participants. Ranks join when they first use coupling; others cost nothing.
+class CouplingRegistry:
+    """The registry of participants. Ranks join when they first use coupling; others cost nothing.
 
-    Participants are told when a code starts and ends. The address and the end of a single rank are
-    sent only to those that exchange messages with it.
+    It notifies participants when a code starts and ends. The address and the end of a single rank
+    are sent only to those that exchange messages with it.
 
     A code that had ended before another one was started counts for that one as not started yet, so
     that several codes can be restarted one after the other.
