@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from runtime.coupling.words import rank_path
+from runtime.coupling.message_paths import rank_path
 from runtime.machine.contracts import CodeRoutes
 from runtime.membership.everybody import everybody
 from runtime.transport.keys import parsed

@@ -7,7 +7,7 @@ from typing import Any
 
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import CodeEnded
-from runtime.coupling.words import DRIVER
+from runtime.coupling.message_paths import DRIVER
 from runtime.matching import ANY, Pattern, ReceiveWindow, Window
 
 Peer = tuple[str, int]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
+from runtime.coupling.message_paths import identifier_of
 from runtime.coupling.peers import Peers
-from runtime.coupling.words import identifier_of
 from runtime.lazy_import import logger
 from runtime.machine.contracts import Mail
 

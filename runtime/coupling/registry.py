@@ -9,8 +9,8 @@ from typing import Any
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
+from runtime.coupling.message_paths import DRIVER
 from runtime.coupling.peers import Peer, Peers
-from runtime.coupling.words import DRIVER
 from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING, DRIVER_PATH, RANKS

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gcm.invocation import Invocation
-from runtime.coupling.words import cluster_of, identifier_of
+from runtime.coupling.message_paths import cluster_of, identifier_of
 from runtime.errors import GridError
 from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from runtime.coupling.code_run import CodeState
-from runtime.coupling.words import DRIVER
+from runtime.coupling.message_paths import DRIVER
 from runtime.machine.deaths import RankDeath
 from runtime.machine.paths import LAUNCHER
 from runtime.processes.launcher.machine import Machine
