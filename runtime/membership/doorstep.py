@@ -9,7 +9,7 @@ import _socket  # not `socket`: that also imports selectors, and a rank has no u
 import os
 
 from runtime.host_addresses import host_addresses
-from runtime.membership.room import address_in
+from runtime.membership.run_directory import address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
 from runtime.transport.passage import PASSED, Passage
@@ -31,15 +31,15 @@ Found = tuple[str, tuple[str, ...]]
 NOT_FOUND: Found = ("", ())
 
 
-def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], Found]:
+def open_doors(run_directory: str, name: str, reach: str) -> tuple[list[_socket.socket], Found]:
     """Return listening sockets where they make sense, and how others find them.
 
-    `name` is that of the socket in the room. A rank that cannot listen has fewer addresses, or
-    none: others say so when they need one.
+    `name` is that of the socket in the run directory. A rank that cannot listen has fewer
+    addresses, or none: others say so when they need one.
     """
     doors: list[_socket.socket] = []
     addresses: list[str] = []
-    wanted = [] if reach == NOWHERE else [address_in(room, name)]
+    wanted = [] if reach == NOWHERE else [address_in(run_directory, name)]
     passage = Passage.parse(reach) if reach.startswith(PASSED) else None
     if passage is not None:
         wanted.append(passage.bind_address(name))

@@ -10,7 +10,7 @@ from typing import Any
 from runtime.forwarding.forwarder import Forwarder
 from runtime.host_addresses import host_addresses
 from runtime.membership.doorstep import Found, this_machine
-from runtime.membership.room import UNIX, address_in
+from runtime.membership.run_directory import UNIX, address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
 from runtime.transport.channel import Handler, Relay
@@ -38,14 +38,15 @@ class Forwarding:
         self._hits = self._misses = 0
         self._lock = threading.Lock()  # several ways are opened at a time
         self._tunnels = {
-            cluster: (address_in(told.room, socket_to(cluster)),) for cluster in told.tunnels
+            cluster: (address_in(told.run_directory, socket_to(cluster)),)
+            for cluster in told.tunnels
         }
         self.links = FrontEndLinks(
             reactor, told.credentials, lambda stop: self._stops.get(stop, ()), serve, inward,
             names=told.names,
         )  # fmt: skip
         """Connections to other front-ends."""
-        more = (address_in(told.room, FROM_OTHERS),) if told.tunnels else ()
+        more = (address_in(told.run_directory, FROM_OTHERS),) if told.tunnels else ()
         self._forwarder = Forwarder(
             reactor, told.forwards, told.credentials, self._find, self.links.admit, more=more
         )

@@ -92,11 +92,11 @@ class JobOutput:
         """Make the pipes of ranks on this host, before there are any; raises LaunchError."""
         if self._job.is_elsewhere:
             return
-        room, ranks = self._job.program.room, self._job.ranks
+        directory, ranks = self._job.program.run_directory, self._job.ranks
         try:
             if ranks <= MOST_RANKS:
-                self._pipes = RankPipes(self._reactor, room, ranks, self._written, self._room)
-            self._ends = EndPipe(self._reactor, room, self.ends.process_ended)
+                self._pipes = RankPipes(self._reactor, directory, ranks, self._written, self._room)
+            self._ends = EndPipe(self._reactor, directory, self.ends.process_ended)
         except OSError as fault:
             raise no_pipes(fault) from fault
 

@@ -520,7 +520,7 @@ def main() -> int:
 
 def _part(configurations: tuple[Configuration, ...]) -> int:
     """Become as many processes as there are front-ends, and wait for all of them."""
-    os.chdir(configurations[0].room)  # this process began before there was one
+    os.chdir(configurations[0].run_directory)  # this process began before there was one
     rehearse()  # what is worked out once, all of them know
     gc.freeze()  # what all have in common stays in common
     for configuration in configurations:

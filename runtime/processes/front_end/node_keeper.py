@@ -18,7 +18,7 @@ from runtime.launchers.base import Command, OutputStream, Process, last_words
 from runtime.launchers.lines import BlockCutter
 from runtime.launchers.local import LocalLauncher
 from runtime.machine.contracts import Reports
-from runtime.membership.room import address_in, as_others_see
+from runtime.membership.run_directory import address_in, as_others_see
 from runtime.processes.configuration import Configuration, NodeJob, NodeStart, as_first_input
 from runtime.processes.front_end.output_room import OutputRoom
 from runtime.transitions import change
@@ -135,7 +135,7 @@ class NodeKeeper:
     def _listen(self) -> Listener:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
-        address = address_in(self._told.room, "nodes", port)
+        address = address_in(self._told.run_directory, "nodes", port)
         return Listener(self._host.reactor, address, self._told.credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:

@@ -83,8 +83,8 @@ class _Rank:
         None if the stand-in became the rank.
         """
         try:
-            rank, _, room = os.fsdecode(os.read(self.began, 4096)).partition(" ")
-            return (room, int(rank)) if room else None
+            rank, _, run_directory = os.fsdecode(os.read(self.began, 4096)).partition(" ")
+            return (run_directory, int(rank)) if run_directory else None
         except BlockingIOError:
             return None
         finally:

@@ -1,4 +1,4 @@
-"""Pipes in the room for ranks on this host, past `mpiexec`: what they write and read, their ends.
+"""Pipes of ranks on this host, past `mpiexec`: their output, their standard input, their ends.
 
 So nothing cuts, mixes or loses their lines, and no process has to stand between them; MPICH's
 `mpiexec` ends the whole job when a rank does not read as fast as input comes.
@@ -218,11 +218,11 @@ _CHUNK = 4096
 class EndPipe:
     """The pipe of one job. `saw` gets rank, wait status, time and incarnation, as they end."""
 
-    def __init__(self, reactor: Reactor, room: str, saw: Saw) -> None:
+    def __init__(self, reactor: Reactor, directory: str, saw: Saw) -> None:
         """Make it; raises OSError. It is there before any rank is."""
         self._reactor = reactor
         self._saw = saw
-        self._path = os.path.join(room, ENDS)
+        self._path = os.path.join(directory, ENDS)
         os.mkfifo(self._path, 0o600)
         # Open for writing too, so that it is not at its end before anybody has come.
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_NONBLOCK)

@@ -52,7 +52,7 @@ class RanksJob:
         self._listener = listener
         self._reactor = reactor
         self._guard = guard
-        self._heads = HeadCount(reactor, job.program.room, self._helper_lost)
+        self._heads = HeadCount(reactor, job.program.run_directory, self._helper_lost)
         self._launcher: LocalLauncher | None = None
         self._processes: dict[JobPart, GuardedProcess] = {}
         self._first_end: tuple[Exit, str] | None = None
@@ -147,7 +147,7 @@ class RanksJob:
 
     def _command(self, launcher: LocalLauncher, part: JobPart) -> Command:
         """Return the command that starts the ranks of a part."""
-        there = "" if self._job.is_elsewhere else self._job.program.room
+        there = "" if self._job.is_elsewhere else self._job.program.run_directory
         world = self._job.world(part, self._native.tidiness(there, os.environ))
         if not part.has_mpiexec:
             return Command(world.argv, world.environment, self._folder)

@@ -19,7 +19,7 @@ from runtime.machine.deaths import (
 )
 from runtime.machine.paths import FIRST_CLUSTER
 from runtime.membership.doorstep import Found
-from runtime.membership.room import UNIX, write_key
+from runtime.membership.run_directory import UNIX, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end import rank_faults
@@ -135,7 +135,7 @@ class RanksRun:
         try:
             self._gate = Gate(
                 self._reactor,
-                told.room,
+                told.run_directory,
                 told.port,
                 told.credentials,
                 self,
@@ -148,7 +148,9 @@ class RanksRun:
             )
             self._routes.gate = self._gate
             self.ends.open(self._gate)
-            write_key(told.room, ranks, told.entrance(self._gate.address, self.incarnation))
+            write_key(
+                told.run_directory, ranks, told.bootstrap(self._gate.address, self.incarnation)
+            )
             if reads_input and told.cluster == FIRST_CLUSTER and not self._ranks.is_elsewhere:
                 self._input = self._new_input()
         except GridError as fault:
@@ -158,7 +160,7 @@ class RanksRun:
 
     def _new_input(self) -> RankInput:
         try:
-            return RankInput(self._reactor, self._told.room, self._launcher.input_wanted)
+            return RankInput(self._reactor, self._told.run_directory, self._launcher.input_wanted)
         except OSError as fault:
             raise no_pipes(fault) from fault
 

@@ -76,9 +76,9 @@ def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
 
 
 def test_a_room_with_a_long_name_still_lets_ranks_of_this_machine_in(tmp_path: Path) -> None:
-    room = tmp_path / ("x" * 100)
-    room.mkdir()
-    listeners, (machine, addresses) = open_doors(str(room), "rank0", ON_MACHINE)
+    run_directory = tmp_path / ("x" * 100)
+    run_directory.mkdir()
+    listeners, (machine, addresses) = open_doors(str(run_directory), "rank0", ON_MACHINE)
     assert machine
     assert addresses == (f"127.0.0.1:{listeners[0].getsockname()[1]}",)
     listeners[0].close()
