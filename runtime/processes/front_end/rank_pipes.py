@@ -15,7 +15,7 @@ from functools import partial
 from runtime.launchers.base import OutputStream
 from runtime.launchers.lines import BlockCutter
 from runtime.launchers.ranks import ENDS, pipe_of
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.transport.reactor import READ, WRITE, Reactor
 
 MOST_RANKS = 64
@@ -38,16 +38,16 @@ Say = Callable[[list[Block]], None]
 class RankPipes:
     """The pipes of the ranks of one job. `say` gets whole lines, on the reactor's thread.
 
-    They are not read while there is no room for output: then the ranks wait.
+    They are not read while there is no credit for output: then the ranks wait.
     """
 
     def __init__(
-        self, reactor: Reactor, folder: str, ranks: int, say: Say, room: OutputRoom
+        self, reactor: Reactor, folder: str, ranks: int, say: Say, credit: OutputCredit
     ) -> None:
         """Make them; raises OSError. They are there before any rank is."""
         self._reactor = reactor
         self._say = say
-        self._room = room
+        self._credit = credit
         self._pipes: list[_Pipe] = []
         self._heard: list[tuple[_Pipe, int]] = []
         self._blocks: list[Block] = []
@@ -98,8 +98,8 @@ class RankPipes:
     def _ready(self, pipe: _Pipe, _events: int) -> None:
         """Read it, and then let it be for a while."""
         self._forget(pipe)
-        if not self._room.is_there:
-            self._room.when_there(lambda: self._watch([pipe]))
+        if not self._credit.is_there:
+            self._credit.when_there(lambda: self._watch([pipe]))
             return
         count = self._read(pipe)
         self._heard.append((pipe, count))

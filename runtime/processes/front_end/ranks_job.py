@@ -16,7 +16,7 @@ from runtime.launchers.mpiexec import detect_native_mpi, missing_mpiexec, mpi_co
 from runtime.native_mpi import AUTO, Job, JobPart, native_mpi
 from runtime.processes.front_end.head_count import HeadCount
 from runtime.processes.front_end.job_output import EndListener, JobOutput, OutputListener
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.transport.reactor import Reactor
 
 
@@ -43,10 +43,10 @@ class RanksJob:
         listener: JobListener,
         reactor: Reactor,
         *,
-        room: OutputRoom,
+        credit: OutputCredit,
         guard: ForkedGuard | None = None,
     ) -> None:
-        self.output = JobOutput(job, listener, reactor, room)
+        self.output = JobOutput(job, listener, reactor, credit)
         self._job, self._native = job, native_mpi(job.flavour)
         self._folder = folder
         self._listener = listener

@@ -31,7 +31,7 @@ from runtime.processes.front_end.native_job_life import (
     NativeJobLife,
     NativeJobStage,
 )
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.rank_ends import END_TIMEOUT, RankEnds
 from runtime.processes.front_end.rank_pipes import RankInput
 from runtime.processes.front_end.ranks_job import RanksJob
@@ -71,7 +71,7 @@ class RanksRun:
         *,
         components: Components,
         routes: SharedRoutes,
-        room: OutputRoom,
+        credit: OutputCredit,
         incarnation: int,
         guard: ForkedGuard | None = None,
     ) -> None:
@@ -86,13 +86,13 @@ class RanksRun:
         self._over = over
         self._routes = routes
         self._table = ClusterRanks(told.cluster, told.job.ranks)
-        self._job = RanksJob(told.job, told.folder, self, reactor, room=room, guard=guard)
+        self._job = RanksJob(told.job, told.folder, self, reactor, credit=credit, guard=guard)
         self._life = NativeJobLife()
         self.ends = RankEnds(
             told, reactor, self._launcher, self._table, job=self._job, life=self._life
         )
         """How its ranks end, and are started again."""
-        self._room = room
+        self._credit = credit
         self._gate: Gate | None = None
         self._distant: DistantListeners | None = None
         self._input: RankInput | None = None
@@ -315,7 +315,7 @@ class RanksRun:
         # A large block goes on its way as it is, not copied into the message.
         blocks = [(rank, str(stream), PickleBuffer(block)) for rank, stream, block in lines]
         size = sum(len(block) for _, _, block in lines)
-        self._room.put(size, lambda: self._launcher.lines(blocks), len(blocks))
+        self._credit.put(size, lambda: self._launcher.lines(blocks), len(blocks))
 
     def output_follows(self) -> None:
         """Pass on that only output is left of the job."""

@@ -57,10 +57,10 @@ from runtime.processes.launcher.helpers import Helper, kill_all
 from runtime.processes.launcher.incoming_calls import IncomingCalls
 from runtime.processes.launcher.openings import Openings, Post
 from runtime.processes.launcher.output import (
-    MOST_ROOM,
+    MOST_CREDIT,
+    CreditGrants,
     OutputSpreader,
-    Room,
-    room_for,
+    credit_for,
 )
 from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
@@ -133,9 +133,10 @@ class Executor:
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
         self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
         self._stage_out = StageOut(plan, self._places, local, self._tasks, post)
-        size = room_for(len(self._places))
-        self._rooms = {
-            name: Room(size, place.orders.output_taken) for name, place in self._places.items()
+        size = credit_for(len(self._places))
+        self._credits = {
+            name: CreditGrants(size, place.orders.output_taken)
+            for name, place in self._places.items()
         }
         self._input = None if stdin is None else self._new_input(stdin)
         self._handshakes: list[str] = []
@@ -199,7 +200,7 @@ class Executor:
             codes=self._codes,
             assembly=self._assembly,
             output=self._output,
-            room=self._rooms[place.identifier],
+            credit=self._credits[place.identifier],
             facts=self._facts,
             ranks=self._ranks,
             waits=self.waits,
@@ -368,7 +369,9 @@ class Executor:
     def _stop_places(self) -> None:
         for place in self._places.values():
             if place.is_up:
-                place.orders.output_taken(MOST_ROOM)  # for last words, whether they are read or not
+                place.orders.output_taken(
+                    MOST_CREDIT
+                )  # for last words, whether they are read or not
                 place.orders.stop()
             else:
                 self._tasks.do(f"giving up {place.cluster.path}", place.abort)
@@ -427,7 +430,7 @@ class Executor:
     def front_end_up(self, place: ClusterPlace) -> None:
         """Once all front-ends are there, let their components wait for their members."""
         place.is_up = True
-        self._rooms[place.identifier].taken(0)
+        self._credits[place.identifier].taken(0)
         if self._stopping:
             place.orders.stop()
         self._shake_hands()

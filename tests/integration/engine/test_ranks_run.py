@@ -24,7 +24,7 @@ from runtime.native_mpi import Job, RankProgram
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.components import Components
 from runtime.processes.front_end.main import FrontEndProcess
-from runtime.processes.front_end.output_room import OutputRoom
+from runtime.processes.front_end.output_credit import OutputCredit
 from runtime.processes.front_end.ranks_run import RanksRun
 from runtime.processes.front_end.shared_routes import SharedRoutes
 from runtime.processes.member_host import FRONT_END
@@ -168,7 +168,7 @@ class Runs:
             lambda: None,
             components=cast(Components, Nobody()),
             routes=SharedRoutes(self._reactor),
-            room=OutputRoom(self._reactor),
+            credit=OutputCredit(self._reactor),
             incarnation=1,
         )
         self._made.callback(run.close)
