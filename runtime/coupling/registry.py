@@ -91,11 +91,11 @@ class CouplingRegistry:
         self._dispatch[path].call(interface, operation, args)
 
     def attach(
-        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+        self, member: str, incarnation: int, host: str, advertised: tuple[str, tuple[str, ...]]
     ) -> None:
         """Add a rank to the participants, and tell it which codes run."""
         code, rank = self.directory.whose(member)
-        report = {"rank": member, "incarnation": incarnation, "host": host, "doors": doors}
+        report = {"rank": member, "incarnation": incarnation, "host": host, "doors": advertised}
         # Front-ends must know it before the rank does, and before anybody asks them to forward to
         # it.
         self._tell_front_ends(report)

@@ -13,7 +13,7 @@ from gcm.records import dataclass
 from runtime.errors import GridError
 from runtime.home import HOME
 from runtime.machine.composition import PlainNamed
-from runtime.membership.doorstep import NOWHERE
+from runtime.membership.bind_address import NOWHERE
 from runtime.membership.run_directory import Bootstrap
 from runtime.native_mpi import Job, RankProgram
 from runtime.processes.watch import WatchedGroups

@@ -9,7 +9,7 @@ from typing import Any
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.host_addresses import host_addresses
-from runtime.membership.doorstep import Found, this_machine
+from runtime.membership.bind_address import AdvertisedAddresses, this_machine
 from runtime.membership.run_directory import UNIX, address_in
 from runtime.processes.configuration import Configuration
 from runtime.processes.front_end.links import FrontEndLinks
@@ -50,7 +50,7 @@ class Forwarding:
         self._forwarder = Forwarder(
             reactor, told.forwards, told.credentials, self._find, self.links.admit, more=more
         )
-        self.found: Found = self._machine, self._addresses(told)
+        self.found: AdvertisedAddresses = self._machine, self._addresses(told)
         """How others find it."""
 
     def learn(self, everybody: Iterable[Mapping[str, Any]]) -> None:
@@ -85,7 +85,7 @@ class Forwarding:
             self._misses += not found
         return found
 
-    def _of_use(self, found: Found) -> tuple[str, ...]:
+    def _of_use(self, found: AdvertisedAddresses) -> tuple[str, ...]:
         machine, addresses = found
         near = bool(machine) and machine == self._machine
         return tuple(one for one in addresses if near or not one.startswith(UNIX))

@@ -234,7 +234,7 @@ def main(words: list[str]) -> int:
 
 def _load(comm_world: str) -> None:
     """Import what a rank needs before its program begins."""
-    from runtime.membership import doorstep, rank_link  # noqa: F401 - likewise
+    from runtime.membership import bind_address, rank_link  # noqa: F401 - likewise
     from runtime.mpi.process import native
     from runtime.processes.rank import program as rank_program  # noqa: F401 - for ranks to come
 

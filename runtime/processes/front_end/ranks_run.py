@@ -18,7 +18,7 @@ from runtime.machine.deaths import (
     UnreadableReport,
 )
 from runtime.machine.paths import FIRST_CLUSTER
-from runtime.membership.doorstep import Found
+from runtime.membership.bind_address import AdvertisedAddresses
 from runtime.membership.run_directory import UNIX, write_key
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.configuration import Configuration
@@ -386,11 +386,11 @@ class RanksRun:
         if told.size not in (None, expected):
             self._fail("ranks", rank_faults.of_another_mpi(self._ranks.mpiexec, expected, told))
             return
-        doors = told.doors
+        advertised = told.doors
         if self._told.wan is not None:
-            doors = self._at_a_distance(self._told.wan, doors)
+            advertised = self._at_a_distance(self._told.wan, advertised)
         present = entry.incarnation if entry.was_restarted else self.incarnation
-        entry.arrival = replace(told, incarnation=present, doors=doors)
+        entry.arrival = replace(told, incarnation=present, doors=advertised)
         self._launcher.rank_ready(member, entry.arrival.plain)
         if entry.was_restarted:
             return
@@ -399,14 +399,14 @@ class RanksRun:
             self._job.watch_helpers()
             self._launcher.ranks_up()
 
-    def _at_a_distance(self, wan: Wan, doors: Found) -> Found:
+    def _at_a_distance(self, wan: Wan, advertised: AdvertisedAddresses) -> AdvertisedAddresses:
         """Return how others find a rank: those of other sites over the emulated line.
 
         To them it is on another machine, whose Unix sockets are of no use.
         """
-        machine, addresses = doors
+        machine, addresses = advertised
         if not machine:
-            return doors
+            return advertised
         if self._distant is None:
             from runtime.forwarding.distance import (
                 DistantListeners,  # only where sites are emulated

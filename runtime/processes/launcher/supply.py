@@ -26,7 +26,7 @@ from runtime.home import HOME, is_checkout
 from runtime.launchers.base import Launcher
 from runtime.launchers.spawning import activated
 from runtime.machine.paths import node_path
-from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE
+from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE
 from runtime.membership.run_directory import address_in
 from runtime.native_mpi import Job
 from runtime.processes.configuration import LISTENER, Configuration, Keys, NodeJob

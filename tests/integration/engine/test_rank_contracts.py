@@ -16,7 +16,7 @@ import pytest
 from gcm.invocation import Invocation
 from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
-from runtime.membership.doorstep import NOWHERE
+from runtime.membership.bind_address import NOWHERE
 from runtime.membership.rank_link import RankLink
 from runtime.membership.run_directory import Bootstrap, write_key
 from runtime.processes.front_end.gate import Gate

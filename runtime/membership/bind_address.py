@@ -1,6 +1,7 @@
-"""Where a rank listens for ranks of other clusters: sockets that cost nothing until they are used.
+"""The addresses that a rank binds and advertises to ranks of other clusters.
 
-What is behind them, `runtime.wire`, is loaded by programs that ask for the communicators.
+Its listeners cost nothing until they are used; `runtime.wire`, which accepts at them, is loaded by
+programs that ask for the communicators.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from runtime.transport.lean import socket_for
 from runtime.transport.passage import PASSED, Passage
 
 NOWHERE, ON_MACHINE, EVERYWHERE = "nowhere", "on this machine", "everywhere"
-"""From where ranks of other clusters can be expected, as front-ends are told.
+"""The reach of a rank: the hosts from which ranks of other clusters may connect.
 
-Behind the one port of a daemon it is a `Passage`, as text: everywhere, by that way.
+Behind the one port of a daemon it is a `Passage`, as text: every host, through that port.
 """
 
 _BACKLOG = 512
@@ -25,19 +26,21 @@ _MACHINE = "/proc/sys/kernel/random/boot_id"
 _NETWORK = "/proc/self/ns/net"
 
 
-Found = tuple[str, tuple[str, ...]]
-"""Which machine this is, and the addresses on it."""
+AdvertisedAddresses = tuple[str, tuple[str, ...]]
+"""The machine of a rank, and the addresses on it that others dial."""
 
-NOT_FOUND: Found = ("", ())
+NOT_ADVERTISED: AdvertisedAddresses = ("", ())
 
 
-def open_doors(run_directory: str, name: str, reach: str) -> tuple[list[_socket.socket], Found]:
-    """Return listening sockets where they make sense, and how others find them.
+def open_listeners(
+    run_directory: str, name: str, reach: str
+) -> tuple[list[_socket.socket], AdvertisedAddresses]:
+    """Bind listeners as `reach` asks; return them with the addresses to advertise.
 
     `name` is that of the socket in the run directory. A rank that cannot listen has fewer
-    addresses, or none: others say so when they need one.
+    addresses, or none; ranks that need one report that.
     """
-    doors: list[_socket.socket] = []
+    listeners: list[_socket.socket] = []
     addresses: list[str] = []
     wanted = [] if reach == NOWHERE else [address_in(run_directory, name)]
     passage = Passage.parse(reach) if reach.startswith(PASSED) else None
@@ -47,33 +50,33 @@ def open_doors(run_directory: str, name: str, reach: str) -> tuple[list[_socket.
         wanted.append("0.0.0.0:0")
     for address in wanted:
         try:
-            door, found = _listen(address)
+            listener, found = _listen(address)
         except (OSError, TransportError):
             continue
-        doors.append(door)
+        listeners.append(listener)
         if passage is not None and address.startswith(PASSED):
             found = [passage.address(name)]
         addresses += found
-    return doors, (this_machine() if doors else "", tuple(addresses))
+    return listeners, (this_machine() if listeners else "", tuple(addresses))
 
 
 def _listen(address: str) -> tuple[_socket.socket, list[str]]:
-    door, where = socket_for(address)
+    listener, where = socket_for(address)
     try:
-        if door.family == _socket.AF_UNIX:
+        if listener.family == _socket.AF_UNIX:
             if os.path.exists(where):
                 os.unlink(where)  # of a rank that was here before
-            os.fchmod(door.fileno(), 0o600)  # before it has a name
-        door.bind(where)
-        door.listen(_BACKLOG)
+            os.fchmod(listener.fileno(), 0o600)  # before it has a name
+        listener.bind(where)
+        listener.listen(_BACKLOG)
     except OSError:
-        door.close()
+        listener.close()
         raise
-    if door.family == _socket.AF_UNIX:
-        return door, [address]
+    if listener.family == _socket.AF_UNIX:
+        return listener, [address]
     host = address.rpartition(":")[0]
     names = [os.uname().nodename, *host_addresses()] if host == "0.0.0.0" else [host]
-    return door, [f"{name}:{door.getsockname()[1]}" for name in names]
+    return listener, [f"{name}:{listener.getsockname()[1]}" for name in names]
 
 
 def this_machine() -> str:
