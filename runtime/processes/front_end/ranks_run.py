@@ -210,6 +210,7 @@ class RanksRun:
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
             "traced": self._told.traced,
+            "checked": self._told.checked,
         }
 
     def find(self, rank: str) -> Channel | None:

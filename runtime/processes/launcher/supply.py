@@ -132,6 +132,7 @@ def supply(
         explain_waits=plan.deployment.explain_waits,
         observed=plan.deployment.observed,
         traced=plan.deployment.traced,
+        checked=plan.deployment.checked,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),

@@ -73,6 +73,9 @@ class RankWaits:
             for head, rows in traced.told():
                 told = head | {"clock": time.monotonic(), "clock_of": name_of_clock()}
                 self._wrapper.appeals.traced(self._wrapper.member, told, rows)
+        checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+        if checked is not None:
+            checked.ended(code)
         if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 
