@@ -8,18 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from runtime.collectives.choice import PlanChoice, UsualPlans
-from runtime.machine.composition import (
-    INTERCEPTOR,
-    PLAN_CHOICE,
-    REFERENCE_CACHE,
-    TENSIONING,
-)
 from runtime.machine.interceptors import (
     ENVELOPES,
     PAYLOADS,
     EnvelopeInterceptor,
     PayloadInterceptor,
 )
+from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE, REFERENCE_CACHE, TENSIONING
 from runtime.routing import ConnectionBound, Tensioning
 
 __all__ = ["CONTRACTS", "CURE", "NotFound", "UsualPlans", "fault_of", "fault_of_class", "load"]
