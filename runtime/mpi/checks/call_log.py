@@ -18,7 +18,7 @@ from mpi4py import MPI
 
 from runtime.checks.reports import NUMBERS
 from runtime.home import HOME, OWN_FRAMES
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.mpi.communicators.members import members_behind
 from runtime.mpi.progress.predefined import predefined
 
