@@ -25,8 +25,6 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
      "through one port of its front-end where `reachability` says so"),
     ("000 D (JGF section 1)", "`examples/26_java_grande/operations.py` prints the table; MPJ "
      "Express and the Java devices cannot be run here"),
-    ("000 5.11: montecarlo, moldyn", "montecarlo needs a data file of the suite, moldyn is not "
-     "written yet"),
     ("001 1 to 3, 8, 11", SCHEME + "`examples/22_integration`, docs/peers.md, "
      "docs/replicas.md, docs/failures.md"),
     ("002 1", SCHEME + "docs/booking.md"),

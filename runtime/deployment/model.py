@@ -322,13 +322,28 @@ class NodeAddress:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeProvider:
+    """Nodes of which a virtual node has so many for itself."""
+
+    nodes: tuple[NodeAddress, ...]
+    capacity: int
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class VirtualNode:
-    """A virtual node and the nodes it is mapped to."""
+    """A virtual node and the nodes it is mapped to.
+
+    With a `capacity` it has so many for itself, infinity for as many as there are; 0 means that it
+    has all, and that others may have them as well. `providers` are part of that number.
+    """
 
     name: str
     nodes: tuple[NodeAddress, ...]
     single: bool
     location: Location
+    capacity: float = 0
+    providers: tuple[NodeProvider, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

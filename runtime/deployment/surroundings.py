@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import field
+from itertools import chain
 
 from gcm.documents import Diagnostics, Location, did_you_mean
 from gcm.records import dataclass
@@ -63,7 +64,9 @@ class Places:
         everywhere: list[Position] = []
         self._clusters: dict[str, tuple[Position, ...]] = {}
         self._nodes: dict[str, dict[str, NodeAddress]] = {}
+        self._sites: dict[str, list[str]] = {}
         for site in sites:
+            self._sites.setdefault(site.name, [one.path for one in site.clusters])
             self._clusters.setdefault(site.name, tuple(one.position for one in site.clusters))
             for cluster in site.clusters:
                 everywhere.append(cluster.position)
@@ -108,7 +111,7 @@ class Places:
     ) -> tuple[NodeAddress, ...]:
         """Return the nodes of some paths, each once, in the order written; report unknown ones."""
         found: dict[NodeAddress, None] = {}
-        for path in paths:
+        for path in chain.from_iterable(self._sites.get(one, (one,)) for one in paths):
             cluster, _, name = path.rpartition("/")
             if path in self._nodes:
                 if not _has_room(self._nodes[path], location, reading):

@@ -359,6 +359,7 @@ class RunState:
 
     def _aborted(self, _: Aborted) -> Iterable[Effect]:
         if not self.steered:
+            self.failures.aborted()
             yield from self._stop("a rank has called MPI.Abort")
 
     def _job_ended(self, event: JobEnded) -> Iterable[Effect]:
@@ -640,8 +641,8 @@ class RunState:
         """
         is_wanted = self.failures.has_failed(death.who) or not self.failures.is_explained
         is_wanted &= not self.outline.replicas or bool(self._needed.ranks_without())
-        if self._outcome is None and not self.steered and is_wanted:
-            self.failures.rank_died(death)
+        if self._outcome is None and not self.steered:
+            (self.failures.rank_died if is_wanted else self.failures.late_rank_died)(death)
         yield from self._show_end(death)
 
     def _late_job(self, event: JobEnded) -> Iterable[Effect]:

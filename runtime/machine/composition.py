@@ -11,18 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runtime.errors import GridError
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
+from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE
 
 if TYPE_CHECKING:
     from runtime.collectives.choice import Choice, PlanChoice
     from runtime.machine import named_classes
 else:
-    named_classes = Later("runtime.machine.named_classes")
-
-INTERCEPTOR = "interceptor"
-"""The role of what stands in the ports of ranks; other roles are those of controllers."""
-
-PLAN_CHOICE, TENSIONING, REFERENCE_CACHE = "plan-choice", "tensioning", "reference-cache"
+    named_classes = LazyModule("runtime.machine.named_classes")
 
 SITES, CLUSTERS = "sites", "clusters"
 

@@ -9,18 +9,13 @@ from typing import Any
 
 from runtime.collectives.choice import Choice, PlanChoice, UsualPlans
 from runtime.collectives.rules import RuledPlans, read_rules
-from runtime.machine.composition import (
-    INTERCEPTOR,
-    PLAN_CHOICE,
-    REFERENCE_CACHE,
-    TENSIONING,
-)
 from runtime.machine.interceptors import (
     ENVELOPES,
     PAYLOADS,
     EnvelopeInterceptor,
     PayloadInterceptor,
 )
+from runtime.machine.roles import INTERCEPTOR, PLAN_CHOICE, REFERENCE_CACHE, TENSIONING
 from runtime.routing import ConnectionBound, Tensioning
 
 __all__ = [

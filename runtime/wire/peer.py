@@ -6,9 +6,10 @@ What becomes of the two is said by tables: see `connection_life` and `peer_life`
 from __future__ import annotations
 
 import socket
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.wire.connection_life import (
     TRYING,
     ConnectionEvent,
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
 
 _log = logger(__name__)
 
+MOST_UNSENT = 100
+"""How many messages to a peer that is lost are remembered."""
+
 
 class Peer:
     """The state of one pair. `why` says why nothing more comes from the peer, if so."""
@@ -61,6 +65,8 @@ class Peer:
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
+        self.unsent: list[tuple[bytes, int]] = []
+        """Heads and sizes of the first messages to it that were lost with it, before they went."""
         self.life = PeerLife(self)
         self.connection = ConnectionLife(self)
         self._context = context
@@ -384,6 +390,7 @@ class Peer:
         if not isinstance(why, PeerLeft | PeerAbsent) and not self._has_sent_bye:
             _log.info("%s", why)  # a peer that has said goodbye expects the end
         self._stop_trying()
+        self.unsent = list(islice(self.sender.unsent(), MOST_UNSENT))
         self.sender.fail(why)
         self.breadth.close()
         self._context.sink.lost(self.index, why)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.admission import Admission
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import parsed
@@ -252,6 +252,14 @@ class PeerConnections(RankLoop):
             )
             for index, peer in self._peers.items()
         }
+
+    def unsent(self) -> Mapping[int, Sequence[tuple[bytes, int]]]:
+        """Return the first messages that were lost with each peer: their heads and sizes.
+
+        A send is done before there is a connection. Where the peer ends without one, the message
+        has not arrived, and no call has failed for it.
+        """
+        return {index: peer.unsent for index, peer in self._peers.items() if peer.unsent}
 
     def _meet(self, index: int) -> Peer:
         party = self._directory.party(index)

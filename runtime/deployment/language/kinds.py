@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Callable
@@ -35,6 +36,7 @@ _BATCH_WORD = re.compile(r"[A-Za-z0-9_.,:@+=&|*()\[\]-]+")
 _QUOTES = re.compile(r"""["'\\]""")
 _BLANKS = re.compile("[ \t\r\n]+")  # those of a shell; `str.split` knows more
 _NUMBER = re.compile(NUMBER_PATTERN)
+_CAPACITY = re.compile("max|[1-9][0-9]{0,8}")
 _DURATION = re.compile(DURATION_PATTERN)
 _SECONDS = {"": 1, "s": 1, "min": 60, "h": 3600}
 
@@ -123,6 +125,12 @@ def _number_fault(attribute: Attribute, value: str, _: ElementType) -> ValueFaul
     return ValueFault("bad-number", f"is not a whole number from {attribute.least}{upper}")
 
 
+def _capacity_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    if _CAPACITY.fullmatch(value.strip()):
+        return None
+    return ValueFault("bad-number", "is neither a whole number from 1 nor max")
+
+
 def _duration_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
     if _DURATION.fullmatch(value.strip()):
         return None
@@ -179,6 +187,14 @@ NAME = ValueKind("name", fault=_name_fault, pattern=NAME_PATTERN)
 NUMBER = ValueKind(
     "number", lambda text: int(text) if text else None, _number_fault, pattern=NUMBER_PATTERN
 )
+CAPACITY = ValueKind(
+    "number or `max`",
+    lambda text: math.inf if text.strip() == "max" else int(text or 0),
+    _capacity_fault,
+    pattern=_CAPACITY.pattern,
+)
+"""How many nodes; `max` is as many as there are, 0 stands where nothing is written."""
+
 CHOICE = ValueKind("choice", fault=_choice_fault)
 DURATION = ValueKind("duration", _seconds, _duration_fault, pattern=DURATION_PATTERN)
 

@@ -21,7 +21,7 @@ from runtime.lifecycle.events import (
     StepUp,
 )
 from runtime.lifecycle.exchanged import Figures, Row
-from runtime.machine.calls import NotServed, Served
+from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
@@ -85,18 +85,18 @@ class ClusterReports:
     waits: WaitReports
     parts: Collection[str]
 
-    def served(self) -> Served:
+    def dispatch_table(self) -> DispatchTable:
         """Return the table by which what comes in finds its method."""
-        served = Served()
-        served.serve(Reports, self)
-        served.serve(Appeals, self)
-        return served
+        dispatch = DispatchTable()
+        dispatch.serve(Reports, self)
+        dispatch.serve(Appeals, self)
+        return dispatch
 
     def _check_mine(self, name: object, mine: Collection[str]) -> None:
-        """Refuse what is told of a process or a part of another one; raises NotServed."""
+        """Refuse what is told of a process or a part of another one; raises CallRefused."""
         told = name if isinstance(name, str) else type(name).__name__  # it may have no end
         if told not in mine or told is not name:
-            raise NotServed(f"'{told}' does not belong to {self._cluster}, which tells it")
+            raise CallRefused(f"'{told}' does not belong to {self._cluster}, which tells it")
 
     @property
     def _cluster(self) -> str:

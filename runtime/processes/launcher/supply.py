@@ -274,7 +274,7 @@ def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str, passage
     if not _has_others(plan, cluster):
         return ""
     if passage:
-        return Passage.parse(passage).door(FORWARDER)
+        return Passage.parse(passage).bind_address(FORWARDER)
     if not is_on_this_machine(plan):
         return f"0.0.0.0:{cluster.front_end.port}"
     clusters = plan.deployment.clusters()

@@ -18,14 +18,20 @@ from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, expla
 from runtime.processes.rank.waits import AT_THE_END, UNASKED
 from runtime.rank_name import RankName
 from runtime.topology import RankNames
-from runtime.views.facts import MACHINE, Record
+from runtime.views.facts import MACHINE, Record, WaitExplained
 from runtime.views.inspection import MOST_FINDINGS, explanation, told_findings
 from runtime.views.stream import FactStream
 
 # What explains them is imported when somebody waits for long.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from runtime.waits import RankState, RankStates, WaitFinding
+    from runtime.waits import (
+        RankState,
+        RankStates,
+        UnreceivedMessage,
+        UnsentMessage,
+        WaitFinding,
+    )
 
 ANSWERS = 1.5
 """How many seconds to wait for answers; ranks in a call that lets no other thread run give none."""
@@ -53,7 +59,7 @@ MOST_UNRECEIVED = 12
 
 _log = logging.getLogger(__name__)
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 
 
 Seen = Callable[[Snapshot], None]
@@ -77,7 +83,7 @@ class WaitReports:
     def __init__(
         self,
         places: Iterable[ClusterPlace],
-        later: Later,
+        later: CallLater,
         facts: FactStream,
         post: Post,
         *,
@@ -206,13 +212,14 @@ class WaitReports:
         """Log what all ranks are doing, and why they wait if that is new; and call `then`."""
 
         def end(seen: Snapshot) -> None:
-            self._log(self._untold(seen))
+            fresh = self._untold(seen).findings
+            self._log(seen, [explained(one) for one in seen.findings if one not in fresh])
             then()
 
         self.ask(end, with_stacks=True)
 
-    def _log(self, seen: Snapshot) -> None:
-        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names)))
+    def _log(self, seen: Snapshot, told: Sequence[WaitExplained] = ()) -> None:
+        _log.warning("%s", "\n".join(explanation(self._facts_of(seen), seen.names, told)))
 
     def _facts_of(self, seen: Snapshot) -> list[tuple[str, Record]]:
         return [*facts_of(seen, self._present())]
@@ -246,19 +253,18 @@ class WaitReports:
         """
         if not any(_leaves_any(state) for state in self._at_end.values()):
             return
-        left = [
-            (rank, one)
-            for rank, state in sorted(self._of_ranks({}).last.items())
-            for one in state.unreceived
-        ]
+        left: list[tuple[str, str, UnreceivedMessage | UnsentMessage]] = []
+        for rank, state in sorted(self._of_ranks({}).last.items()):
+            left += [(one.sender, rank, one) for one in state.unreceived]
+            left += [(rank, one.receiver, one) for one in state.unsent]
         for level, some in (
-            (logging.WARNING, [one for one in left if one[1].size > MOST_OF_A_SIGN]),
-            (logging.INFO, [one for one in left if one[1].size <= MOST_OF_A_SIGN]),
+            (logging.WARNING, [one for one in left if one[2].size > MOST_OF_A_SIGN]),
+            (logging.INFO, [one for one in left if one[2].size <= MOST_OF_A_SIGN]),
         ):
             lines = [
-                f"  {self._names.rank(one.sender)} to {self._names.rank(rank)}: tag {one.tag},"
+                f"  {self._names.rank(sender)} to {self._names.rank(receiver)}: tag {one.tag},"
                 f" {one.size} bytes{one.comm and f', on {one.comm}'}"
-                for rank, one in some
+                for sender, receiver, one in some
             ]
             if lines:
                 left_out = len(lines) - MOST_UNRECEIVED
@@ -355,7 +361,9 @@ def _state(rank: str, state: Facts) -> RankState | None:
 
 
 def _leaves_any(state: object) -> bool:
-    return not isinstance(state, dict) or bool(state.get("unreceived", True))
+    if not isinstance(state, dict):
+        return True
+    return bool(state.get("unreceived", True)) or bool(state.get("unsent"))
 
 
 def _identity(finding: WaitFinding) -> str:

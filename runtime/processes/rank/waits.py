@@ -6,7 +6,7 @@ import _thread
 import sys
 import time
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 
 TYPE_CHECKING = False  # known to type checkers; a rank does without `typing`
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RankWaits:
         except Exception:  # one has failed, or MPI is finalised already
             _log.debug("what came at the end is not known", exc_info=True)
             return
-        if state["unreceived"] != self._left:
+        if state["unreceived"] != self._left or state["unsent"]:
             self._wrapper.appeals.waiting(self._wrapper.member, AT_THE_END, state)
 
     def _run(self) -> None:
