@@ -244,6 +244,7 @@ class ClusterReports:
             ),
             int(head["dropped"]),
             rows,
+            tuple(map(str, head["plans"])),
         )
         self.facts.tell(rank, traced)
 

@@ -187,7 +187,8 @@ class WaitReports:
                 self.ask(self._report_long_waits)
         elif self._round is not None and number == self._round.number:
             if type(clock := state.get("clock")) is float:
-                self.clocks.answered(rank, number, clock, time.monotonic())
+                name = str(state.get("clock_of", ""))
+                self.clocks.answered(rank, name, number, clock, time.monotonic())
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
@@ -276,9 +277,9 @@ class WaitReports:
         assert self._round is not None
         self._numbers += 1
         number = self._round.number = self._numbers
+        self.clocks.asked(number, time.monotonic())
         for place in self._places:
             place.orders.tell_states(number, self._round.with_stacks)
-        self.clocks.asked(number, time.monotonic())
         self._later(self._round.patience, lambda: self._late(number))
         self._go_on_if_complete()
 
