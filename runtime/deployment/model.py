@@ -453,6 +453,8 @@ class Deployment:
     detection: FailureDetection = field(default_factory=FailureDetection)
     umask: int = 0o022
     named_classes: tuple[NamedClass, ...] = ()
+    plans: str = ""
+    """Rules that choose plans of collectives; see `runtime.collectives.rules`."""
     explain_waits: float = 30.0
     """Seconds in an MPI call after which ranks report what they wait for; 0 means never."""
     observed: bool = False

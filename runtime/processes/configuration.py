@@ -104,9 +104,10 @@ class Configuration:
     `certificates` has one with its key for
     each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
     anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
-    ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
-    cluster, where it is emulated. `names` is how messages name the ranks of the run. `tunnels` are
-    the clusters whose front-ends are reached through sockets in the `room`, and by no other way.
+    ranks are told of them, `plans` the rules that choose plans of collectives. `wan` is the line
+    over which ranks of other sites reach those of the cluster, where it is emulated. `names` is how
+    messages name the ranks of the run. `tunnels` are the clusters whose front-ends are reached
+    through sockets in the `room`, and by no other way.
     """
 
     cluster: str
@@ -133,6 +134,7 @@ class Configuration:
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
+    plans: str = ""
     wan: Wan | None = None
     names: RankNames = NO_NAMES
     tunnels: tuple[str, ...] = ()
