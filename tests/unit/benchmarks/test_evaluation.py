@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from benchmarks.detectors.reliability import failure_probability
 from benchmarks.evaluate.coverage import ELSEWHERE
-from benchmarks.evaluate.figure import Claim, Figure, Sample, Setting, Verdict, interval
+from benchmarks.evaluate.figure import Claim, Figure, Record, Sample, Setting, Verdict, interval
 from benchmarks.evaluate.figures import FIGURES
 from benchmarks.evaluate.figures.failures import bounds
 from benchmarks.evaluate.page import page
@@ -94,9 +95,10 @@ def test_what_cannot_be_measured_is_named_and_has_no_verdict(tmp_path: Path) -> 
     assert record.faults == ["the network is down", "the network is down"]
     said = page([(some, record)])
     assert "ours ≤ 1.1 × flat | **cannot be tested here**: the network is down | - | 0 |" in said
-    assert (
-        "Of 1 claims 0 hold, 0 do not hold, 1 cannot be tested here, 0 are not decided yet." in said
-    )
+    assert "Of 1 claims 1 cannot be tested here." in said
+    absolute = replace(some, unit="µs", factor=1e6, claims=(Claim("≤ 3 µs", "ours", 3e-6),))
+    record = Record([[Sample("a", 8, "ours", 2e-6)]] * 3, [1.0])
+    assert "≤ 3 µs | holds | 2 µs | 3 |" in page([(absolute, record)])
 
 
 def test_bounds_for_large_groups_enclose_the_exact_probability() -> None:
