@@ -27,7 +27,7 @@ KEPT_LINES = 10_000
 OrdersTo = Callable[[str], Orders]
 """Returns what gives orders to a cluster's front-end."""
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 """Schedules a call after a number of seconds, without blocking."""
 
 
@@ -74,7 +74,7 @@ class Codes:
         self._is_open = False
         self._over = ""
         self._orders: OrdersTo = _nobody
-        self._later: Later = _nobody
+        self._later: CallLater = _nobody
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,7 +88,7 @@ class Codes:
 
     # -- from the engine's thread ------------------------------------------------------------------
 
-    def connect(self, orders: OrdersTo, later: Later) -> None:
+    def connect(self, orders: OrdersTo, later: CallLater) -> None:
         """Connect to the front-ends, and set the clock."""
         self._orders = orders
         self._later = later

@@ -11,7 +11,7 @@ from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peer, Peers
 from runtime.coupling.words import DRIVER
-from runtime.machine.calls import NotServed, Served
+from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING, DRIVER_PATH, RANKS
 from runtime.membership.whereabouts import Report
@@ -53,13 +53,13 @@ class Hub:
         self._mail_to: MailTo = _nobody
         self._tell_front_ends: TellFrontEnds = lambda _: None
         self._driver: CouplingMailbox | None = None
-        self._served = {COUPLING: Served(), DRIVER_PATH: Served()}
-        self._served[COUPLING].serve(Coupling, self)
+        self._dispatch = {COUPLING: DispatchTable(), DRIVER_PATH: DispatchTable()}
+        self._dispatch[COUPLING].serve(Coupling, self)
         if directory.has_driver:
             self._joined.add(DRIVER)
             peers = Peers((DRIVER, 0), 1, directory, self._states)
             self._driver = CouplingMailbox(peers, DRIVER, self, self._mail_of_driver)
-            self._served[DRIVER_PATH].serve(Mail, self._driver)
+            self._dispatch[DRIVER_PATH].serve(Mail, self._driver)
 
     @property
     def driver(self) -> CouplingMailbox:
@@ -84,11 +84,11 @@ class Hub:
         """Handle a call of a rank to the launcher, or to the driver.
 
         Raises:
-            NotServed: there is no such operation, or the caller's name is not its own.
+            CallRefused: there is no such operation, or the caller's name is not its own.
         """
         if args[:1] != (sender,):
-            raise NotServed(f"{interface}.{operation} was called in the name of another member")
-        self._served[path].call(interface, operation, args)
+            raise CallRefused(f"{interface}.{operation} was called in the name of another member")
+        self._dispatch[path].call(interface, operation, args)
 
     def attach(
         self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]

@@ -14,7 +14,7 @@ from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peers
 from runtime.coupling.words import identifier_of
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.contracts import Mail
 
 if TYPE_CHECKING:

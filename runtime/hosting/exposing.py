@@ -14,7 +14,7 @@ from gcm.interfaces.types import InterfaceType
 from gcm.invocation import Invocation, RemotePort
 from runtime.hosting.host import Host
 from runtime.transport.credentials import Credentials
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.pyro import Guests, PyroCaller, ServedObject
 from runtime.transport.reactor import Reactor
 
@@ -34,11 +34,13 @@ class Exposed:
             operations = signature_of(component.server(interface).type.signature).operations
             self._guests.expose(name, ServedObject(operations, self._serving(interface)))
             nobody = Credentials(os.urandom(32), _HERE)  # nobody knows it, so there are only guests
-            self._door = Door(self._reactor, address, nobody, _refuse, guests=self._guests.receive)
+            self._listener = Listener(
+                self._reactor, address, nobody, _refuse, guests=self._guests.receive
+            )
         except BaseException:
             self._reactor.close()
             raise
-        self.uri = f"PYRO:{name}@{_as_pyro_says(self._door.address)}"
+        self.uri = f"PYRO:{name}@{_as_pyro_says(self._listener.address)}"
         """What clients give to `Pyro5.api.Proxy`."""
 
     def _serving(self, interface: str) -> Any:
@@ -49,7 +51,7 @@ class Exposed:
 
     def close(self) -> None:
         """Hang up on all clients and listen no more; twice is once."""
-        self._door.close()
+        self._listener.close()
         self._guests.close()
         self._host.close()
         self._reactor.close()

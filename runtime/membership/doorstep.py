@@ -12,7 +12,7 @@ from runtime.host_addresses import host_addresses
 from runtime.membership.room import address_in
 from runtime.transport.errors import TransportError
 from runtime.transport.lean import socket_for
-from runtime.transport.passage import DOOR, Passage
+from runtime.transport.passage import PASSED, Passage
 
 NOWHERE, ON_MACHINE, EVERYWHERE = "nowhere", "on this machine", "everywhere"
 """From where ranks of other clusters can be expected, as front-ends are told.
@@ -40,9 +40,9 @@ def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], 
     doors: list[_socket.socket] = []
     addresses: list[str] = []
     wanted = [] if reach == NOWHERE else [address_in(room, name)]
-    passage = Passage.parse(reach) if reach.startswith(DOOR) else None
+    passage = Passage.parse(reach) if reach.startswith(PASSED) else None
     if passage is not None:
-        wanted.append(passage.door(name))
+        wanted.append(passage.bind_address(name))
     elif reach == EVERYWHERE:
         wanted.append("0.0.0.0:0")
     for address in wanted:
@@ -51,7 +51,7 @@ def open_doors(room: str, name: str, reach: str) -> tuple[list[_socket.socket], 
         except (OSError, TransportError):
             continue
         doors.append(door)
-        if passage is not None and address.startswith(DOOR):
+        if passage is not None and address.startswith(PASSED):
             found = [passage.address(name)]
         addresses += found
     return doors, (this_machine() if doors else "", tuple(addresses))

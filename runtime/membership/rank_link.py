@@ -6,9 +6,9 @@ import _thread
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.machine.authority import TO_RANKS
-from runtime.machine.calls import NotServed, Served, stub
+from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import (
     CONTRACTS,
     CodeRoutes,
@@ -73,11 +73,11 @@ class RankLink:
         """Where this rank listens for others, until its post takes them."""
         self._room = room
         self._reach = told.reach
-        self._served = Served()
+        self._dispatch = DispatchTable()
         cluster = name.rpartition(":")[0]
         above = clustering_path(cluster)
         self.wrapper = RankWrapper(
-            proved, self._served, self._call_above, self._appeal, above=above
+            proved, self._dispatch, self._call_above, self._appeal, above=above
         )
         self._channel = _Shared.dial(told.address, self.credentials, CONNECT_TIMEOUT, peer=cluster)
         self._lock = _thread.allocate_lock()
@@ -126,13 +126,13 @@ class RankLink:
     def couple(self, news: CouplingNews, mail: Mail, routes: CodeRoutes, lose: Lose) -> None:
         """Pass on what other codes say from now on, and what they have said so far."""
         with self._lock:
-            self._served.serve(CouplingNews, news)
-            self._served.serve(Mail, mail)
-            self._served.serve(CodeRoutes, routes)
+            self._dispatch.serve(CouplingNews, news)
+            self._dispatch.serve(Mail, mail)
+            self._dispatch.serve(CodeRoutes, routes)
             self._lose_mail = lose
             early, self._early = self._early, []
             for call in early:
-                self._served.call(*call)
+                self._dispatch.call(*call)
             if self._lost:
                 lose(self._lost)
 
@@ -161,7 +161,7 @@ class RankLink:
             elif frame.kind == CALL:
                 answer = self.wrapper.answer(target.interface, target.operation, args)
             else:
-                self._served.call(target.interface, target.operation, args)
+                self._dispatch.call(target.interface, target.operation, args)
         except Exception as error:  # whatever is wrong with one call, others are heard
             answer = error
             _log.error("a call to this rank failed: %s: %s", type(error).__name__, error)
@@ -172,16 +172,16 @@ class RankLink:
         call, sender = (target.interface, target.operation), target.client
         if target.interface == _NEWS:
             if sender != LAUNCHER:
-                raise NotServed(f"{sender} may not call {_NEWS}.{target.operation}")
+                raise CallRefused(f"{sender} may not call {_NEWS}.{target.operation}")
         elif call not in TO_RANKS:
-            raise NotServed(f"another rank may not call {target.interface}.{target.operation}")
+            raise CallRefused(f"another rank may not call {target.interface}.{target.operation}")
         elif TO_RANKS[call] and args[:1] != (sender,):
-            raise NotServed(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
+            raise CallRefused(f"{sender} calls {target.interface}.{target.operation} as {args[:1]}")
         with self._lock:
             if self._lose_mail is None and target.interface in (_NEWS, _MAIL, _CODE_ROUTES):
                 self._early.append((*call, args))
             else:
-                self._served.call(*call, args)
+                self._dispatch.call(*call, args)
 
     def _lose(self, why: str) -> None:
         with self._lock:

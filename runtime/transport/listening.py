@@ -13,7 +13,7 @@ from runtime.transport.admission import MOST_STRANGERS, Admission, UnprovenConne
 from runtime.transport.credentials import MOST_BYTES, Credentials
 from runtime.transport.errors import NotAMember, Unreachable
 from runtime.transport.lean import HANDSHAKE_SECONDS, UNIX, socket_for
-from runtime.transport.passage import DOOR
+from runtime.transport.passage import PASSED
 from runtime.transport.pyro_messages import MessageReader, refusal
 from runtime.transport.reactor import Reactor, Timer
 
@@ -25,8 +25,8 @@ Admitted = Callable[[socket.socket, str, bytes], None]
 """Gets a connection that has proved itself: the socket, the peer's name, what it already sent."""
 
 
-class Door(Admission):
-    """A listening socket whose visitors are let in once they have proved themselves.
+class Listener(Admission):
+    """A listening socket that admits connections once their peers have proved themselves.
 
     `admitted` is called on the reactor's thread. Ordinary Pyro5 clients, who do not claim to be
     members, are given to `guests`, with all they have said; see `Admission` for the others.
@@ -69,7 +69,7 @@ class Door(Admission):
         super().close()
         if self._timer is not None:
             self._timer.cancel()
-        if self.address.startswith((UNIX, DOOR)):
+        if self.address.startswith((UNIX, PASSED)):
             Path(self.address.partition(":")[2]).unlink(missing_ok=True)
 
     def watch_descriptor(

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from runtime.later import Later, logger
-from runtime.machine.composition import REFERENCE_CACHE, TENSIONING, Composition
+from runtime.lazy_import import LazyModule, logger
+from runtime.machine.composition import Composition
 from runtime.machine.contracts import Routes
 from runtime.machine.paths import RANKS
+from runtime.machine.roles import REFERENCE_CACHE, TENSIONING
 from runtime.membership.everybody import Everybody, everybody
 from runtime.membership.rank_link import RankLink
 from runtime.wire.dialling.connecting import DirectConnector
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from runtime.wire.dialling.probing import Probe
     from runtime.wire.dialling.routed import RoutedConnector
 else:
-    routing = Later("runtime.routing")  # not where all ranks reach each other directly
+    routing = LazyModule("runtime.routing")  # not where all ranks reach each other directly
 
 _log = logger(__name__)
 

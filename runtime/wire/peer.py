@@ -9,7 +9,7 @@ import socket
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.wire.connection_life import (
     TRYING,
     ConnectionEvent,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.transport.admission import Admission
 from runtime.transport.credentials import Credentials
 from runtime.transport.keys import parsed

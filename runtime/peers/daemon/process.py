@@ -11,11 +11,11 @@ from typing import cast
 
 from gcm import Composite, Primitive, running
 from gcm.adl import load
-from runtime.peers.booking.gatekeeper import is_denied
+from runtime.peers.booking.admission_control import is_denied
 from runtime.peers.configuration.folder import PeerFolder
 from runtime.peers.configuration.reading import read
 from runtime.peers.connections.dialling import MemberDialler
-from runtime.peers.connections.listening import Listener
+from runtime.peers.connections.listening import PeerListener
 from runtime.peers.connections.passing import PassedConnections
 from runtime.peers.connections.serving import Services
 from runtime.peers.contracts import CONTRACTS
@@ -85,7 +85,7 @@ class Daemon:
             return is_denied(host, found.deny)
 
         passed = PassedConnections(self.folder.doors, is_refused)
-        listener = Listener(
+        listener = PeerListener(
             credential, found.text("listen"), found.ports(role), found.revoked, passed=passed
         )
         stack.callback(listener.close)

@@ -63,7 +63,7 @@ class Placed(Protocol):
 
 
 class ReservedPlaces(Protocol):
-    """Inside a peer: what the gatekeeper tells those who do something for a reservation."""
+    """Inside a peer: whether a reservation admits what its user asks of the services."""
 
     def check(self, caller: str, key: str) -> None:
         """Raise Refused unless a reservation with this key is the caller's."""

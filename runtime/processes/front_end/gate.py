@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from gcm.invocation import Invocation
 from runtime.errors import GridError
-from runtime.later import logger
-from runtime.machine.calls import NotServed, Served, stub
+from runtime.lazy_import import logger
+from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import LAUNCHER, RANKS
 from runtime.membership.room import address_in, as_others_see, remove_key
@@ -19,7 +19,7 @@ from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed, TransportError
 from runtime.transport.keys import member_name
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.messages import PLAIN_DATA, Target
 from runtime.transport.reactor import Reactor
 from runtime.transport.streams import SocketStream
@@ -57,7 +57,7 @@ class Watcher(Protocol):
 
 
 class Gate:
-    """A door for ranks. They wait behind it until they are released all at once."""
+    """A listener for ranks, which wait in it until all of them are released at once."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Gate:
         credentials: Credentials,
         watcher: Watcher,
         *,
-        served: Served,
+        dispatch: DispatchTable,
         ranks: Iterable[str],
         incarnation: int,
         relay: Relay | None = None,
@@ -76,9 +76,10 @@ class Gate:
     ) -> None:
         """Listen, on this host only if `port` is None; raises Unreachable.
 
-        `served` is what ranks can call, `relay` says where what ranks send to others goes on. Let
-        in are these `ranks` in this incarnation, each once; if it `stays`, others may come later in
-        the place of lost ones. The log has their `names`.
+        `dispatch` has the operations that ranks can call, `relay` returns the next
+        station of a message between ranks. Admitted are these `ranks` in this incarnation, each
+        once; if it `stays`, others may come later in the place of lost ones. The log has their
+        `names`.
         """
         self._names = names
         self._expected = {member_name(rank, incarnation): rank for rank in ranks}
@@ -87,12 +88,14 @@ class Gate:
         self._relay = relay
         self._room = room
         self._watcher = watcher
-        self._served = served
+        self._dispatch = dispatch
         self._guests: dict[str, _Guest] = {}
         self.released = False
         self._is_closed = False
-        self._door = Door(reactor, address_in(room, "front-end", port), credentials, self._admit)
-        self.address = as_others_see(self._door.address)
+        self._listener = Listener(
+            reactor, address_in(room, "front-end", port), credentials, self._admit
+        )
+        self.address = as_others_see(self._listener.address)
 
     def release(self) -> None:
         """Let nobody in from now on who is not expected: the ranks that have come run."""
@@ -132,7 +135,7 @@ class Gate:
     def forget(self) -> None:
         """Hear nothing more of these ranks: others have taken their place."""
         for guest in self._guests.values():
-            guest.served = None
+            guest.dispatch = None
 
     def routes(self, rank: str) -> Routes | None:
         """Return what a rank serves about routes; None if it is not here any more."""
@@ -148,7 +151,7 @@ class Gate:
         if self._is_closed:
             return
         self._is_closed = True
-        self._door.close()
+        self._listener.close()
         remove_key(self._room)
         for rank in self._expected.values() if self.released else ():
             remove_key(self._room, alone=rank)
@@ -186,7 +189,7 @@ class Gate:
             name,
             member,
             self._watcher,
-            served=self._served,
+            dispatch=self._dispatch,
             relay=self._relay,
             title=self._names.name(name),
         )
@@ -213,7 +216,7 @@ class _Guest:
         member: str,
         watcher: Watcher,
         *,
-        served: Served,
+        dispatch: DispatchTable,
         relay: Relay | None,
         title: str,
     ) -> None:
@@ -222,7 +225,7 @@ class _Guest:
         self.routes = stub(Routes, self.send)
         self._watcher = watcher
         self._relay = relay
-        self.served: Served | None = served
+        self.dispatch: DispatchTable | None = dispatch
         self._has_told_its_end = False
         # What other codes send to a rank has windows of its own, so it cannot be too much for long.
         self.channel = Channel(
@@ -243,7 +246,7 @@ class _Guest:
 
     def retire(self) -> None:
         """Hear nothing more of it, not even that it has gone."""
-        self.served, self._has_told_its_end = None, True
+        self.dispatch, self._has_told_its_end = None, True
         self.channel.close()
 
     def _onward(self, target: Target) -> Channel | None:
@@ -251,7 +254,7 @@ class _Guest:
 
         The launcher's own interface is called by the name that the rank has proved.
         """
-        onward = self._relay(target) if self._relay is not None and self.served else None
+        onward = self._relay(target) if self._relay is not None and self.dispatch else None
         own = self._member if target.component == LAUNCHER else self.name
         if onward is not None and target.client != own:
             raise TransportError(f"{self.name} calls {target} in the name of {target.client!r}")
@@ -259,16 +262,18 @@ class _Guest:
 
     def _handle(self, request: IncomingCall) -> None:
         interface, operation = request.target.interface, request.target.operation
-        if self.served is None:
+        if self.dispatch is None:
             return  # of a former run of the ranks
         try:
-            if request.target.component.startswith(RANKS) and interface not in self.served:
+            if request.target.component.startswith(RANKS) and interface not in self.dispatch:
                 return  # for a rank that is not here, or not any more
             args = request.invocation().args
             if args[:1] != (self.name,):
-                raise NotServed(f"{interface}.{operation} was called in the name of another member")
+                raise CallRefused(
+                    f"{interface}.{operation} was called in the name of another member"
+                )
             self._has_told_its_end |= interface == CONTRACTS[Health] and operation in ENDS
-            self.served.call(interface, operation, args)
+            self.dispatch.call(interface, operation, args)
         except GridError as fault:
             _log.warning("what %s says is not understood: %s", self.channel.peer, fault)
 

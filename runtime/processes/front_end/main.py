@@ -20,7 +20,7 @@ from runtime.launchers.family import rename
 from runtime.launchers.forked_guard import ForkedGuard
 from runtime.lifecycle.outcome import Connections, ForwardedTraffic
 from runtime.machine.authority import OVER_LINKS, is_for_launcher, is_for_rank
-from runtime.machine.calls import Served, reports_of
+from runtime.machine.calls import DispatchTable, reports_of
 from runtime.machine.contracts import Facts, Orders, Reports
 from runtime.machine.paths import LAUNCHER, part_path
 from runtime.machine.table import decoded
@@ -97,9 +97,9 @@ class FrontEndProcess:
         self._ended_by = 0  # the signal
         self._routes = SharedRoutes(reactor)
         self._over = threading.Event()
-        served = Served()
-        served.serve(Orders, self)
-        self._host = MemberHost(part_path(configuration.cluster), reactor, served)
+        dispatch = DispatchTable()
+        dispatch.serve(Orders, self)
+        self._host = MemberHost(part_path(configuration.cluster), reactor, dispatch)
         self._launcher = reports_of(configuration.cluster, self._notify_launcher)
         self._channel = Channel(
             reactor,

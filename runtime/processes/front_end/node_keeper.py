@@ -24,7 +24,7 @@ from runtime.processes.front_end.output_room import OutputRoom
 from runtime.transitions import change
 from runtime.transport.channel import Channel
 from runtime.transport.keys import audience_of
-from runtime.transport.listening import Door
+from runtime.transport.listening import Listener
 from runtime.transport.streams import SocketStream
 
 LAST_WORDS = 1.0
@@ -82,7 +82,7 @@ class NodeKeeper:
         self._nodes = {job.home: _Node(job, self) for job in told.nodes}
         self._making = threading.Lock()
         self._launcher: LocalLauncher | None = None
-        self._door: Door | None = None
+        self._listener: Listener | None = None
         self.is_stopping = False
 
     def start(self, name: str) -> None:
@@ -115,8 +115,8 @@ class NodeKeeper:
         """End what is left and let go; waits until that is so."""
         self.is_stopping = True
         self._room.wake()
-        if self._door is not None:
-            self._door.close()
+        if self._listener is not None:
+            self._listener.close()
         with self._making:
             if self._launcher is not None:
                 self._launcher.close()
@@ -127,16 +127,16 @@ class NodeKeeper:
                 if self.is_stopping:
                     return
                 launcher = self._launcher = self._launcher or LocalLauncher(timeout=60.0)
-                door = self._door = self._door or self._listen()
-            node.start(launcher, as_others_see(door.address), self._told)
+                listener = self._listener = self._listener or self._listen()
+            node.start(launcher, as_others_see(listener.address), self._told)
         except GridError as fault:
             self.failed(node.job, fault)
 
-    def _listen(self) -> Door:
+    def _listen(self) -> Listener:
         # A node on another host dials a port, all others a socket in the private folder.
         port = 0 if any(node.job.is_elsewhere for node in self._nodes.values()) else None
         address = address_in(self._told.room, "nodes", port)
-        return Door(self._host.reactor, address, self._told.credentials, self._admit)
+        return Listener(self._host.reactor, address, self._told.credentials, self._admit)
 
     def _admit(self, connected: socket.socket, home: str, received: bytes) -> None:
         node = self._nodes.get(home)

@@ -41,7 +41,7 @@ from runtime.transport.keys import member_name
 from runtime.transport.reactor import Reactor
 
 if TYPE_CHECKING:
-    from runtime.forwarding.distance import DistantDoors
+    from runtime.forwarding.distance import DistantListeners
     from runtime.processes.front_end.components import Components
     from runtime.topology import Wan
 
@@ -94,7 +94,7 @@ class RanksRun:
         """How its ranks end, and are started again."""
         self._room = room
         self._gate: Gate | None = None
-        self._distant: DistantDoors | None = None
+        self._distant: DistantListeners | None = None
         self._input: RankInput | None = None
         self._last: tuple[Exit, str] | None = None
         self._starting: threading.Thread | None = None
@@ -139,7 +139,7 @@ class RanksRun:
                 told.port,
                 told.credentials,
                 self,
-                served=self._components.from_ranks,
+                dispatch=self._components.from_ranks,
                 ranks=ranks,
                 incarnation=self.incarnation,
                 relay=self._relay,
@@ -207,9 +207,11 @@ class RanksRun:
             "machine": self._told.machine,
             "routes": self._routes.experiences(),
             "named-classes": list(self._told.named_classes),
+            "plans": self._told.plans,
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
             "traced": self._told.traced,
+            "checked": self._told.checked,
         }
 
     def find(self, rank: str) -> Channel | None:
@@ -406,9 +408,11 @@ class RanksRun:
         if not machine:
             return doors
         if self._distant is None:
-            from runtime.forwarding.distance import DistantDoors  # only where sites are emulated
+            from runtime.forwarding.distance import (
+                DistantListeners,  # only where sites are emulated
+            )
 
-            self._distant = DistantDoors(wan)
+            self._distant = DistantListeners(wan)
         site = self._told.cluster.partition(":")[0]
         over = [
             self._distant.before(one.removeprefix(UNIX))

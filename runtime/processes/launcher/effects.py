@@ -48,9 +48,10 @@ from runtime.lifecycle.outcome import ForwardedTraffic, RouteTraffic
 from runtime.lifecycle.outline import replica_ranks
 from runtime.lifecycle.run_life import RunPhase
 from runtime.lifecycle.state import RunState
-from runtime.machine.calls import Served
+from runtime.machine.calls import DispatchTable
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.crew import Crew, Failed
@@ -64,7 +65,7 @@ from runtime.processes.launcher.output import (
     Room,
     room_for,
 )
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
@@ -131,7 +132,7 @@ class Executor:
         self._add_places(reach, idle=codes.idle)
         self._verdicts = Verdicts(watch_of(plan), self._places, reactor, self._is_lost)
         self.calls = IncomingCalls(codes, self._host, self._verdicts, post, assembly)
-        self._ears = Ears(reactor, self.calls.take, self._verdicts.ended, post)
+        self._handler = RequestHandler(reactor, self.calls.take, self._verdicts.ended, post)
         self._homecoming = Homecoming(plan, self._places, local, self._crew, post)
         size = room_for(len(self._places))
         self._rooms = {
@@ -157,7 +158,7 @@ class Executor:
         )
         codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.publish_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
-        self.calls.served |= {name: self._reports(place) for name, place in self._places.items()}
+        self.calls.dispatch |= {name: self._reports(place) for name, place in self._places.items()}
 
     def _add_places(self, reach: Reach, *, idle: bool) -> None:
         for cluster in self._plan.deployment.clusters():
@@ -183,13 +184,14 @@ class Executor:
             lambda seconds, then: self._reactor.later(seconds, lambda: self._post(then)),
             self._facts,
             self._post,
+            checks=CheckReports(self._facts, self._ranks.names),
             names=self._ranks.names,
             present=self._ranks.present,
             replicas=replica_ranks(self._plan),
             looks_behind=not (self._codes.is_steered or self._ranks.go_on),
         )
 
-    def _reports(self, place: ClusterPlace) -> Served:
+    def _reports(self, place: ClusterPlace) -> DispatchTable:
         return ClusterReports(
             place,
             self,
@@ -201,8 +203,9 @@ class Executor:
             facts=self._facts,
             ranks=self._ranks,
             waits=self.waits,
+            checks=self.waits.checks,
             parts=self._parts_at(place),
-        ).served()
+        ).dispatch_table()
 
     def _parts_at(self, place: ClusterPlace) -> list[str]:
         """Return the parts of the machine whose components live in the front-end of a place."""
@@ -310,7 +313,7 @@ class Executor:
         _log.info("%s begins", step.name)
         match step.kind:
             case StepKind.FRONT_END:
-                self._openings.open(self._places[cluster], self._places.values(), self._ears)
+                self._openings.open(self._places[cluster], self._places.values(), self._handler)
             case StepKind.RANKS if self._codes.idle:
                 self._post(StepUp(step.name))
             case StepKind.RANKS:

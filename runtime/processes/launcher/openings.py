@@ -19,7 +19,7 @@ from runtime.processes.configuration import Keys
 from runtime.processes.launcher.autopsy import end_of_parent, fault_of
 from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.nursery import Nursery
-from runtime.processes.launcher.place import ClusterPlace, Ears, RemotePlace
+from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestHandler
 from runtime.processes.launcher.supply import is_on_this_machine
 from runtime.processes.launcher.warm_start import WarmStart
 
@@ -43,12 +43,14 @@ class Openings:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _authority: CertificateAuthority | None = field(default=None, repr=False)
 
-    def open(self, place: ClusterPlace, places: Iterable[ClusterPlace], ears: Ears) -> None:
+    def open(
+        self, place: ClusterPlace, places: Iterable[ClusterPlace], handler: RequestHandler
+    ) -> None:
         """Open a place, and those of `places` whose front-ends are started together with it."""
         if isinstance(place, RemotePlace):
             self.crew.do(
                 f"opening {place.cluster.path}",
-                lambda: place.open(self.plan, self._keys(), ears),
+                lambda: place.open(self.plan, self._keys(), handler),
                 partial(self._cannot_open, [place]),
             )
             return
@@ -60,7 +62,7 @@ class Openings:
             self._begun.add(python)
             self.crew.do(
                 f"opening places with {python}",
-                lambda: Nursery(together, ears).open(
+                lambda: Nursery(together, handler).open(
                     self.plan, self._keys(), self.local, self.warm
                 ),
                 partial(self._cannot_open, together),

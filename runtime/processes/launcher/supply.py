@@ -129,9 +129,11 @@ def supply(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in plan.deployment.named_classes
         ),
+        plans=plan.deployment.plans,
         explain_waits=plan.deployment.explain_waits,
         observed=plan.deployment.observed,
         traced=plan.deployment.traced,
+        checked=plan.deployment.checked,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),
@@ -273,7 +275,7 @@ def _forwards(plan: DeploymentPlan, cluster: DeployedCluster, room: str, passage
     if not _has_others(plan, cluster):
         return ""
     if passage:
-        return Passage.parse(passage).door(FORWARDER)
+        return Passage.parse(passage).bind_address(FORWARDER)
     if not is_on_this_machine(plan):
         return f"0.0.0.0:{cluster.front_end.port}"
     clusters = plan.deployment.clusters()

@@ -10,12 +10,12 @@ from contextlib import suppress
 from runtime.deployment.planning.steps import Step
 from runtime.errors import GridError
 from runtime.home import python_path
-from runtime.later import logger
 from runtime.launchers.base import Command, OutputStream, Process
 from runtime.launchers.bootstrap import new_marker
 from runtime.launchers.errors import LaunchError
 from runtime.launchers.lines import Lines
 from runtime.launchers.local import LocalLauncher
+from runtime.lazy_import import logger
 from runtime.lifecycle.events import Event, StepFailed, StepUp
 from runtime.lifecycle.outcome import TunnelTraffic
 from runtime.membership.room import UNIX, address_in

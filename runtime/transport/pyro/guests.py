@@ -399,7 +399,7 @@ class ServedObject:
 
 
 class Guests:
-    """Serves the clients that a `Door` hands over.
+    """Serves the clients that a `Listener` hands over.
 
     Nothing is reached but what was exposed by name. A client is sent away that sends what is no
     call, or more than `most_bytes` at once (by default what its serializer may), or does not say
@@ -409,8 +409,8 @@ class Guests:
     another, as Pyro5 does.
 
     >>> guests = Guests(reactor)                                                  # doctest: +SKIP
-    >>> Door(reactor, "127.0.0.1:0", credentials, members, guests=guests.receive)  # doctest: +SKIP
-    >>> guests.expose("greeter", Served(["greet"], serve))                        # doctest: +SKIP
+    >>> Listener(reactor, address, credentials, members, guests=guests.receive)   # doctest: +SKIP
+    >>> guests.expose("greeter", ServedObject(["greet"], serve))                  # doctest: +SKIP
     """
 
     def __init__(

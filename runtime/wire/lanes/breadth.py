@@ -8,7 +8,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING
 
-from runtime.later import Later
+from runtime.lazy_import import LazyModule
 from runtime.transport.round_trip import round_trip
 from runtime.wire.stream.duplex import DuplexStream
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from runtime.wire.dialling.connecting import PeerContext
     from runtime.wire.lanes import of_a_pair as parts
 else:
-    widening = Later("runtime.routing.widening")
-    parts = Later("runtime.wire.lanes.of_a_pair")
+    widening = LazyModule("runtime.routing.widening")
+    parts = LazyModule("runtime.wire.lanes.of_a_pair")
 
 
 class Breadth:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 from typing import TYPE_CHECKING, Protocol
 
-from runtime.later import logger
+from runtime.lazy_import import logger
 from runtime.routing import PairFlow, Widening
 from runtime.transport.round_trip import round_trip
 from runtime.wire.errors import BadFrame, PeerLost, gone, reason_of

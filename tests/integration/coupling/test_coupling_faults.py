@@ -99,7 +99,7 @@ def make_busy_at_begin(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def begin(hub: Hub, code: str, incarnation: int) -> None:
         assert machine._executor is not None
-        machine._executor._ears.reactor.soon(lambda: time.sleep(0.3))
+        machine._executor._handler.reactor.soon(lambda: time.sleep(0.3))
         began(hub, code, incarnation)
 
     monkeypatch.setattr(Hub, "began", begin)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.machine.calls import Served, stub
+from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Facts, Health, Membership, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
@@ -39,9 +39,9 @@ class FrontEnd:
 
     def __init__(self, reactor: Reactor, room: str) -> None:
         self.heard: SimpleQueue[tuple[str, list[Facts]]] = SimpleQueue()
-        served = Served()
-        served.serve(Membership, self)
-        served.serve(Health, self)
+        dispatch = DispatchTable()
+        dispatch.serve(Membership, self)
+        dispatch.serve(Health, self)
         self.left: list[str] = []
         self.all_have_left = threading.Event()
         self.passed_on: list[tuple[str, str]] = []
@@ -54,7 +54,15 @@ class FrontEnd:
             return onward if target.component == "/ranks/1:0:0" else None
 
         self.gate = Gate(
-            reactor, room, None, known, self, served=served, ranks=RANKS, incarnation=2, relay=relay
+            reactor,
+            room,
+            None,
+            known,
+            self,
+            dispatch=dispatch,
+            ranks=RANKS,
+            incarnation=2,
+            relay=relay,
         )
         write_key(room, RANKS, Entrance(self.gate.address, NOWHERE, 2, KEYS))
 

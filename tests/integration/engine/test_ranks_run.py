@@ -17,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from gcm.invocation import Invocation
-from runtime.machine.calls import Served, stub
+from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import Control, Orders, Views
 from runtime.membership.room import KEY
 from runtime.native_mpi import Job, RankProgram
@@ -134,7 +134,7 @@ class Nobody:
     """What ranks are bound to where none comes."""
 
     def __init__(self) -> None:
-        self.from_ranks = Served()
+        self.from_ranks = DispatchTable()
         self.views = stub(Views, lambda *_: None)
         self.control = stub(Control, lambda *_: None)
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runtime.lifecycle.outcome import Connections, Ways
-from runtime.machine.calls import Served, stub
+from runtime.machine.calls import DispatchTable, stub
 from runtime.machine.contracts import References, Routes
 from runtime.membership.doorstep import NOWHERE
 from runtime.membership.rank_link import RankLink
@@ -38,15 +38,15 @@ class FrontEnd:
 
     def __init__(self, reactor: Reactor, room: str) -> None:
         self.routes = SharedRoutes(reactor)
-        served = Served()
-        served.serve(References, self)
+        dispatch = DispatchTable()
+        dispatch.serve(References, self)
         self.gate = Gate(
             reactor,
             room,
             None,
             Credentials(KEYS, "0:0"),
             self,
-            served=served,
+            dispatch=dispatch,
             ranks=RANKS,
             incarnation=1,
         )

@@ -15,7 +15,7 @@ from runtime.coupling.errors import CodeEnded, NotCoupled
 from runtime.coupling.hub import Hub
 from runtime.coupling.mailbox import CouplingMailbox
 from runtime.coupling.peers import Peers
-from runtime.machine.calls import NotServed, stub
+from runtime.machine.calls import CallRefused, stub
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING
 from runtime.matching import ANY
@@ -278,7 +278,9 @@ def test_a_rank_that_deals_with_another_is_told_where_it_listens_once_it_does() 
 
 def test_nobody_asks_the_launcher_in_the_name_of_somebody_else() -> None:
     ranks = Exchange()
-    with pytest.raises(NotServed, match="coupling.attach was called in the name of another member"):
+    with pytest.raises(
+        CallRefused, match="coupling.attach was called in the name of another member"
+    ):
         ranks.hub.handle_call("0:0:0", COUPLING, "coupling", "attach", ("0:1:0", 1, "", ("", ())))
 
 

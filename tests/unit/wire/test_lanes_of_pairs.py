@@ -157,11 +157,11 @@ class Both:
         self.sockets = sockets
         self.dialler, self.acceptor = Side(0), Side(1)
         self.dialler.dial = self.dial
-        self.at_door: list[socket.socket] = []
+        self.accepted: list[socket.socket] = []
 
     def dial(self) -> Opened:
         ours, theirs = map(self.sockets.enter_context, socket.socketpair())
-        self.at_door.append(theirs)
+        self.accepted.append(theirs)
         return Opened(ours)
 
     def want(self, connections: int) -> None:
@@ -173,8 +173,8 @@ class Both:
         self.dialler.tick()
 
     def admit(self) -> None:
-        while self.at_door:
-            self.acceptor.lanes.admit(self.at_door.pop(0), b"")
+        while self.accepted:
+            self.acceptor.lanes.admit(self.accepted.pop(0), b"")
 
     def talk(self) -> None:
         """Move what both say over the first connection until neither says more."""
@@ -238,7 +238,7 @@ def test_a_lane_that_there_has_never_been_cannot_be_over(both: Both) -> None:
 
 def test_who_says_over_a_lane_what_nobody_can_say_is_lost(both: Both) -> None:
     both.want(2)
-    (connected,) = both.at_door
+    (connected,) = both.accepted
     both.admit()
     both.dialler.serve_lanes()
     both.dialler.tick()
@@ -260,14 +260,14 @@ class Refused(Opened):
 
 
 def test_nobody_dials_on_when_a_lane_cannot_be_opened(both: Both) -> None:
-    door, visitor = map(both.sockets.enter_context, socket.socketpair())
+    listener, visitor = map(both.sockets.enter_context, socket.socketpair())
     both.dialler.dial = lambda: Refused(visitor)
     both.want(5)
     assert both.dialler.dials == 1
     assert not both.dialler.lanes._openings
     both.want(5)
     assert both.dialler.dials == 1
-    assert door.fileno() >= 0
+    assert listener.fileno() >= 0
     both.dialler.dial = both.dial
     both.dialler.tick(later=1)
     assert both.dialler.dials == 5

@@ -1,4 +1,4 @@
-"""What an asker wants done, and what it found when that was not enough."""
+"""The effects of a reservation client: calls of peers, searches, and how a booking ended."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _count(number: int, word: str, ending: str = "s") -> str:
     return f"{number} {word}{'' if number == 1 else ending}"
 
 
-AskerEffect = (
+ReservationEffect = (
     AskPlaces
     | RenewPlaces
     | ReleasePlaces

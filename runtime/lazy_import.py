@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used, so that a rank starts quickly."""
+"""Lazy imports: a module is imported when one of its names is first used, so a rank starts fast."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ if TYPE_CHECKING:
     from logging import Logger
 
 
-class Later:
-    """Stands for a module until then; a name that was used once costs no more than in the module.
+class LazyModule:
+    """A module that is imported at the first use of one of its names; later uses cost nothing.
 
     Type checkers are shown the module itself:
 
         if TYPE_CHECKING:
             from runtime.mpi.collectives import plans
         else:
-            plans = Later("runtime.mpi.collectives.plans")
+            plans = LazyModule("runtime.mpi.collectives.plans")
     """
 
     def __init__(self, module: str) -> None:
-        """Mean the module with this full name."""
+        """Remember the full name of the module."""
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
@@ -33,15 +33,15 @@ class Later:
 
 
 _QUIET = ("debug", "info")
-"""What is shown only where somebody has set up `logging`, and so has imported it."""
+"""Levels that are shown only where the program has set up `logging`, and so has imported it."""
 
 
 def _unheard(*_: object) -> None:
     """Write nothing."""
 
 
-class _LaterLog:
-    """Stands for a log until something is written to it that is shown."""
+class _LazyLog:
+    """A logger that imports `logging` with the first message that is shown."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -56,5 +56,5 @@ class _LaterLog:
 
 def logger(name: str) -> Logger:
     """Return the log with a name; `logging` is imported when a warning is written to it."""
-    log: Any = _LaterLog(name)
+    log: Any = _LazyLog(name)
     return log  # type: ignore[no-any-return]  # it does what a log does

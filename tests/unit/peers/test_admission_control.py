@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from runtime.peers.booking import AdmissionRules, Gatekeeper, PlacesRequest, gatekeeper
+from runtime.peers.booking import AdmissionControl, AdmissionRules, PlacesRequest, admission_control
 from runtime.peers.errors import Refused
 from runtime.peers.model import Key, PlacesAnswer, Principal, Reason, Share
 
@@ -19,12 +19,12 @@ ALICE, BOB = Principal.parse("user:alice"), Principal.parse("user:bob")
 KEYS = [Key(f"{number:032x}") for number in range(9)]
 
 
-def gate(j: int = 1, p: int = 4, **rules: object) -> Gatekeeper:
-    return Gatekeeper(replace(AdmissionRules(Share(j, p)), **rules))  # type: ignore[arg-type]
+def gate(j: int = 1, p: int = 4, **rules: object) -> AdmissionControl:
+    return AdmissionControl(replace(AdmissionRules(Share(j, p)), **rules))  # type: ignore[arg-type]
 
 
 def ask(
-    keeper: Gatekeeper,
+    keeper: AdmissionControl,
     key: Key = KEYS[0],
     *,
     who: Principal = ALICE,
@@ -59,7 +59,7 @@ def test_no_more_applications_than_allowed_have_places_at_once() -> None:
 
 def test_no_number_of_applications_means_any_number_within_memory() -> None:
     keeper = gate(j=0)
-    for number in range(gatekeeper.MOST_HELD):
+    for number in range(admission_control.MOST_HELD):
         assert ask(keeper, Key(f"{number:032x}"), application=f"run{number}").is_granted
     assert ask(keeper, Key("f" * 32), application="more").reason is Reason.BUSY
 
@@ -106,7 +106,7 @@ def test_a_request_for_nothing_is_refused(processes: int, lease: float, applicat
     assert answer.reason is Reason.BAD_REQUEST
 
 
-def test_a_lease_that_outlives_its_asker_ends() -> None:
+def test_a_lease_that_outlives_its_client_ends() -> None:
     keeper = gate()
     ask(keeper, lease=30.0, now=100.0)
     assert keeper.next_time == 130.0
@@ -135,7 +135,7 @@ def test_a_confirmed_reservation_has_no_lease() -> None:
     assert ask(keeper, KEYS[1], application="other").is_granted
 
 
-def spent_keys() -> dict[str, Gatekeeper]:
+def spent_keys() -> dict[str, AdmissionControl]:
     """Return peers at which the first key has had its time, by how that ended."""
     released, expired, confirmed, ended, early = (gate(j=9) for _ in range(5))
     for keeper in (released, expired, confirmed, ended):

@@ -1,14 +1,10 @@
-"""Booking as a story of its own: what an asker does when peers say yes, no, or nothing."""
+"""Booking as a story of its own: what a client does when peers grant, refuse or are silent."""
 
 from __future__ import annotations
 
 import pytest
 
 from runtime.peers.booking import (
-    Asker,
-    AskerEffect,
-    AskerSettings,
-    AskerState,
     AskPlaces,
     Booked,
     BookingFailed,
@@ -18,6 +14,10 @@ from runtime.peers.booking import (
     Offer,
     ReleasePlaces,
     RenewPlaces,
+    ReservationClient,
+    ReservationClientState,
+    ReservationEffect,
+    ReservationSettings,
     Shortfall,
     SpreadStrategy,
     Strategy,
@@ -30,7 +30,7 @@ DENIED = PlacesAnswer(0, 0.0, Reason.DENIED, "10.0.0.1 is on its deny list")
 
 
 class Story:
-    """An asker, what it wants done, and short words for what happens to it."""
+    """A reservation client, its effects, and short words for what happens to it."""
 
     def __init__(
         self,
@@ -39,11 +39,11 @@ class Story:
         *,
         hosts: str = "",
         strategy: Strategy | None = None,
-        settings: AskerSettings | None = None,
+        settings: ReservationSettings | None = None,
     ) -> None:
         self._serial = 0
         self.now = 0.0
-        self.asker = Asker(
+        self.client = ReservationClient(
             Demand(ranks, replicas),
             strategy or SpreadStrategy(),
             random=lambda: 0.5,
@@ -51,14 +51,14 @@ class Story:
             settings=settings,
         )
         self.keys: dict[str, Key] = {}
-        self.effects: list[AskerEffect] = []
-        self._note(self.asker.begin(offers(hosts), self.now))
+        self.effects: list[ReservationEffect] = []
+        self._note(self.client.begin(offers(hosts), self.now))
 
     def _key(self) -> Key:
         self._serial += 1
         return Key(f"{self._serial:032x}")
 
-    def _note(self, effects: list[AskerEffect]) -> None:
+    def _note(self, effects: list[ReservationEffect]) -> None:
         self.effects = effects
         for one in effects:
             if isinstance(one, AskPlaces):
@@ -68,19 +68,19 @@ class Story:
         """Let peers answer, one after the other; keep what came of the last one."""
         told = PlacesAnswer(answer, 30.0) if isinstance(answer, int) else answer
         for peer in peers:
-            self._note(self.asker.answered(self.keys[peer], told, self.now))
+            self._note(self.client.answered(self.keys[peer], told, self.now))
 
     def lost(self, peer: str) -> None:
-        self._note(self.asker.lost(self.keys[peer], "it is dead", self.now))
+        self._note(self.client.lost(self.keys[peer], "it is dead", self.now))
 
     def known(self, hosts: str) -> None:
-        self._note(self.asker.add_offers(offers(hosts), self.now))
+        self._note(self.client.add_offers(offers(hosts), self.now))
 
     def wait(self) -> None:
         """Let time pass until something is due."""
-        assert self.asker.next_time < float("inf")
-        self.now = self.asker.next_time
-        self._note(self.asker.advance(self.now))
+        assert self.client.next_time < float("inf")
+        self.now = self.client.next_time
+        self._note(self.client.advance(self.now))
 
     def of(self, kind: type) -> str:
         """Return the peers of all effects of a kind."""
@@ -153,7 +153,7 @@ def test_nearer_hosts_are_waited_for_only_for_a_moment_when_there_are_places_eno
     story.says("bcde", 1)
     assert story.effects == []
     story.wait()
-    assert story.now == AskerSettings().nearer
+    assert story.now == ReservationSettings().nearer
     assert story.of(ReleasePlaces) == "dea"
     assert list(story.booked) == ["b", "c"]
 
@@ -171,7 +171,7 @@ def test_a_host_that_does_not_answer_in_time_is_silent_and_released() -> None:
     story.says("bcd", BUSY)
     story.says("e", 1)
     story.wait()
-    assert story.now == AskerSettings().answer
+    assert story.now == ReservationSettings().answer
     assert story.of(HostSilent) == "a"
     assert story.of(ReleasePlaces) == "a"
     assert story.of(AskPlaces) == "f"
@@ -183,7 +183,7 @@ def test_replicas_of_a_rank_are_on_different_hosts() -> None:
     story = Story(2, 2, hosts="ab")
     story.says("ab", 8)
     assert story.booked == {"a": [(0, 0), (1, 0)], "b": [(0, 1), (1, 1)]}
-    story = Story(2, 2, hosts="ab", settings=AskerSettings(search=0))
+    story = Story(2, 2, hosts="ab", settings=ReservationSettings(search=0))
     story.says("a", 8)
     story.says("b", BUSY)
     assert (story.shortfall.found, story.shortfall.hosts) == (2, 1)
@@ -193,7 +193,7 @@ def test_too_few_give_all_back_and_the_next_round_begins_after_a_random_pause() 
     story = Story(3, hosts="abc")
     story.says("ab", 1)
     story.says("c", BUSY)
-    assert story.asker.state is AskerState.PAUSING
+    assert story.client.state is ReservationClientState.PAUSING
     assert story.of(ReleasePlaces) == "ab"
     assert NeedHosts(8) in story.effects
     story.wait()
@@ -201,11 +201,11 @@ def test_too_few_give_all_back_and_the_next_round_begins_after_a_random_pause() 
     assert story.of(AskPlaces) == "abc"
     story.says("abc", 1)
     assert list(story.booked) == ["a", "b", "c"]
-    assert story.asker.rounds == 2
+    assert story.client.rounds == 2
 
 
 def test_pauses_become_longer_up_to_a_bound() -> None:
-    story = Story(2, hosts="a", settings=AskerSettings(search=100, longest_pause=3.0))
+    story = Story(2, hosts="a", settings=ReservationSettings(search=100, longest_pause=3.0))
     pauses = []
     for _ in range(6):
         story.says("a", BUSY)
@@ -234,7 +234,7 @@ def test_hosts_that_become_known_are_asked_when_places_are_lacking() -> None:
 
 
 def test_the_search_ends_with_what_was_found_what_is_missing_and_why() -> None:
-    story = Story(4, 2, hosts="abcde", settings=AskerSettings(search=0.0))
+    story = Story(4, 2, hosts="abcde", settings=ReservationSettings(search=0.0))
     story.says("a", 2)
     story.says("bc", BUSY)
     story.says("d", DENIED)
@@ -247,11 +247,11 @@ def test_the_search_ends_with_what_was_found_what_is_missing_and_why() -> None:
         "d: 10.0.0.1 is on its deny list",
         "e: no answer within 3 s",
     ]
-    assert story.asker.next_time == float("inf")
+    assert story.client.next_time == float("inf")
 
 
 def test_where_nobody_is_known_that_is_said() -> None:
-    story = Story(1, settings=AskerSettings(search=0.0))
+    story = Story(1, settings=ReservationSettings(search=0.0))
     assert str(story.shortfall).splitlines()[1:] == ["no other peer is known"]
 
 
@@ -261,33 +261,33 @@ def test_what_is_held_is_renewed_until_it_has_begun() -> None:
     story.says("b", 1)
     story.wait()
     assert (story.now, story.of(RenewPlaces)) == (4.0, "ab")
-    story.asker.begun(story.keys["a"])
+    story.client.begun(story.keys["a"])
     story.wait()
     assert (story.now, story.of(RenewPlaces)) == (8.0, "b")
-    story.asker.begun(story.keys["b"])
-    assert story.asker.state is AskerState.OVER
-    assert story.asker.next_time == float("inf")
+    story.client.begun(story.keys["b"])
+    assert story.client.state is ReservationClientState.OVER
+    assert story.client.next_time == float("inf")
 
 
 def test_a_host_that_is_lost_is_replaced_and_what_has_begun_stays() -> None:
     story = Story(2, hosts="abc")
     story.says("ab", 1)
     first = story.keys["b"]
-    story.asker.begun(first)
+    story.client.begun(first)
     story.lost("a")
     assert story.of(AskPlaces) == "c"
     story.says("c", 1)
     assert story.booked == {"b": [(0, 0)], "c": [(1, 0)]}
     assert story.keys["b"] == first
-    story.asker.begun(story.keys["c"])
-    assert story.asker.state is AskerState.OVER
+    story.client.begun(story.keys["c"])
+    assert story.client.state is ReservationClientState.OVER
 
 
 def test_a_host_that_is_lost_for_good_is_not_asked_again() -> None:
-    story = Story(3, hosts="ab", settings=AskerSettings(search=3.0))
+    story = Story(3, hosts="ab", settings=ReservationSettings(search=3.0))
     story.says("ab", 2)
-    story._note(story.asker.lost(story.keys["a"], "b is not reached", 0.0, for_good=True))
-    while story.asker.state is not AskerState.OVER:
+    story._note(story.client.lost(story.keys["a"], "b is not reached", 0.0, for_good=True))
+    while story.client.state is not ReservationClientState.OVER:
         assert "a" not in story.of(AskPlaces)
         story.wait()
     assert "a: b is not reached" in str(story.shortfall)
@@ -296,18 +296,18 @@ def test_a_host_that_is_lost_for_good_is_not_asked_again() -> None:
 def test_a_peer_that_gave_up_a_reservation_is_lost() -> None:
     story = Story(2, hosts="abc")
     story.says("ab", 1)
-    story._note(story.asker.renewed(story.keys["b"], True, 1.0))
+    story._note(story.client.renewed(story.keys["b"], True, 1.0))
     assert story.effects == []
-    story._note(story.asker.renewed(story.keys["b"], False, 1.0))
+    story._note(story.client.renewed(story.keys["b"], False, 1.0))
     assert (story.of(ReleasePlaces), story.of(AskPlaces)) == ("b", "c")
 
 
 def test_a_booking_that_is_cancelled_gives_back_what_is_held_and_what_is_asked_for() -> None:
     story = Story(3, hosts="abcd")
     story.says("ab", 1)
-    story._note(story.asker.cancel())
+    story._note(story.client.cancel())
     assert story.of(ReleasePlaces) == "abcd"
-    assert story.asker.state is AskerState.OVER
+    assert story.client.state is ReservationClientState.OVER
     story.says("c", 1)
     assert story.effects == []
 
@@ -328,14 +328,14 @@ def test_a_strategy_that_decides_what_cannot_be_ends_the_booking_and_holds_nothi
     story.says("ab", 1)
     assert story.of(ReleasePlaces) == "ab"
     assert any(isinstance(one, BookingFailed) for one in story.effects)
-    assert story.asker.state is AskerState.OVER
+    assert story.client.state is ReservationClientState.OVER
 
 
 def test_a_host_that_is_lost_after_the_search_is_replaced_all_the_same() -> None:
-    story = Story(2, hosts="abcdefghi", settings=AskerSettings(search=30.0))
+    story = Story(2, hosts="abcdefghi", settings=ReservationSettings(search=30.0))
     story.says("ab", 1)
     assert list(story.booked) == ["a", "b"]
     story.now = 31.0
     story.lost("a")
     assert story.of(AskPlaces) != ""
-    assert story.asker.state is AskerState.ASKING
+    assert story.client.state is ReservationClientState.ASKING

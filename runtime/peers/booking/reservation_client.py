@@ -10,9 +10,10 @@
    any but OVER: the search is over, or cancelled ──► OVER (all released)
 ```
 
-An asker never waits while it holds places at some peers and lacks others: when everybody asked has
-answered and it is not enough, it releases all, pauses for a random time, longer each round, and
-begins again. So two askers that took the last places from each other do not do so for ever.
+A reservation client never waits while it holds places at some peers and lacks others: when all
+peers it asked have answered and their places are too few, it releases all, pauses for a random
+time, longer each round, and begins again. So two clients that took the last places from each other
+do not do so for ever.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from enum import Enum
 
 from gcm.records import dataclass
 from runtime.peers.booking.allocation import Demand, allocate, in_order, missing
-from runtime.peers.booking.asker_words import (
-    AskerEffect,
+from runtime.peers.booking.reservation_effects import (
     AskPlaces,
     Booked,
     BookedHost,
@@ -33,12 +33,13 @@ from runtime.peers.booking.asker_words import (
     NeedHosts,
     ReleasePlaces,
     RenewPlaces,
+    ReservationEffect,
     Shortfall,
 )
 from runtime.peers.booking.strategies import BookingError, Offer, Strategy
 from runtime.peers.model import Key, PlacesAnswer, Reason
 
-__all__ = ["Asker", "AskerSettings", "AskerState"]
+__all__ = ["ReservationClient", "ReservationClientState", "ReservationSettings"]
 
 FOREVER = float("inf")
 
@@ -47,8 +48,8 @@ FINAL = frozenset({Reason.DENIED, Reason.NOT_TRUSTED, Reason.BAD_REQUEST})
 
 
 @dataclass(frozen=True, slots=True)
-class AskerSettings:
-    """How an asker goes about it; times in seconds.
+class ReservationSettings:
+    """The times of a reservation client, in seconds.
 
     `search` is how long it looks for places in all, `answer` how long a peer may take to answer,
     `nearer` how long it waits for answers of nearer ones when there are places enough, `lease` how
@@ -64,8 +65,8 @@ class AskerSettings:
     longest_pause: float = 4.0
 
 
-class AskerState(Enum):
-    """What an asker is doing."""
+class ReservationClientState(Enum):
+    """The life of a reservation client; OVER is final. The arrows stand at the head of the file."""
 
     NEW = "new"
     ASKING = "asking"
@@ -74,7 +75,7 @@ class AskerState(Enum):
     OVER = "over"
 
 
-class Asker:
+class ReservationClient:
     """Books places for one demand; every method returns what is to be done now.
 
     `random` returns numbers from 0 to 1, `new_key` keys that nobody can guess.
@@ -87,11 +88,11 @@ class Asker:
         *,
         random: Callable[[], float],
         new_key: Callable[[], Key],
-        settings: AskerSettings | None = None,
+        settings: ReservationSettings | None = None,
     ) -> None:
         self.demand = demand
-        self.settings = settings or AskerSettings()
-        self.state = AskerState.NEW
+        self.settings = settings or ReservationSettings()
+        self.state = ReservationClientState.NEW
         self.rounds = 0
         self._strategy = strategy
         self._random = random
@@ -113,17 +114,17 @@ class Asker:
 
     # --- what happens ---------------------------------------------------------------------------
 
-    def begin(self, known: Iterable[Offer], now: float) -> list[AskerEffect]:
+    def begin(self, known: Iterable[Offer], now: float) -> list[ReservationEffect]:
         """Ask the first hosts of those that are known."""
-        if self.state is not AskerState.NEW:
-            raise BookingError(f"an asker that is {self.state.value} does not begin")
+        if self.state is not ReservationClientState.NEW:
+            raise BookingError(f"a reservation client that is {self.state.value} does not begin")
         self._started, self._end_of_search = now, now + self.settings.search
         effects = self.add_offers(known, now)
         if len(self._known) < self.demand.overbooked:
             effects.append(NeedHosts(self.demand.overbooked))
         return effects + self._new_round(now)
 
-    def add_offers(self, offers: Iterable[Offer], now: float) -> list[AskerEffect]:
+    def add_offers(self, offers: Iterable[Offer], now: float) -> list[ReservationEffect]:
         """More hosts are known, or more about them; they are asked when others have refused."""
         fresh = []
         for one in offers:
@@ -131,9 +132,9 @@ class Asker:
                 fresh.append(one)
             self._known[one.peer] = one
         self._order += in_order(fresh, self._strategy)
-        return self._go_on(now) if self.state is AskerState.ASKING and fresh else []
+        return self._go_on(now) if self.state is ReservationClientState.ASKING and fresh else []
 
-    def answered(self, key: Key, answer: PlacesAnswer, now: float) -> list[AskerEffect]:
+    def answered(self, key: Key, answer: PlacesAnswer, now: float) -> list[ReservationEffect]:
         """A peer has answered. Places that come too late are given back."""
         peer = self._pending.pop(key, None)
         if peer is None:
@@ -151,7 +152,7 @@ class Asker:
                 self._hopeless.add(peer)
         return self._go_on(now)
 
-    def unreachable(self, key: Key, why: str, now: float) -> list[AskerEffect]:
+    def unreachable(self, key: Key, why: str, now: float) -> list[ReservationEffect]:
         """A request could not be sent, or its connection has broken."""
         peer = self._pending.pop(key, None)
         if peer is None:
@@ -161,13 +162,15 @@ class Asker:
         # The request may have arrived, and only its answer not.
         return [HostSilent(peer), ReleasePlaces(peer, key), *self._go_on(now)]
 
-    def renewed(self, key: Key, is_there: bool, now: float) -> list[AskerEffect]:
+    def renewed(self, key: Key, is_there: bool, now: float) -> list[ReservationEffect]:
         """A peer has answered to a renewal."""
         if is_there or key not in self._held or key in self._begun:
             return []
         return self.lost(key, "it has given up the reservation", now)
 
-    def lost(self, key: Key, why: str, now: float, *, for_good: bool = False) -> list[AskerEffect]:
+    def lost(
+        self, key: Key, why: str, now: float, *, for_good: bool = False
+    ) -> list[ReservationEffect]:
         """A host that is held has died or given up; another one is asked for.
 
         One that is lost `for_good` is of no use in this booking and not asked again.
@@ -181,37 +184,37 @@ class Asker:
         self._silent.add(peer)
         if for_good:
             self._hopeless.add(peer)
-        effects: list[AskerEffect] = [ReleasePlaces(peer, key)]
-        if self.state is AskerState.HOLDING:
-            self.state = AskerState.ASKING
+        effects: list[ReservationEffect] = [ReleasePlaces(peer, key)]
+        if self.state is ReservationClientState.HOLDING:
+            self.state = ReservationClientState.ASKING
             # The search for another one is a search of its own, however long the run was staged.
             self._end_of_search = max(self._end_of_search, now + self.settings.search)
             self._order, self._next = self._worth_asking(), 0
         return effects + self._go_on(now)
 
-    def begun(self, key: Key) -> list[AskerEffect]:
+    def begun(self, key: Key) -> list[ReservationEffect]:
         """The peer of a key has confirmed it: the connection of the job holds the places now."""
         if key in self._held:
             self._begun.add(key)
             self._end_if_all_begun()
         return []
 
-    def cancel(self) -> list[AskerEffect]:
+    def cancel(self) -> list[ReservationEffect]:
         """Give back everything; nothing is wanted any more."""
-        self.state = AskerState.OVER
+        self.state = ReservationClientState.OVER
         return self._release_all()
 
-    def advance(self, now: float) -> list[AskerEffect]:
+    def advance(self, now: float) -> list[ReservationEffect]:
         """Do what is due."""
-        effects: list[AskerEffect] = []
+        effects: list[ReservationEffect] = []
         while self._timeouts and self._timeouts[0][0] <= now:
             _, key = self._timeouts.popleft()
             if key in self._pending:
                 why = f"no answer within {self.settings.answer:g} s"
                 effects += self.unreachable(key, why, now)
-        if self.state is AskerState.ASKING and now >= self._decide:
+        if self.state is ReservationClientState.ASKING and now >= self._decide:
             effects += self._hold()
-        if self.state is AskerState.PAUSING and now >= self._resume:
+        if self.state is ReservationClientState.PAUSING and now >= self._resume:
             effects += self._new_round(now)
         if now >= self._renewal:
             self._renewal = now + self._lease / 3
@@ -237,8 +240,8 @@ class Asker:
 
     # --- rounds ---------------------------------------------------------------------------------
 
-    def _new_round(self, now: float) -> list[AskerEffect]:
-        self.state, self._resume = AskerState.ASKING, FOREVER
+    def _new_round(self, now: float) -> list[ReservationEffect]:
+        self.state, self._resume = ReservationClientState.ASKING, FOREVER
         self.rounds += 1
         self._refusals = {
             peer: why for peer, why in self._refusals.items() if peer in self._hopeless
@@ -254,9 +257,9 @@ class Asker:
         silent = [one for one in worth if one.peer in self._silent]
         return [*in_order(answering, self._strategy), *in_order(silent, self._strategy)]
 
-    def _ask(self, hosts: int, now: float) -> list[AskerEffect]:
+    def _ask(self, hosts: int, now: float) -> list[ReservationEffect]:
         """Ask so many of the hosts that were not asked in this round."""
-        effects: list[AskerEffect] = []
+        effects: list[ReservationEffect] = []
         for one in self._order[self._next : self._next + hosts]:
             key = self._new_key()
             self._pending[key] = one.peer
@@ -265,9 +268,9 @@ class Asker:
         self._next += len(effects)
         return effects
 
-    def _go_on(self, now: float) -> list[AskerEffect]:
+    def _go_on(self, now: float) -> list[ReservationEffect]:
         """Decide, ask further hosts, or give all back and pause."""
-        if self.state is not AskerState.ASKING:
+        if self.state is not ReservationClientState.ASKING:
             return []
         if self._is_decided():
             return self._hold()
@@ -297,14 +300,14 @@ class Asker:
                 return True
         return False
 
-    def _hold(self) -> list[AskerEffect]:
+    def _hold(self) -> list[ReservationEffect]:
         """Take what is needed of what is held, and give back the rest."""
         try:
             found = allocate(list(self._held.values()), self.demand, self._strategy)
         except BookingError as error:
             return [*self.cancel(), BookingFailed(error)]
         needed = {one.offer.peer: one for one in found}
-        effects: list[AskerEffect] = []
+        effects: list[ReservationEffect] = []
         keys: dict[str, Key] = {}
         for key, offer in list(self._held.items()):
             keys[offer.peer] = key
@@ -312,11 +315,11 @@ class Asker:
                 self._drop(key)
                 effects.append(ReleasePlaces(offer.peer, key))
         effects += self._forget_pending()
-        self.state, self._decide = AskerState.HOLDING, FOREVER
+        self.state, self._decide = ReservationClientState.HOLDING, FOREVER
         self._end_if_all_begun()
         return [*effects, Booked(tuple(BookedHost(one, keys[one.offer.peer]) for one in found))]
 
-    def _pause(self, now: float) -> list[AskerEffect]:
+    def _pause(self, now: float) -> list[ReservationEffect]:
         """Give all back; try again after a random time, if that is not too late."""
         self._note_found()
         longest = min(self.settings.longest_pause, self.settings.pause * 2.0**self.rounds)
@@ -324,10 +327,10 @@ class Asker:
         if resume >= self._end_of_search:
             return self._give_up(now)
         effects = self._release_all()
-        self.state, self._resume = AskerState.PAUSING, resume
+        self.state, self._resume = ReservationClientState.PAUSING, resume
         return [*effects, NeedHosts(self.demand.overbooked)]
 
-    def _give_up(self, now: float) -> list[AskerEffect]:
+    def _give_up(self, now: float) -> list[ReservationEffect]:
         self._note_found()
         effects = self.cancel()
         shortfall = Shortfall(
@@ -338,8 +341,8 @@ class Asker:
     def _note_found(self) -> None:
         self._found = (self.found, len(self._held))
 
-    def _release_all(self) -> list[AskerEffect]:
-        effects: list[AskerEffect] = [
+    def _release_all(self) -> list[ReservationEffect]:
+        effects: list[ReservationEffect] = [
             ReleasePlaces(offer.peer, key) for key, offer in self._held.items()
         ]
         self._held.clear()
@@ -354,12 +357,12 @@ class Asker:
         self._decide = FOREVER
 
     def _end_if_all_begun(self) -> None:
-        if self.state is AskerState.HOLDING and len(self._begun) == len(self._held):
-            self.state, self._renewal = AskerState.OVER, FOREVER
+        if self.state is ReservationClientState.HOLDING and len(self._begun) == len(self._held):
+            self.state, self._renewal = ReservationClientState.OVER, FOREVER
 
-    def _forget_pending(self) -> list[AskerEffect]:
+    def _forget_pending(self) -> list[ReservationEffect]:
         """Give back what was asked for and is not answered yet."""
-        effects: list[AskerEffect] = [
+        effects: list[ReservationEffect] = [
             ReleasePlaces(peer, key) for key, peer in self._pending.items()
         ]
         self._pending.clear()

@@ -1,4 +1,4 @@
-"""Who gets places at a peer, and for how long: the gatekeeper, without sockets and clocks.
+"""Admission control of a peer: which users get places and for how long, without IO and clocks.
 
 ```
              reserve              confirm
@@ -25,8 +25,8 @@ from runtime.peers.errors import Refused
 from runtime.peers.model import Key, MemberRole, PlacesAnswer, Principal, Reason, Share
 
 __all__ = [
+    "AdmissionControl",
     "AdmissionRules",
-    "Gatekeeper",
     "Hold",
     "PlacesRequest",
 ]
@@ -83,7 +83,7 @@ class Hold:
     until: float = field(default=float("inf"))
 
 
-class Gatekeeper:
+class AdmissionControl:
     """Reservations at one peer. No more than J exist at once, each for P processes at most."""
 
     def __init__(self, rules: AdmissionRules) -> None:
@@ -92,7 +92,7 @@ class Gatekeeper:
         self._holds: dict[Key, Hold] = {}
         self._spent: OrderedDict[Key, None] = OrderedDict()
 
-    # --- what askers say ------------------------------------------------------------------------
+    # --- calls of reservation clients -----------------------------------------------------------
 
     def reserve(
         self, principal: Principal, address: str, request: PlacesRequest, now: float
@@ -168,7 +168,7 @@ class Gatekeeper:
             self._end(key)
 
     def advance(self, now: float) -> list[Hold]:
-        """End and return the reservations whose lease is over: their askers died or forgot them."""
+        """End and return the reservations whose lease is over: clients died or forgot them."""
         expired = [one for one in self._holds.values() if one.until <= now]
         for hold in expired:
             self._end(hold.key)
