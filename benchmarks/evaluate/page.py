@@ -96,7 +96,7 @@ def ratio(figure: Figure, claim: Claim, found: Interval | None) -> str:
 
 def _section(figure: Figure, record: Record, source: str, folder: str) -> str:
     """Return what a figure shows, what its source found, and its plot: a table if it has none."""
-    loads = f" Load {min(record.loads):g}–{max(record.loads):g}." if record.turns else ""
+    loads = f" Load {min(record.loads):g}-{max(record.loads):g}." if record.turns else ""
     about = " ".join(filter(None, (f"{figure.title} ({', '.join(figure.shows)}).", figure.remark)))
     lines = [f"\n## {figure.name}\n", about + loads]
     lines += [f"*The source:* {source}"] if source else []
