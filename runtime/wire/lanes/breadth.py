@@ -13,11 +13,11 @@ from runtime.transport.round_trip import round_trip
 from runtime.wire.stream.duplex import DuplexStream
 
 if TYPE_CHECKING:
-    from runtime.routing import widening
+    from runtime.routing import scale_out
     from runtime.wire.dialling.connecting import PeerContext
     from runtime.wire.lanes import of_a_pair as parts
 else:
-    widening = LazyModule("runtime.routing.widening")
+    scale_out = LazyModule("runtime.routing.scale_out")
     parts = LazyModule("runtime.wire.lanes.of_a_pair")
 
 
@@ -100,7 +100,7 @@ class Breadth:
     def _has_more(self) -> None:
         """Record that there is more to be sent than goes at once; of a near peer only this time."""
         seen = None if self._first is None else round_trip(self._first)
-        if seen is None or seen[0] < widening.FAR:
+        if seen is None or seen[0] < scale_out.FAR:
             self._sender.more = None
         else:
             self.opened().more()
