@@ -29,7 +29,7 @@ from runtime.wire.errors import (
     gone,
     reason_of,
 )
-from runtime.wire.lanes.breadth import Breadth
+from runtime.wire.lanes.stream_count import StreamCount
 from runtime.wire.peer_life import GONE, PeerLife, PeerStage
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import BYE, BYE_TOO, REST, REST_TOO, RESUMES, STAY, pack
@@ -61,7 +61,7 @@ class Peer:
             stage=context.stage,
         )
         self._duplex = DuplexStream(self.receiver, self.sender)
-        self.breadth = Breadth(index, context, self._duplex, self)
+        self.streams = StreamCount(index, context, self._duplex, self)
         self.line: Line | None = None
         """The connection that is used, if there is one and it is not about to be left."""
         self.why: PeerLost | None = None
@@ -87,7 +87,7 @@ class Peer:
     def deadline(self) -> float | None:
         """When `tick` has to be called, if nothing happens before."""
         resuming, joining = self.connection.resuming, self._joining
-        times = [joining.deadline, self.breadth.deadline, self.life.deadline]
+        times = [joining.deadline, self.streams.deadline, self.life.deadline]
         if resuming is not None:
             times += [resuming.deadline, None if joining.is_busy else resuming.next_try]
         return min((one for one in times if one is not None), default=None)
@@ -178,7 +178,7 @@ class Peer:
             silence=self._context.silence,
         )
         self.line = line
-        self.breadth.joined(connected, resumes=line.resumes)
+        self.streams.joined(connected, resumes=line.resumes)
         self._context.tick_soon()  # nothing is due here any more
         watch(descriptor, READ, line.handle)
         if received:
@@ -222,7 +222,7 @@ class Peer:
     def tick(self, now: float) -> None:
         """See to what is due, and tell the sink if the peer is lost."""
         self._joining.tick(now)
-        self.breadth.tick(now)
+        self.streams.tick(now)
         if self._fault is None and self.receiver.rest_word:
             self._handle_rest()
         if self.receiver.has_left and self.life.stage not in GONE:
@@ -392,7 +392,7 @@ class Peer:
         self._stop_trying()
         self.unsent = list(islice(self.sender.unsent(), MOST_UNSENT))
         self.sender.fail(why)
-        self.breadth.close()
+        self.streams.close()
         self._context.sink.lost(self.index, why)
 
     def _stop_trying(self) -> None:
@@ -413,7 +413,7 @@ class Peer:
     def _may_leave(self, line: Line) -> bool:
         is_sound = self._fault is None and not self._has_sent_bye and not line.is_blocked
         is_idle = self._duplex.may_rest and self._awaited != self.receiver.expected
-        return is_sound and is_idle and self.breadth.narrow()
+        return is_sound and is_idle and self.streams.narrow()
 
     def _leave(self, line: Line, event: ConnectionEvent, word: int) -> None:
         """Say that nothing more will be written to a line, and do so."""
@@ -510,7 +510,7 @@ class Peer:
     def hang_up(self) -> None:
         """Close whatever is open."""
         self._joining.close()
-        self.breadth.close()
+        self.streams.close()
         self._close(self.line, self._kept)
         self.line = self._kept = None
         self.connection.give_up()

@@ -371,7 +371,7 @@ def test_a_probe_proves_who_answers(machine: Machine) -> None:
 
 def want(rank: Rank, peer: int, lanes: int) -> None:
     """Let a rank want so many lanes to a peer: on the loopback nobody needs any."""
-    held = rank.connections._peers[peer].breadth.opened()
+    held = rank.connections._peers[peer].streams.opened()
     held._scale_out = ScaleOut()
     held._scale_out.wanted = 1 + lanes
     held._scale_out._used_at = rank.connections.now()

@@ -13,7 +13,7 @@ import pytest
 from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.dialling.line import READ, WRITE
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.lanes.of_a_pair import Lanes
+from runtime.wire.lanes.pair_lanes import Lanes
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.stream.messages import Incoming, MessageSink, Outgoing
