@@ -2,12 +2,12 @@
 
 Either rank may dial. When both do at once, the connection that the lower index dialled stays.
 The acceptor sends GO when it is going to use a connection; before that the dialler sends nothing.
- A connection that is there is used at once, and this end's own attempt is given up; only a
-lower index that has proved itself already, so that the other end may use its attempt, keeps what it
-accepts until it knows about that.
+A rank uses an accepted connection at once, and gives up its own attempt. Only the lower index, once
+it has proved itself and its peer may use the attempt, keeps an accepted connection until it knows
+which of the two its peer uses.
 
-Where there was a connection before, the acceptor waits until the other end says GO, too: it may
-have given up this attempt meanwhile. Both know from then on what the other one has got.
+Where there was a connection before, the acceptor waits for a GO of the dialler, which may have
+given up this attempt meanwhile. From then on both know how far the other one has received.
 """
 
 from __future__ import annotations
