@@ -48,6 +48,7 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         deployment,
         observed=bool(options.record or options.report or options.web),
         traced=bool(options.trace),
+        checked=options.check,
         plans=" ".join(filter(None, (tuned, deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
@@ -97,7 +98,7 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         options.descriptor,
-        surroundings=_surroundings(
+        surroundings=_context(
             options.descriptor,
             options.settings,
             with_classes=not (
@@ -131,9 +132,7 @@ def read_document(
     deployment = read_descriptor(
         document.text.encode(),
         name=COMMAND_LINE,
-        surroundings=_surroundings(
-            os.path.join(document.folder, COMMAND_LINE), settings, booked=booked
-        ),
+        surroundings=_context(os.path.join(document.folder, COMMAND_LINE), settings, booked=booked),
         diagnostics=diagnostics,
     )
     if deployment is None or not booked:
@@ -141,7 +140,7 @@ def read_document(
     return deployment
 
 
-def _surroundings(
+def _context(
     file: str,
     settings: Mapping[str, str],
     *,

@@ -76,7 +76,10 @@ def _read_rule(word: str) -> PlanRule:
     operation, plan = found["operation"] or "", found["plan"]
     named = [name for name in PLANS if operation.lower() in ("", name.lower())]
     if not named:
-        hint = did_you_mean(operation.lower(), [name.lower() for name in PLANS]) or f"there are: {', '.join(PLANS)}"
+        hint = (
+            did_you_mean(operation.lower(), [name.lower() for name in PLANS])
+            or f"there are: {', '.join(PLANS)}"
+        )
         raise RuleFault(f"'{operation}' has no plans to choose from; {hint}")
     plans = dict.fromkeys((*(plan for name in named for plan in PLANS[name]), USUAL))
     if plan not in plans:

@@ -461,6 +461,8 @@ class Deployment:
     """Whether ranks count their calls and the receivers of their messages, for who looks on."""
     traced: bool = False
     """Whether ranks keep their latest calls and messages, to tell them at their end."""
+    checked: bool = False
+    """Whether ranks tell of their calls, which are compared to find faults of the program."""
     run_timeout: float = 0.0
     """Seconds for which the application may run; 0 means no limit."""
     peers: PeersRequest | None = None

@@ -273,6 +273,11 @@ WATCHING = OptionGroup(
         "never)",
     ),
     Option(
+        "--check", action="store_true",
+        help="look for faults of the program that MPI lets pass, such as collectives that do not "
+        "fit; the exit code is 208 if there are any",
+    ),
+    Option(
         "--summary", action="store_true",
         help="at the end show what ran where, how long and how it ended, and what was sent",
     ),
@@ -361,6 +366,7 @@ class Options:
     record: str
     report: str
     trace: str
+    check: bool
     web: bool
     write: str
     run_timeout: float | None = None

@@ -60,6 +60,10 @@ def start() -> Predefined:
             from runtime.mpi.surface.traced_calls import trace
 
             trace()
+        if link is not None and link.wrapper.settings.get("checked"):
+            from runtime.mpi.surface.checked_calls import check
+
+            check(link)
     return _made
 
 
