@@ -68,7 +68,7 @@ from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestH
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
-from runtime.processes.launcher.samples import Samples
+from runtime.processes.launcher.samples import UNSAMPLED, Samples, Sampling
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.tunnels import Tunnels
 from runtime.processes.launcher.verdicts import Verdicts
@@ -109,7 +109,7 @@ class Executor:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
-        samples: float = 0.0,
+        samples: Sampling = UNSAMPLED,
     ) -> None:
         self._plan = plan
         self._local = local
@@ -153,7 +153,7 @@ class Executor:
             self.waits.ask_facts,
             facts,
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
-            seconds=samples,
+            sampling=samples,
         )
         codes.hub.connect(self.router.news_to, self.router.mail_to, self.router.publish_coupled)
         codes.connect(lambda cluster: self._places[cluster].orders, reactor.later)
@@ -301,7 +301,8 @@ class Executor:
     def show(self, change: Show) -> None:
         """Tell that a part of the machine is in another state."""
         name = self._names.get(change.path, change.path.removeprefix(f"{GRID}/"))
-        self._facts.tell(name, StateChanged(change.state, shown(change.detail, LONGEST_CELL)))
+        detail = shown(change.detail, LONGEST_CELL)
+        self._facts.tell(name, StateChanged(change.state, detail, change.walltime))
 
     # --- effects ----------------------------------------------------------------------------------
 
