@@ -46,6 +46,8 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
         deployment,
         observed=bool(options.record or options.report or options.web),
         traced=bool(options.trace),
+        checked=options.check,
+        plans=" ".join(filter(None, (deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
         typed=tuple(options.one_line.files) if options.one_line is not None else (),

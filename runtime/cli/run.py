@@ -27,7 +27,7 @@ from runtime.cli.screens.watch import EndSignals, LogLines
 from runtime.cli.streams import write
 from runtime.deployment import DeploymentPlan
 from runtime.deployment.planning.program_files import copies
-from runtime.exit_codes import NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
+from runtime.exit_codes import FAULTS_FOUND, NEVER_STARTED, OUTPUT_FAILED, READER_LEFT
 from runtime.lifecycle.failures import THE_ASSEMBLY
 from runtime.lifecycle.outcome import Outcome
 from runtime.lifecycle.run_life import RunPhase
@@ -306,7 +306,7 @@ def _code(outcome: Outcome, ending: EndSignals, failures: list[Exception]) -> in
     if ending.code is not None:
         return ending.code
     if not failures:
-        return outcome.exit_code
+        return FAULTS_FOUND if outcome.faults else outcome.exit_code
     return READER_LEFT if isinstance(failures[0], BrokenPipeError) else OUTPUT_FAILED
 
 

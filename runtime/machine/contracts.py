@@ -118,6 +118,10 @@ class Appeals(Protocol):
         """
         ...
 
+    def checked(self, member: str, report: Facts) -> None:
+        """Report calls that have to fit those of other ranks; see `runtime.checks.report_from`."""
+        ...
+
 
 class References(Protocol):
     """Upwards: what a member has learned of the ways to others, and how it used them."""

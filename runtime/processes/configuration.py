@@ -100,12 +100,14 @@ class Configuration:
     listens for those who want to be forwarded, if anybody may need that, and `known_as` the name by
     which they reach it; with a `passage`, as text, others reach both by that alone. Ranks tell of
     waits that take `explain_waits` seconds; 0 means none. They count their calls if these are to be
-    `observed`, and keep the latest where they are `traced`. `certificates` has one with its key for
+    `observed`, keep the latest where they are `traced`, and tell of all where they are `checked`.
+    `certificates` has one with its key for
     each audience of `keys`: the front-end, its ranks, its nodes. `watch` says who watches whom, if
     anybody does. `named_classes` are the controllers and interceptors that the descriptor names, as
-    ranks are told of them. `wan` is the line over which ranks of other sites reach those of the
-    cluster, where it is emulated. `names` is how messages name the ranks of the run. `tunnels` are
-    the clusters whose front-ends are reached through sockets in the `room`, and by no other way.
+    ranks are told of them, `plans` the rules that choose plans of collectives. `wan` is the line
+    over which ranks of other sites reach those of the cluster, where it is emulated. `names` is how
+    messages name the ranks of the run. `tunnels` are the clusters whose front-ends are reached
+    through sockets in the `room`, and by no other way.
     """
 
     cluster: str
@@ -128,9 +130,11 @@ class Configuration:
     explain_waits: float = 0.0
     observed: bool = False
     traced: bool = False
+    checked: bool = False
     certificates: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     watch: WatchedGroups | None = None
     named_classes: tuple[PlainNamed, ...] = ()
+    plans: str = ""
     wan: Wan | None = None
     names: RankNames = NO_NAMES
     tunnels: tuple[str, ...] = ()

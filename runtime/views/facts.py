@@ -15,6 +15,7 @@ from dataclasses import field
 from math import isfinite
 
 from gcm.records import dataclass
+from runtime.checks import FaultFound
 from runtime.deployment import DeploymentPlan
 from runtime.lifecycle.outcome import (
     ComponentReport,
@@ -369,6 +370,7 @@ Record = (
     | RunSeen
     | RankSeen
     | WaitExplained
+    | FaultFound
     | MessagesCounted
     | CallsCounted
     | CallsTraced

@@ -224,6 +224,56 @@ def test_ranks_that_choose_different_plans_are_told_so(tmp_path: Path) -> None:
     assert "The plan-choice has to answer alike at all ranks" in faults
 
 
+EVERY_PLAN = """
+import numpy as np
+from mpi4py import MPI
+
+from runtime.mpi.collectives.asking import plan_of
+
+comm = MPI.COMM_WORLD
+rank, size, root = comm.rank, comm.size, 1
+for count in (1, 30_000):
+    mine, got, rows = np.full(count, 1.0 * rank), np.empty(count), np.empty((size, count))
+    total, ranks = sum(range(size)), np.arange(size)[:, None]
+    at_root = rank == root
+    comm.Barrier()
+    comm.Bcast(data := mine.copy(), root)
+    assert (data == root).all() and comm.bcast("x" * count if at_root else None, root)[-1] == "x"
+    comm.Reduce(mine, got if at_root else None, root=root)
+    assert not at_root or (got == total).all()
+    comm.Allreduce(mine, got)
+    assert (got == total).all()
+    comm.Gather(mine, rows if at_root else None, root)
+    assert not at_root or (rows == ranks).all()
+    comm.Scatter(rows if at_root else None, got, root)
+    assert (got == rank).all()
+    comm.Allgather(mine, rows)
+    assert (rows == ranks).all()
+    comm.Alltoall(rows, back := np.empty((size, count)))
+    assert (back == rank).all()
+if rank == 0:
+    print(*(plan_of(comm, name, 8) for name in ("Barrier", "Bcast", "Allreduce", "Alltoall")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("plans", "said"),
+    [
+        ("flat", "flat flat flat short"),
+        (
+            "binomial butterfly rotation barrier=4-ary bcast:8=chain/8192",
+            "4-ary chain/8192 butterfly rotation",
+        ),
+    ],
+)
+def test_every_plan_that_is_named_carries_its_collectives_out(
+    tmp_path: Path, plans: str, said: str
+) -> None:
+    machine = '<emulate sites="2" clusters="1" ranks="3"/>'
+    done = deployed(tmp_path, EVERY_PLAN, machine, "--quiet", "--plans", plans)
+    assert (done.stdout, done.stderr) == (said + "\n", "")
+
+
 @pytest.mark.parametrize(
     ("named", "fault"),
     [

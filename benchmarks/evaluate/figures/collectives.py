@@ -49,7 +49,7 @@ def _claims() -> Iterator[Claim]:
     )
 
 
-PLANS = {"tuned": "", "tree": "TreePlan", "flat": "FlatPlan", "chain": "ChainPlan"}
+PLANS = ("tuned", "tree", "flat", "chain", "binomial")
 
 
 def tuned(setting: Setting) -> Iterator[Sample]:
@@ -57,9 +57,9 @@ def tuned(setting: Setting) -> Iterator[Sample]:
     ranks = {f"c{number}": 2 for number in range(4)}
     with grid_of((1, 1, 1, 1)) as grid:
         for name in setting.order((*PLANS, FLAT)):
-            plan = PLANS.get(name, "")
-            named = f'<controller role="plan-choice" class="runtime.collectives.choice.{plan}"/>'
-            launch = Ours(elements=named if plan else "") if name in PLANS else WAYS[FLAT]
+            launch = WAYS.get(name, WAYS[OURS])
+            if name in PLANS[1:]:
+                launch = Ours(options=("--plans", name))
             for what, size, value in measured(grid, launch, ranks, _told(setting, ("bcast",))):
                 yield Sample(what, size, name, value)
 
@@ -84,7 +84,7 @@ FIGURES = (
             Claim("our choice ≤ 1.0 × flat MPI", "tuned", 1.0, FLAT),
         ),
         tuned, seconds=120, is_long=True,
-        remark="Plans are chosen by name with the controllers of `runtime.collectives.choice`. "
+        remark="Plans are chosen by name with `--plans`. "
         "They are not measured on the machine at hand beforehand.",
     ),
 )  # fmt: skip

@@ -106,6 +106,11 @@ FORMAT = Option(
     "--format", choices=[str(one) for one in Format], default=Format.TEXT,
     help="for people or for programs",
 )  # fmt: skip
+PLANS = Option(
+    "--plans", metavar="RULES", read=values.plans, default="",
+    help="plans of collectives over clusters by name, such as 'bcast=flat barrier=4-ary', or one "
+         "plan for all that have it: tree, flat, ...",
+)  # fmt: skip
 SETTINGS = Option(
     "--set", dest="settings", metavar="NAME=VALUE", action="append", default=[], read=setting,
     help="the value of a variable of the descriptor; may be repeated",
@@ -266,6 +271,11 @@ WATCHING = OptionGroup(
         "never)",
     ),
     Option(
+        "--check", action="store_true",
+        help="look for faults of the program that MPI lets pass, such as collectives that do not "
+        "fit; the exit code is 208 if there are any",
+    ),
+    Option(
         "--summary", action="store_true",
         help="at the end show what ran where, how long and how it ended, and what was sent",
     ),
@@ -318,6 +328,7 @@ GCM_DEPLOY = deploy_command(
     _INSTEAD,
     WATCHING,
     DETACH,
+    PLANS,
     SETTINGS,
     VARIABLES,
     VERSION,
@@ -353,6 +364,7 @@ class Options:
     record: str
     report: str
     trace: str
+    check: bool
     web: bool
     write: str
     run_timeout: float | None = None
@@ -364,6 +376,7 @@ class Options:
     draw: str = ""
     colours: str = ""
     detach: str = ""
+    plans: str = ""
     spool: str = ""
     """The file in which a detached run is recorded; no option names it."""
 

@@ -44,6 +44,13 @@ def shape(text: str) -> Emulation:
     return parse_emulation(text)
 
 
+def plans(text: str) -> str:
+    """Return rules that choose plans, which are right."""
+    from runtime.collectives.rules import read_rules
+
+    return " ".join(map(str, read_rules(text)))
+
+
 def line(text: str) -> str:
     """Return the text of `DELAY,RATE`, which is right."""
     from runtime.deployment.machine_argument import parse_wan

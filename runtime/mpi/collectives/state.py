@@ -11,8 +11,17 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
-from runtime.collectives.choice import PLANS, SHORT, SURVIVING, UsualPlans, size_class
+from runtime.collectives.choice import (
+    FLAT,
+    PLANS,
+    SHORT,
+    SURVIVING,
+    Choice,
+    UsualPlans,
+    size_class,
+)
 from runtime.collectives.layout import Layout
+from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
@@ -93,10 +102,10 @@ class Collecting:
             self.everybody.recovery.closing = members.recovery.closing
         self.mismatches = MismatchDetector(self.everybody)
         self._root_guards: dict[int, RootGuard] = {}
-        self._chosen: dict[tuple[str, int | None, bool], str] = {}
+        self._chosen: dict[tuple[str, int | None, bool], Choice] = {}
 
-    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
-        """Return the name of an operation's plan for a size in bytes; empty between two groups.
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
+        """Return an operation's plan for a size in bytes; one without a name between two groups.
 
         `may_be_short` says whether the brief algorithm could be used for little data.
 
@@ -105,10 +114,10 @@ class Collecting:
                 is not.
         """
         if self.members.is_inter:
-            return ""
+            return Choice("")
         is_little = may_be_short and self._is_little(operation, size)
         if operation in _BROADCASTS and self.survives:
-            return SHORT if is_little and self.brief is not None else SURVIVING
+            return Choice(SHORT if is_little and self.brief is not None else SURVIVING)
         key = operation, None if size is None else size_class(size), is_little
         found = self._chosen.get(key)
         if found is None:
@@ -121,13 +130,13 @@ class Collecting:
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
-    def _choose(self, operation: str, size: int | None, is_little: bool) -> str:
+    def _choose(self, operation: str, size: int | None, is_little: bool) -> Choice:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
         sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
         composition = self.engine.composition
         if composition is None:
-            return UsualPlans().choose(operation, size, sites, plans)
+            return Choice.read(UsualPlans().choose(operation, size, sites, plans))
         return composition.chosen_plan(self._part(), operation, size, sites, plans)
 
     def _part(self) -> tuple[int, ...]:
@@ -240,7 +249,8 @@ class Collecting:
         compare = partial(self.mismatches.compare, turn, port.far_tag)
         if plan.spreads:
             return checked_by_members(algorithm, part, leader, port, compare)
-        at_once = plan.size < SMALL and plan.name != "Alltoall"  # whose members need no leader
+        needs_leader = plan.name in ROWS and plan.name != "Alltoall"
+        at_once = plan.size < SMALL and needs_leader
         return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
@@ -296,8 +306,12 @@ class CollectiveCall:
         """Return where the members live."""
         return self.state.layout
 
-    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
-        """Return the name of the plan of this call; empty where there are two groups."""
+    def layout_of(self, plan: str) -> Layout:
+        """Return where members live as a plan sees it: `flat` does not know of clusters."""
+        return self.layout.scattered if plan == FLAT else self.layout
+
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
+        """Return the plan of this call; one without a name where there are two groups."""
         return self.state.chosen(operation, size, may_be_short=may_be_short)
 
     def has_root(self, root: int) -> bool:

@@ -207,9 +207,11 @@ class RanksRun:
             "machine": self._told.machine,
             "routes": self._routes.experiences(),
             "named-classes": list(self._told.named_classes),
+            "plans": self._told.plans,
             "explain-waits": self._told.explain_waits,
             "observed": self._told.observed,
             "traced": self._told.traced,
+            "checked": self._told.checked,
         }
 
     def find(self, rank: str) -> Channel | None:

@@ -25,6 +25,7 @@ from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Appeals, Facts, Reports
 from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.output import OutputSpreader, Room
 from runtime.processes.launcher.place import ClusterPlace
@@ -83,6 +84,7 @@ class ClusterReports:
     facts: FactStream
     ranks: RankProcesses
     waits: WaitReports
+    checks: CheckReports
     parts: Collection[str]
 
     def dispatch_table(self) -> DispatchTable:
@@ -247,6 +249,10 @@ class ClusterReports:
             tuple(map(str, head["plans"])),
         )
         self.facts.tell(rank, traced)
+
+    def checked(self, member: str, report: Facts) -> None:
+        """Compare the calls of a rank with those of others."""
+        self.checks.take(parsed(member)[0], report)
 
     # --- references -----------------------------------------------------------------------------
 

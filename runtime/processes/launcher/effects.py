@@ -51,6 +51,7 @@ from runtime.lifecycle.state import RunState
 from runtime.machine.calls import DispatchTable
 from runtime.machine.paths import FIRST_CLUSTER, GRID, LAUNCHER, hosted_identifiers
 from runtime.processes.launcher.call_router import CallRouter
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.cluster_reports import ClusterReports
 from runtime.processes.launcher.co_allocator import CoAllocator
 from runtime.processes.launcher.crew import Crew, Failed
@@ -183,6 +184,7 @@ class Executor:
             lambda seconds, then: self._reactor.later(seconds, lambda: self._post(then)),
             self._facts,
             self._post,
+            checks=CheckReports(self._facts, self._ranks.names),
             names=self._ranks.names,
             present=self._ranks.present,
             replicas=replica_ranks(self._plan),
@@ -201,6 +203,7 @@ class Executor:
             facts=self._facts,
             ranks=self._ranks,
             waits=self.waits,
+            checks=self.waits.checks,
             parts=self._parts_at(place),
         ).dispatch_table()
 

@@ -129,9 +129,11 @@ def supply(
             (one.role, one.name, one.scope, one.between, str(one.location))
             for one in plan.deployment.named_classes
         ),
+        plans=plan.deployment.plans,
         explain_waits=plan.deployment.explain_waits,
         observed=plan.deployment.observed,
         traced=plan.deployment.traced,
+        checked=plan.deployment.checked,
         wan=cluster.wan,
         names=plan.deployment.rank_names(),
         tunnels=_tunnels(plan, cluster),

@@ -12,6 +12,7 @@ from gcm.records import dataclass
 from runtime.clocks import Clocks, name_of_clock
 from runtime.lifecycle.events import LeftBehind, Stuck
 from runtime.machine.contracts import Facts
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, explained, facts_of
@@ -87,6 +88,7 @@ class WaitReports:
         facts: FactStream,
         post: Post,
         *,
+        checks: CheckReports,
         names: RankNames,
         present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         replicas: Mapping[str, int] = MappingProxyType({}),
@@ -99,6 +101,7 @@ class WaitReports:
         """
         self._facts = facts
         self._post = post
+        self.checks = checks
         self._present = present
         self._replicas = replicas
         self._names = names

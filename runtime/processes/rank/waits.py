@@ -70,6 +70,9 @@ class RankWaits:
         if traced is not None:
             for head, rows in traced.told():
                 self._wrapper.appeals.traced(self._wrapper.member, head | _clock(), rows)
+        checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+        if checked is not None:
+            checked.ended(code)
         if code == 0 and _has_communicators():
             from runtime.mpi.surface.rank_state import state_at_end
 
