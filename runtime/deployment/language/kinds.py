@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gcm.documents import TEXT, Attribute, ElementType, ValueFault, ValueKind, did_you_mean
+from runtime.collectives import fault_of_rules
 from runtime.deployment.hosts import (
     HostListError,
     NotAHostError,
@@ -177,6 +178,11 @@ def list_size(kind: ValueKind, value: str) -> int:
     return measure_hosts(value) if kind is HOSTS else measure_names(value)[0]
 
 
+def _plans_fault(_: Attribute, value: str, __: ElementType) -> ValueFault | None:
+    why = fault_of_rules(value)
+    return ValueFault("bad-plans", f"has a wrong rule: {why}") if why else None
+
+
 NAME = ValueKind("name", fault=_name_fault, pattern=NAME_PATTERN)
 NUMBER = ValueKind(
     "number", lambda text: int(text) if text else None, _number_fault, pattern=NUMBER_PATTERN
@@ -194,6 +200,9 @@ DURATION = ValueKind("duration", _seconds, _duration_fault, pattern=DURATION_PAT
 
 WORDS = ValueKind("words", split_words, _words_fault)
 """A command line: words separated by blanks, quoted as in a shell."""
+
+PLANS = ValueKind("plans", fault=_plans_fault)
+"""Rules that choose plans of collectives; see `runtime.collectives.rules`."""
 
 WALLTIME = ValueKind("walltime", _walltime, _walltime_fault)
 """How long a job may run: a duration, or hours, minutes and seconds as batch systems have them."""

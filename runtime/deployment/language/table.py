@@ -23,6 +23,7 @@ from runtime.deployment.language.kinds import (
     LIST,
     NAME,
     NUMBER,
+    PLANS,
     RAW,
     USER,
     WALLTIME,
@@ -70,6 +71,12 @@ _DEPLOYMENT = ElementType(
             "When a rank that stays in an MPI call tells what it waits for; `--explain-waits` "
             "wins.",
             default="30s",
+        ),
+        Attribute(
+            "plans",
+            PLANS,
+            "Plans of collectives over clusters by name, such as `bcast=flat barrier=4-ary`; those "
+            "of `--plans` win.",
         ),
         Attribute(
             "run-timeout",

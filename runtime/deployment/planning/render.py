@@ -64,6 +64,7 @@ def plan_as_dict(plan: DeploymentPlan) -> dict[str, object]:
             }
             for one in deployment.named_classes
         ],
+        "plans": deployment.plans,
         "virtual_nodes": {
             one.name: list(map(deployment.path_of, one.nodes)) for one in deployment.virtual_nodes
         },
@@ -148,6 +149,8 @@ def _machine(plan: DeploymentPlan) -> Iterator[str]:
     site, cluster = plan.grid_front_end
     yield f"grid (led by the front-end of {site}:{cluster})"
     yield from _named_classes(plan, (), "  ")
+    if plan.deployment.plans:
+        yield f"  plans of collectives: {plan.deployment.plans}"
     for number, found in enumerate(plan.deployment.sites):
         leader = plan.site_front_end(number)
         yield f"  site {number} {found.name} (led by the front-end of {leader[0]}:{leader[1]})"

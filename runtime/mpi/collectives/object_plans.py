@@ -68,9 +68,10 @@ def bcast(call: CollectiveCall, obj: Any, root: int = 0) -> CollectivePlan[Any]:
             there = root_there(root)
             found = yield from bcast_blob_between(call.state.sides, port, blob, there)
             return None if sending else _loads(found)
-        return _loads((yield from bcast_blob(call.layout, port, blob, root, plan=way)))
+        segment, plan = way.segment, way.plan
+        return _loads((yield from bcast_blob(call.layout, port, blob, root, segment, plan=plan)))
 
-    return CollectivePlan(kind_of("bcast", way), steps, root=call.common(root))
+    return CollectivePlan(kind_of("bcast", way.plan), steps, root=call.common(root))
 
 
 @planned("gather")

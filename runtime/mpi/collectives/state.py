@@ -11,8 +11,17 @@ from mpi4py import MPI
 
 from runtime.collectives.between import Sides
 from runtime.collectives.blocks import SMALL
-from runtime.collectives.choice import PLANS, SHORT, SURVIVING, UsualPlans, size_class
+from runtime.collectives.choice import (
+    FLAT,
+    PLANS,
+    SHORT,
+    SURVIVING,
+    Choice,
+    UsualPlans,
+    size_class,
+)
 from runtime.collectives.layout import Layout
+from runtime.collectives.operations import ROWS
 from runtime.mpi.collectives.equal_sizes import checked_by_leader, checked_by_members
 from runtime.mpi.collectives.guard import CollectiveGuard, RootGuard
 from runtime.mpi.collectives.mismatches import MismatchDetector, call_of, tag_of
@@ -34,6 +43,7 @@ from runtime.mpi.requests.requests import Prequest, new_request, persistent_requ
 
 if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
+    from runtime.collectives.choice import PlanChoice, Sites
     from runtime.collectives.port import Steps
     from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.progress.operations import Operation, Task
@@ -93,10 +103,11 @@ class Collecting:
             self.everybody.recovery.closing = members.recovery.closing
         self.mismatches = MismatchDetector(self.everybody)
         self._root_guards: dict[int, RootGuard] = {}
-        self._chosen: dict[tuple[str, int | None, bool], str] = {}
+        self._chosen: dict[tuple[str, int | None, bool], Choice] = {}
+        self._named: PlanChoice | None = None
 
-    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
-        """Return the name of an operation's plan for a size in bytes; empty between two groups.
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
+        """Return an operation's plan for a size in bytes; one without a name between two groups.
 
         `may_be_short` says whether the brief algorithm could be used for little data.
 
@@ -105,15 +116,31 @@ class Collecting:
                 is not.
         """
         if self.members.is_inter:
-            return ""
+            return Choice("")
         is_little = may_be_short and self._is_little(operation, size)
         if operation in _BROADCASTS and self.survives:
-            return SHORT if is_little and self.brief is not None else SURVIVING
+            return Choice(SHORT if is_little and self.brief is not None else SURVIVING)
         key = operation, None if size is None else size_class(size), is_little
         found = self._chosen.get(key)
         if found is None:
             found = self._chosen[key] = self._choose(*key)
         return found
+
+    def choose_by(self, rules: str) -> None:
+        """Let rules choose plans from now on, before all else; none if empty.
+
+        Raises:
+            RuleFault: something is no rule.
+        """
+        from runtime.collectives.rules import RuledPlans, read_rules  # few communicators have any
+
+        self._named = RuledPlans(UsualPlans(), read_rules(rules)) if rules else None
+        self._chosen.clear()
+
+    def offered(self, operation: str, size: int) -> tuple[str, ...]:
+        """Return the plans that an operation can have for a size in bytes."""
+        has_short = self._is_little(operation, size) and self.brief is not None
+        return tuple(one for one in PLANS[operation] if one != SHORT or has_short)
 
     def _is_little(self, operation: str, size: int | None) -> bool:
         if SHORT not in PLANS[operation]:
@@ -121,14 +148,20 @@ class Collecting:
         of_all = (size or 0) * self.everybody.size
         return of_all <= BUNDLED if operation in _JOINING else (size or 0) <= LITTLE
 
-    def _choose(self, operation: str, size: int | None, is_little: bool) -> str:
+    def _choose(self, operation: str, size: int | None, is_little: bool) -> Choice:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
-        sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
+        sites = self.sites
         composition = self.engine.composition
-        if composition is None:
-            return UsualPlans().choose(operation, size, sites, plans)
+        if composition is None or self._named is not None:
+            choice = self._named or UsualPlans()
+            return Choice.read(choice.choose(operation, size, sites, plans))
         return composition.chosen_plan(self._part(), operation, size, sites, plans)
+
+    @property
+    def sites(self) -> Sites:
+        """The members, as a plan-choice is told of them."""
+        return tuple(tuple(part.members for part in site) for site in self.layout.sites)
 
     def _part(self) -> tuple[int, ...]:
         """Return the part of the machine that spans all members: a site, or the grid."""
@@ -240,7 +273,8 @@ class Collecting:
         compare = partial(self.mismatches.compare, turn, port.far_tag)
         if plan.spreads:
             return checked_by_members(algorithm, part, leader, port, compare)
-        at_once = plan.size < SMALL and plan.name != "Alltoall"  # whose members need no leader
+        needs_leader = plan.name in ROWS and plan.name != "Alltoall"
+        at_once = plan.size < SMALL and needs_leader
         return checked_by_leader(algorithm, part, leader, port, compare, at_once=at_once)
 
     def _next_turn(self, plan: CollectivePlan[_T], *, is_little: bool) -> int:
@@ -296,8 +330,12 @@ class CollectiveCall:
         """Return where the members live."""
         return self.state.layout
 
-    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> str:
-        """Return the name of the plan of this call; empty where there are two groups."""
+    def layout_of(self, plan: str) -> Layout:
+        """Return where members live as a plan sees it: `flat` does not know of clusters."""
+        return self.layout.scattered if plan == FLAT else self.layout
+
+    def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
+        """Return the plan of this call; one without a name where there are two groups."""
         return self.state.chosen(operation, size, may_be_short=may_be_short)
 
     def has_root(self, root: int) -> bool:

@@ -60,6 +60,10 @@ def start() -> Predefined:
             from runtime.mpi.surface.traced_calls import trace
 
             trace()
+        if link is not None and link.wrapper.settings.get("checked"):
+            from runtime.mpi.surface.checked_calls import check
+
+            check(link)
     return _made
 
 
@@ -222,14 +226,15 @@ def _replicated(
 def _composition(place: Place, link: RankLink) -> Composition | None:
     """Return what the descriptor names for this rank, or None."""
     told = link.wrapper.settings.get("named-classes")
-    if not told:
+    plans = link.wrapper.settings.get("plans", "")
+    if not told and not plans:
         return None
     from runtime.machine.composition import Composition
 
     me = place.me
     cluster = place.grid.cluster_of(me)
     path = f"{place.grid.sites[me.site].name}/{cluster.name}/wrapper{me.rank}"
-    return Composition(told, path, (me.site, me.cluster))
+    return Composition(told or (), path, (me.site, me.cluster), plans)
 
 
 def _explain_ends(

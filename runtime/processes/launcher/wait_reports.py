@@ -12,6 +12,7 @@ from gcm.records import dataclass
 from runtime.clocks import Clocks, name_of_clock
 from runtime.lifecycle.events import LeftBehind, Stuck
 from runtime.machine.contracts import Facts
+from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.wait_facts import ProcessOfRank, Snapshot, explained, facts_of
@@ -59,7 +60,7 @@ MOST_UNRECEIVED = 12
 
 _log = logging.getLogger(__name__)
 
-Later = Callable[[float, Callable[[], None]], object]
+CallLater = Callable[[float, Callable[[], None]], object]
 
 
 Seen = Callable[[Snapshot], None]
@@ -83,10 +84,11 @@ class WaitReports:
     def __init__(
         self,
         places: Iterable[ClusterPlace],
-        later: Later,
+        later: CallLater,
         facts: FactStream,
         post: Post,
         *,
+        checks: CheckReports,
         names: RankNames,
         present: Callable[[], Mapping[str, ProcessOfRank]] = dict,
         replicas: Mapping[str, int] = MappingProxyType({}),
@@ -99,6 +101,7 @@ class WaitReports:
         """
         self._facts = facts
         self._post = post
+        self.checks = checks
         self._present = present
         self._replicas = replicas
         self._names = names
@@ -187,7 +190,8 @@ class WaitReports:
                 self.ask(self._report_long_waits)
         elif self._round is not None and number == self._round.number:
             if type(clock := state.get("clock")) is float:
-                self.clocks.answered(rank, number, clock, time.monotonic())
+                name = str(state.get("clock_of", ""))
+                self.clocks.answered(rank, name, number, clock, time.monotonic())
             self._round.answers[rank] = known
             self._go_on_if_complete()
 
@@ -276,9 +280,9 @@ class WaitReports:
         assert self._round is not None
         self._numbers += 1
         number = self._round.number = self._numbers
+        self.clocks.asked(number, time.monotonic())
         for place in self._places:
             place.orders.tell_states(number, self._round.with_stacks)
-        self.clocks.asked(number, time.monotonic())
         self._later(self._round.patience, lambda: self._late(number))
         self._go_on_if_complete()
 
