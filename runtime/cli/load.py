@@ -26,6 +26,9 @@ _NO_SETTINGS: Mapping[str, str] = {}
 
 Sites = Sequence[Sequence[BookedPeer]]
 
+CHECKED_WAITS = 4.0
+"""Seconds after which ranks of a program that is checked tell what they wait for."""
+
 _IMPORT_TIMEOUT = 60.0
 """Seconds for importing the modules of a program, to look at its classes."""
 
@@ -42,6 +45,8 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     if deployment is None:
         return None
     explain, limit = options.explain_waits, options.run_timeout
+    if options.check and explain is None:
+        explain = CHECKED_WAITS
     return replace(
         deployment,
         observed=bool(options.record or options.report or options.web),
