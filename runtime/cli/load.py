@@ -75,7 +75,7 @@ def _loaded(options: Options, booked: Sites) -> Deployment | None:
     diagnostics = Diagnostics()
     deployment = read_descriptor(
         options.descriptor,
-        surroundings=_surroundings(
+        surroundings=_context(
             options.descriptor,
             options.settings,
             with_classes=not (
@@ -109,9 +109,7 @@ def read_document(
     deployment = read_descriptor(
         document.text.encode(),
         name=COMMAND_LINE,
-        surroundings=_surroundings(
-            os.path.join(document.folder, COMMAND_LINE), settings, booked=booked
-        ),
+        surroundings=_context(os.path.join(document.folder, COMMAND_LINE), settings, booked=booked),
         diagnostics=diagnostics,
     )
     if deployment is None or not booked:
@@ -119,7 +117,7 @@ def read_document(
     return deployment
 
 
-def _surroundings(
+def _context(
     file: str,
     settings: Mapping[str, str],
     *,

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from runtime.coupling.directory import CodeDirectory
     from runtime.coupling.mailbox import CouplingMailbox
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
     from runtime.wire import Incoming
 
@@ -52,8 +52,8 @@ class CodeWire:
         link: RankLink,
         machine: bytes,
         mailbox: CouplingMailbox,
-        doors: list[socket.socket],
-        found: Found,
+        listeners: list[socket.socket],
+        found: AdvertisedAddresses,
         *,
         codes: CodeDirectory,
     ) -> None:
@@ -69,7 +69,7 @@ class CodeWire:
         self._is_closed = False
         self._is_broken = False
         self._process = os.getpid()
-        self._connections = CodeConnections(link, machine, self, doors, found, codes=codes)
+        self._connections = CodeConnections(link, machine, self, listeners, found, codes=codes)
         self._thread = threading.Thread(target=self._run, name="gcm-coupling", daemon=True)
         self._thread.start()
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from gcm.records import dataclass
 from runtime.machine.table import decoded
-from runtime.membership.doorstep import NOT_FOUND
+from runtime.membership.bind_address import NOT_ADVERTISED
 from runtime.topology import NO_NAMES, Grid, Identifier, RankNames
 
 if TYPE_CHECKING:
     from runtime.machine.table import Report
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.membership.rank_link import RankLink
 
 
@@ -46,7 +46,7 @@ class Everybody:
     grid: Grid
     me: Identifier
     residents: tuple[Resident, ...]
-    front_ends: dict[tuple[int, int], Found]
+    front_ends: dict[tuple[int, int], AdvertisedAddresses]
     """Where the front-ends of clusters forward, as far as they do."""
     tag_limit: int | None = None
     """The greatest tag that the MPIs of all clusters have, as far as they are known."""
@@ -93,7 +93,7 @@ def everybody(link: RankLink, pickled: bytes = b"") -> Everybody:
     tag_limits = [report["tags"] for report in told.values() if "tags" in report]
     for identifier in grid.identifiers():
         report = told.get(str(identifier))
-        machine, addresses = report["doors"] if report else NOT_FOUND
+        machine, addresses = report["doors"] if report else NOT_ADVERTISED
         host = report["host"] if report else ""
         incarnation = report["incarnation"] if report else 0
         residents.append(Resident(identifier, host, machine, tuple(addresses), incarnation))

@@ -18,7 +18,7 @@ from runtime.machine.contracts import (
 )
 from runtime.machine.paths import COUPLING, LAUNCHER, RANKS, clustering_path
 from runtime.machine.wrapper import RankWrapper
-from runtime.membership.room import read_key
+from runtime.membership.run_directory import read_key
 from runtime.transport.credentials import Credentials
 from runtime.transport.errors import ChannelClosed
 from runtime.transport.keys import member_name
@@ -28,7 +28,7 @@ from runtime.transport.messages import CALL, Target
 if TYPE_CHECKING:
     import _socket
 
-    from runtime.membership.doorstep import Found
+    from runtime.membership.bind_address import AdvertisedAddresses
     from runtime.transport.frames import Frame
 
     Lose = Callable[[str], None]
@@ -58,20 +58,20 @@ class _Shared(LeanChannel):
 class RankLink:
     """What a rank says to its front-end and hears from it."""
 
-    def __init__(self, room: str, name: str, *, is_again: bool = False) -> None:
+    def __init__(self, run_directory: str, name: str, *, is_again: bool = False) -> None:
         """Connect, perhaps as a rank that is started again in place of one that was lost.
 
-        Raises OSError without a key in the room, Unreachable, AuthenticationFailed.
+        Raises OSError without a key in the run directory, Unreachable, AuthenticationFailed.
         """
-        told = read_key(room, name, is_alone=is_again)
+        told = read_key(run_directory, name, is_alone=is_again)
         self.is_again = is_again
         self.name = name
         self.incarnation = told.incarnation
         proved = member_name(name, told.incarnation)
         self.credentials = Credentials(told.keys, proved, told.certificate)
-        self.doors: list[_socket.socket] = []
+        self.listeners: list[_socket.socket] = []
         """Where this rank listens for others, until its post takes them."""
-        self._room = room
+        self._run_directory = run_directory
         self._reach = told.reach
         self._dispatch = DispatchTable()
         cluster = name.rpartition(":")[0]
@@ -87,16 +87,16 @@ class RankLink:
         self._early: list[tuple[str, str, tuple[Any, ...]]] = []
         self._lost = ""
 
-    def expect_ranks(self) -> Found:
+    def expect_ranks(self) -> AdvertisedAddresses:
         """Listen for ranks of other clusters; return what these have to know."""
-        self.doors, found = self.open_doors("rank")
+        self.listeners, found = self.open_listeners("rank")
         return found
 
-    def open_doors(self, name: str) -> tuple[list[_socket.socket], Found]:
+    def open_listeners(self, name: str) -> tuple[list[_socket.socket], AdvertisedAddresses]:
         """Return sockets that listen for other ranks, and how these find them."""
-        from runtime.membership.doorstep import open_doors
+        from runtime.membership.bind_address import open_listeners
 
-        return open_doors(self._room, name + self.name.rpartition(":")[2], self._reach)
+        return open_listeners(self._run_directory, name + self.name.rpartition(":")[2], self._reach)
 
     def _call_above(self, interface: str, operation: str, args: tuple[Any, ...]) -> None:
         """Call the component of the cluster; nothing happens once its front-end has gone."""

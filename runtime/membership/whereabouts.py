@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from gcm.records import dataclass
 from runtime.machine.deaths import UnreadableReport, read_fields
-from runtime.membership.doorstep import NOT_FOUND, Found
+from runtime.membership.bind_address import NOT_ADVERTISED, AdvertisedAddresses
 
 Report = dict[str, Any]
 """What others know of a rank, or of a front-end."""
@@ -20,8 +20,8 @@ class RankArrival:
 
     `rank` and `size` are what its native MPI says; `size` is None where nobody can know. `tags` is
     the greatest tag that MPI has, `segments` are files of its shared memory, which are removed when
-    the rank could not. `doors` say where it listens for ranks of other clusters. Its front-end
-    knows the `incarnation`.
+    the rank could not. `doors` are the addresses that it advertises to ranks of other clusters. Its
+    front-end knows the `incarnation`.
     """
 
     host: str
@@ -31,7 +31,7 @@ class RankArrival:
     mpi: str = ""
     tags: int | None = None
     segments: tuple[str, ...] = ()
-    doors: Found = NOT_FOUND
+    doors: AdvertisedAddresses = NOT_ADVERTISED
     incarnation: int = 1
 
     @classmethod
@@ -50,8 +50,8 @@ class RankArrival:
         for text in (machine, *addresses, *told["segments"]):
             if not isinstance(text, str):
                 raise UnreadableReport(f"a {type(text).__name__} stands where a text belongs")
-        doors, segments = (machine, tuple(addresses)), tuple(told["segments"])
-        return cls(**{**told, "doors": doors, "segments": segments})
+        advertised, segments = (machine, tuple(addresses)), tuple(told["segments"])
+        return cls(**{**told, "doors": advertised, "segments": segments})
 
     @property
     def plain(self) -> Report:
@@ -80,7 +80,7 @@ def replacement(index: int, rank: str, incarnation: int, arrival: RankArrival | 
     return {**report(rank, arrival), "index": index, "incarnation": incarnation}
 
 
-def front_end_report(cluster: str, forwarder: Found) -> Report:
+def front_end_report(cluster: str, forwarder: AdvertisedAddresses) -> Report:
     """Return what others know of the front-end of a cluster: where it forwards.
 
     It has no `rank`, and stands for no rank: a cluster that relays may have none.
@@ -95,7 +95,7 @@ def report(rank: str, arrival: RankArrival | None) -> Report:
     all of these, so they hold nothing else.
     """
     if arrival is None:
-        return {"rank": rank, "host": "", "doors": NOT_FOUND, "incarnation": 0}
+        return {"rank": rank, "host": "", "doors": NOT_ADVERTISED, "incarnation": 0}
     found: Report = {"rank": rank}
     if rank.endswith(":0") and arrival.tags is not None:
         found["tags"] = arrival.tags

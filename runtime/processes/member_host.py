@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future, finished
 from gcm.interfaces.stub import Stub
-from runtime.coupling.words import cluster_of
+from runtime.coupling.message_paths import cluster_of
 from runtime.hosting.host import Host
 from runtime.hosting.lent_blocks import BLOCKS
 from runtime.hosting.remote import RemoteInterface

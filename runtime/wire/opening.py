@@ -47,8 +47,8 @@ def open_connections(
     """
     known = known or everybody(link)
     directory = directory_of(known)
-    doors = [socket.socket(fileno=door.detach()) for door in link.doors]
-    link.doors.clear()
+    listeners = [socket.socket(fileno=listener.detach()) for listener in link.listeners]
+    link.listeners.clear()
     routed = _routed(link, known, directory, composition) if known.front_ends else None
     bound = None
     if composition is not None and composition.named(REFERENCE_CACHE, composition.here):
@@ -57,7 +57,7 @@ def open_connections(
         routed or DirectConnector(known.index, directory, link.credentials), bound
     )
     connections = (make or PeerConnections)(
-        known.index, directory, sink, references, listeners=doors, credentials=link.credentials
+        known.index, directory, sink, references, listeners=listeners, credentials=link.credentials
     )
     references.keeper = connections
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from gcm.documents import CheckedElement, Severity, did_you_mean
 from runtime.deployment.capacities import GREEDY, Claim, shared
+from runtime.deployment.context import Reading, distinct
 from runtime.deployment.environment import travelling
 from runtime.deployment.model import (
     Application,
@@ -19,7 +20,6 @@ from runtime.deployment.model import (
     VirtualNode,
 )
 from runtime.deployment.reading.program import read_arguments, read_environment, read_program
-from runtime.deployment.surroundings import Reading, distinct
 from runtime.web_address import is_web_address
 
 _RECOVERIES = ("shrink", "blank", "rebuild")
@@ -56,7 +56,7 @@ def _application(entry: CheckedElement, alone: bool, reading: Reading) -> Applic
         environment=read_environment(entry, reading),
         comm_world=_comm_world(entry, kind, reading),
         staged=entry["stage"] and not is_web_address(entry["script"]),
-        travelling=travelling(reading.surroundings.environment),
+        travelling=travelling(reading.context.environment),
         failures=_failures(entry, kind, reading),
         recovery_messages=_recovery_messages(entry, reading),
         **placed,
@@ -132,11 +132,9 @@ def read_virtual_nodes(
         for one in found:
             _warn_unused(one, "there is no <assembly> that could use it", reading)
         return tuple(found)
-    if reading.surroundings.virtual_nodes is None or not assembly.file:
+    if reading.context.virtual_nodes is None or not assembly.file:
         return tuple(found)
-    used = reading.surroundings.virtual_nodes(
-        assembly.file, assembly.arguments, reading.diagnostics
-    )
+    used = reading.context.virtual_nodes(assembly.file, assembly.arguments, reading.diagnostics)
     if used is not None:
         _compare(assembly, list(dict.fromkeys(used)), found, reading)
     return tuple(found)

@@ -13,14 +13,14 @@ from runtime.peers.booking import AdmissionControl, AdmissionRules, Hold, Places
 from runtime.peers.connections.dialling import MemberDialler
 from runtime.peers.connections.serving import calling_host
 from runtime.peers.contracts import Reservation
-from runtime.peers.daemon.owner import OwnersWork
-from runtime.peers.daemon.surroundings import (
+from runtime.peers.daemon.context import (
+    DaemonContext,
     Repeated,
     ReservedPlaces,
     Standing,
-    Surroundings,
     clock,
 )
+from runtime.peers.daemon.owner import OwnersWork
 from runtime.peers.errors import PeerError, Refused
 from runtime.peers.model import Member, Principal, Reason, key_of
 
@@ -49,9 +49,9 @@ class ReservationService:
     def __init__(self) -> None:
         self._lock = threading.Lock()
 
-    def begin(self, surroundings: Surroundings) -> None:
+    def begin(self, context: DaemonContext) -> None:
         """Open the gate."""
-        found = surroundings.configuration
+        found = context.configuration
         self._rules = AdmissionRules(
             found.share,
             found.deny,
@@ -59,7 +59,7 @@ class ReservationService:
             found.seconds("lease"),
         )
         self._owner = OwnersWork(found)
-        self._dialler = surroundings.dialler
+        self._dialler = context.dialler
         self._admission = AdmissionControl(self._rules)
         self._ticking = Repeated("peer admission", self._tick, LOOK_AT_OWNER)
 

@@ -13,7 +13,7 @@ from runtime.lazy_import import logger
 from runtime.machine.calls import CallRefused, DispatchTable, stub
 from runtime.machine.contracts import CONTRACTS, Control, Health, Routes, Views
 from runtime.machine.paths import LAUNCHER, RANKS
-from runtime.membership.room import address_in, as_others_see, remove_key
+from runtime.membership.run_directory import address_in, as_others_see, remove_key
 from runtime.topology import NO_NAMES, RankNames
 from runtime.transport.channel import Channel, IncomingCall, Relay
 from runtime.transport.credentials import Credentials
@@ -62,7 +62,7 @@ class Gate:
     def __init__(
         self,
         reactor: Reactor,
-        room: str,
+        run_directory: str,
         port: int | None,
         credentials: Credentials,
         watcher: Watcher,
@@ -86,14 +86,14 @@ class Gate:
         self._stays = stays
         self._reactor = reactor
         self._relay = relay
-        self._room = room
+        self._run_directory = run_directory
         self._watcher = watcher
         self._dispatch = dispatch
         self._guests: dict[str, _Guest] = {}
         self.released = False
         self._is_closed = False
         self._listener = Listener(
-            reactor, address_in(room, "front-end", port), credentials, self._admit
+            reactor, address_in(run_directory, "front-end", port), credentials, self._admit
         )
         self.address = as_others_see(self._listener.address)
 
@@ -101,7 +101,7 @@ class Gate:
         """Let nobody in from now on who is not expected: the ranks that have come run."""
         self.released = True
         if self._stays:
-            remove_key(self._room)
+            remove_key(self._run_directory)
         else:
             self.close()
 
@@ -120,7 +120,7 @@ class Gate:
     def expect_no_more(self, rank: str, incarnation: int) -> None:
         """Do not let a rank in any more that was to take the place of another one."""
         if self._expected.pop(member_name(rank, incarnation), None) is not None:
-            remove_key(self._room, alone=rank)
+            remove_key(self._run_directory, alone=rank)
 
     def views(self, rank: str) -> Views | None:
         """Return the views of one rank; None if it is not here."""
@@ -152,9 +152,9 @@ class Gate:
             return
         self._is_closed = True
         self._listener.close()
-        remove_key(self._room)
+        remove_key(self._run_directory)
         for rank in self._expected.values() if self.released else ():
-            remove_key(self._room, alone=rank)
+            remove_key(self._run_directory, alone=rank)
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not here."""
@@ -195,7 +195,7 @@ class Gate:
         )
         self._guests[name] = guest
         if self.released:
-            remove_key(self._room, alone=name)
+            remove_key(self._run_directory, alone=name)
         self._watcher.rank_here(name, guest.channel)
         guest.channel.when_closed(self._left)
         guest.channel.open(received)

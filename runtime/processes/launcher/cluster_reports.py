@@ -27,7 +27,7 @@ from runtime.machine.deaths import RankDeath, UnreadableReport
 from runtime.membership.whereabouts import RankArrival
 from runtime.processes.launcher.check_reports import CheckReports
 from runtime.processes.launcher.openings import Post
-from runtime.processes.launcher.output import OutputSpreader, Room
+from runtime.processes.launcher.output import CreditGrants, OutputSpreader
 from runtime.processes.launcher.place import ClusterPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.wait_reports import WaitReports
@@ -80,7 +80,7 @@ class ClusterReports:
     codes: Codes
     assembly: DeployedAssembly | None
     output: OutputSpreader
-    room: Room
+    credit: CreditGrants
     facts: FactStream
     ranks: RankProcesses
     waits: WaitReports
@@ -285,12 +285,12 @@ class ClusterReports:
     def lines(self, batch: list[tuple[int | None, str, Buffer]]) -> None:
         """Pass on what the ranks have written."""
         self.codes.written(self._cluster, batch)
-        self.output.ranks(self._cluster, batch, self.room)
+        self.output.ranks(self._cluster, batch, self.credit)
 
     def node_lines(self, name: str, stream: str, block: bytes) -> None:
         """Pass on what a node process has written."""
         self._check_mine(name, self._nodes)
-        self.output.block(name, stream, block, self.room)
+        self.output.block(name, stream, block, self.credit)
 
     def input_wanted(self, size: int) -> None:
         """Read for the first rank of all."""

@@ -26,7 +26,7 @@ from runtime.launchers.allocation import JobAllocation
 from runtime.launchers.errors import LauncherClosed
 from runtime.launchers.job_queue import JobQueue
 from runtime.lifecycle.outcome import HeldNodes
-from runtime.processes.launcher.crew import Crew
+from runtime.processes.launcher.task_group import TaskGroup
 
 Tell = Callable[[str], None]
 """Takes what is said of a cluster that waits for its nodes."""
@@ -77,7 +77,7 @@ class CoAllocator:
         }
         self._planner = CoAllocation(idle, random.random)
         self._changed = threading.Condition()
-        self._crew = Crew()
+        self._tasks = TaskGroup()
         self._waiting: dict[str, _Waiting] = {}
         self._grants: dict[QueueRequest, Grant] = {}
         self._chosen: dict[str, Grant] = {}
@@ -117,7 +117,7 @@ class CoAllocator:
 
     def close(self) -> None:
         """Wait until everything that was given up has been given back."""
-        self._crew.join()
+        self._tasks.join()
 
     def held_nodes(self, name: str) -> list[HeldNodes]:
         """Return what each job of a cluster has held until now, and for how long without use."""
@@ -148,7 +148,7 @@ class CoAllocator:
         assert waiting.cluster.batch is not None
         allocation = JobAllocation(waiting.queue, waiting.cluster.batch, place=waiting.cluster.path)
         grant = self._grants[request] = Grant(allocation)
-        self._crew.do(
+        self._tasks.do(
             f"asking for nodes of {waiting.cluster.path}",
             partial(self._await, request, grant),
             partial(self._failed, request, grant),
@@ -183,7 +183,7 @@ class CoAllocator:
         if not grant.over.is_set():
             grant.over.set()
             if grant.job is not None:  # else the thread that waits in the queue ends it
-                self._crew.do("giving nodes back", partial(self._end, request, grant))
+                self._tasks.do("giving nodes back", partial(self._end, request, grant))
 
     def _end(self, request: QueueRequest, grant: Grant) -> None:
         with self._changed:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gcm.errors import NoSuchComponentError
 from gcm.interfaces.future import Future
 from runtime.coupling.deployed_codes import Codes
-from runtime.coupling.words import cluster_of, rank_path
+from runtime.coupling.message_paths import cluster_of, rank_path
 from runtime.hosting.host import Host
 from runtime.machine.authority import APPEALS, MOST_BYTES, is_for_launcher
 from runtime.machine.calls import CallRefused, DispatchTable
@@ -69,8 +69,11 @@ class IncomingCalls:
             return None
         if is_for_launcher(target):
             args = request.invocation().args
-            hub, called = self._codes.hub, (target.component, target.interface, target.operation)
-            hub.handle_call(target.client, *called, args)
+            registry, called = (
+                self._codes.registry,
+                (target.component, target.interface, target.operation),
+            )
+            registry.handle_call(target.client, *called, args)
             return None
         if not is_to_launcher(target):
             if self._assembly is None:

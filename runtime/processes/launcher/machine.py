@@ -21,8 +21,8 @@ from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import Begin, Event, Finish, Halt, Interrupt, Show, Tick
 from runtime.lifecycle.failure_report import first_cause, messages
 from runtime.lifecycle.outcome import Outcome
-from runtime.lifecycle.outline import outline_of
 from runtime.lifecycle.run_life import RunPhase
+from runtime.lifecycle.run_plan import run_plan_of
 from runtime.lifecycle.state import IllegalEvent, RunState, RunTimeouts
 from runtime.processes.launcher.effects import Executor
 from runtime.processes.launcher.reaching import Reach, usual_launcher
@@ -102,7 +102,7 @@ class Machine:
         self._tree: Composite | None = None
         self._executor: Executor | None = None
         self._listener = listener or Silent()
-        self._state = RunState(outline_of(plan), timeouts, steered=steered, idle=idle)
+        self._state = RunState(run_plan_of(plan), timeouts, steered=steered, idle=idle)
         self._queue: SimpleQueue[Event | Callable[[], None]] = SimpleQueue()
         self._outcome: Outcome | None = None
         self._ended = threading.Event()
@@ -330,7 +330,7 @@ class Machine:
         self._publish_ends(facts)
         failures, ranks = self._state.failures, facts.account.ranks()
         paths = {one.identifier: one.path for one in self.plan.deployment.clusters()}
-        names = self._state.outline.names
+        names = self._state.plan.names
         errors = (*messages(failures, ranks, paths, names), *self._state.errors)
         facts.tell(MACHINE, RunEnded(code, errors, first_cause(failures, ranks, names)))
 

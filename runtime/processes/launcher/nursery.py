@@ -19,7 +19,7 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.launchers.mpiexec import VersionQuestion
 from runtime.lazy_import import logger
-from runtime.membership.room import address_in
+from runtime.membership.run_directory import address_in
 from runtime.native_mpi import AUTO, RankStandIn
 from runtime.processes.configuration import LISTENER, Keys, as_first_input
 from runtime.processes.launcher.place import ClusterPlace, RequestHandler
@@ -66,7 +66,7 @@ class Nursery:
         for place, found in zip(self._places.values(), given, strict=True):
             place.work, place.folder, place.supplied = found.work, found.folder, found
         told, first = given[0], as_first_input([found.configuration for found in given])
-        command = Command(told.argv, told.environment, told.configuration.room, first)
+        command = Command(told.argv, told.environment, told.configuration.run_directory, first)
         self._watch((local if warm is None else warm).start(command))
 
     def _questions(self, local: LocalLauncher) -> dict[str, VersionQuestion]:

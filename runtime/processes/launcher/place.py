@@ -191,7 +191,7 @@ class RemotePlace(ClusterPlace):
         first = as_first_input([given.configuration])
         self._check_wanted()
         stream = ProcessStream()
-        command = Command(given.argv, given.environment, given.configuration.room, first)
+        command = Command(given.argv, given.environment, given.configuration.run_directory, first)
         process = self.process = self.launcher.start(command, _Sink(stream))
         stream.connect(process, self.cluster.path)
         self.connect(handler.reactor, stream, partial(handler.handle_call, self))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable
 
-from runtime.matching import Debt, weight
+from runtime.matching import ReceiveWindow, weight
 from runtime.wire.errors import BadFrame
 from runtime.wire.stream.claims import claim
 from runtime.wire.stream.frames import (
@@ -81,10 +81,10 @@ class MessageReceiver:
     __slots__ = (
         "_ahead",
         "_at",
-        "_debt",
         "_goodbye",
         "_kick",
         "_left",
+        "_receive_window",
         "_rest",
         "_sender",
         "_sink",
@@ -124,7 +124,7 @@ class MessageReceiver:
         self._kick = kick
         self._goodbye = goodbye
         self.lanes = lanes
-        self._debt = Debt(window)
+        self._receive_window = ReceiveWindow(window)
         self._stage = memoryview(bytearray(STAGE)) if stage is None else stage
         self._ahead = self._stage[:_AHEAD]
         self._rest = b""  # the beginning of a frame
@@ -359,7 +359,7 @@ class MessageReceiver:
             self._sender.put_frame(MATCHED, incoming.number)
             self._kick()
             return
-        told = self._debt.take(incoming.size + _OVERHEAD)
+        told = self._receive_window.take(incoming.size + _OVERHEAD)
         if told:
             self._sender.put_frame(TAKEN, 0, told)
             self._kick()

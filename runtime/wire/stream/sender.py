@@ -98,12 +98,12 @@ class MessageSender:
         window = self._window
         if (
             size > MOST_SEGMENT
-            or window.on_its_way >= self._window_size - size
+            or window.in_flight >= self._window_size - size
             or len(head) > MOST_HEAD
             or len(payload) > MOST_VIEWS
         ):
             return None
-        window.on_its_way += size + _OVERHEAD
+        window.in_flight += size + _OVERHEAD
         number = self.messages
         self.messages = number + 1
         self.bytes += size
@@ -159,10 +159,10 @@ class MessageSender:
         self.messages = number + 1
         self.bytes += size
         window = self._window
-        room = self._window_size - window.on_its_way
+        room = self._window_size - window.in_flight
         if sync or room <= 0 or size > room:
             return self._ask(number, head, payload, size, max(0, room))
-        window.on_its_way += size + _OVERHEAD
+        window.in_flight += size + _OVERHEAD
         if size <= COPIED:
             frame = pack(MESSAGE, INLINE, len(head), number, size)
             self._heads.append((b"".join((frame, head, *payload)), (), None))

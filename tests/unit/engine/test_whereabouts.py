@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from runtime.machine.deaths import UnreadableReport
-from runtime.membership.doorstep import NOT_FOUND, Found
+from runtime.membership.bind_address import NOT_ADVERTISED, AdvertisedAddresses
 from runtime.membership.whereabouts import (
     RankArrival,
     Whereabouts,
@@ -17,7 +17,7 @@ from runtime.membership.whereabouts import (
     report,
 )
 
-FORWARDER: Found = ("machine", ("host:1",))
+FORWARDER: AdvertisedAddresses = ("machine", ("host:1",))
 
 
 def arrival(port: int) -> RankArrival:
@@ -31,7 +31,7 @@ def test_a_report_holds_only_what_others_need() -> None:
         "doors": ("machine", ("far:5",)),
         "incarnation": 2,
     }
-    nowhere = {"rank": "0:1:2", "host": "", "doors": NOT_FOUND, "incarnation": 0}
+    nowhere = {"rank": "0:1:2", "host": "", "doors": NOT_ADVERTISED, "incarnation": 0}
     assert report("0:1:2", None) == nowhere
 
 
@@ -70,7 +70,7 @@ def test_those_that_take_the_places_of_lost_ones_come_behind_all_others() -> Non
         ("0:0:0", 2, ("machine", ("far:1",))),
         ("0:1:0", 2, ("machine", ("far:2",))),
         ("0:0:0", 3, ("machine", ("far:7",))),
-        ("0:1:0", 3, NOT_FOUND),
+        ("0:1:0", 3, NOT_ADVERTISED),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Threads for what waits: whatever goes wrong in one is told, never lost with the thread."""
+"""Threads for work that blocks; no error of a thread is lost with it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ _log = logging.getLogger(__name__)
 Failed = Callable[[GridError], None]
 
 
-class Crew:
-    """Does things at the same time, each in a thread of its own."""
+class TaskGroup:
+    """Runs several blocking tasks at the same time, each in a thread of its own."""
 
     def __init__(self) -> None:
         self._workers: list[threading.Thread] = []
 
     def do(self, name: str, work: Callable[[], object], failed: Failed | None = None) -> None:
-        """Begin to do something; `failed` is called, in that thread, when it raises.
+        """Start a task; `failed` is called in its thread when it raises.
 
-        What is no `GridError` was not foreseen: it goes to the log with its traceback too.
+        An error that is no `GridError` was not foreseen: its traceback goes to the log too.
         """
 
         def run() -> None:
             try:
                 work()
-            except Exception as error:  # nobody else would ever hear of it
+            except Exception as error:  # a thread would lose it
                 fault = error if isinstance(error, GridError) else _unforeseen(name, error)
                 if failed is not None:
                     failed(fault)
@@ -38,7 +38,7 @@ class Crew:
         self._workers[-1].start()
 
     def join(self) -> None:
-        """Wait until everything that was begun has ended."""
+        """Wait until all tasks have ended."""
         for worker in self._workers:
             worker.join()
 

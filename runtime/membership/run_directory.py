@@ -1,7 +1,8 @@
-"""The private folder of a run at a cluster: where ranks find their front-end and their keys.
+"""The run directory of a cluster: from it ranks learn the address of their front-end and their
+keys.
 
-Only the user can read it, the keys in it are removed once all ranks have come, and the folder is
-gone when the front-end is.
+Only the user can read it. The front-end removes the keys in it once all ranks have connected, and
+the whole directory when it ends.
 """
 
 from __future__ import annotations
@@ -12,29 +13,29 @@ from collections.abc import Iterable
 from runtime.transport.keys import Keyring, audience_of, member_name
 
 KEY = "key"
-"""The file that all ranks read: where the front-end is, and what they have in common."""
+"""The file that all ranks read: the address of the front-end, and what the ranks share."""
 
 TICKETS = "tickets"
-"""The file of which each rank reads its own piece."""
+"""The file from which each rank reads its own tickets."""
 
 FOR_RANKS = ("front-end ", "ranks ")
-"""How the audiences begin to which ranks have something to say."""
+"""Prefixes of the audiences to which ranks may send."""
 
 _TICKET = 32  # bytes
 UNIX = "unix:"
 LONGEST_SOCKET_PATH = 100  # systems allow a little more; Linux 107 bytes
 
 
-def address_in(room: str, name: str, port: int | None = None) -> str:
-    """Return an address to listen at: a socket in the room, or a port for other hosts too."""
-    path = os.path.join(room, name)
+def address_in(directory: str, name: str, port: int | None = None) -> str:
+    """Return an address to bind: a socket in the directory, or a port for other hosts too."""
+    path = os.path.join(directory, name)
     if port is not None:
         return f"0.0.0.0:{port}"
     return UNIX + path if len(os.fsencode(path)) <= LONGEST_SOCKET_PATH else "127.0.0.1:0"
 
 
 def as_others_see(address: str) -> str:
-    """Return how other hosts reach an address at which this one listens."""
+    """Return the address that other hosts dial, for one that this host has bound."""
     host, _, port = address.rpartition(":")
     if host != "0.0.0.0":
         return address
@@ -43,10 +44,10 @@ def as_others_see(address: str) -> str:
     return f"{socket.gethostname()}:{port}"
 
 
-class Entrance:
-    """What a rank is told before it knows anybody: where its front-end is, and its own keys.
+class Bootstrap:
+    """Bootstrap information of a rank: the address of its front-end, and its own keys.
 
-    `reach` says from where others reach the rank, `incarnation` how often it was started.
+    `reach` names the hosts that can reach the rank, `incarnation` counts its starts.
     """
 
     __slots__ = ("address", "certificate", "incarnation", "keys", "reach")
@@ -66,28 +67,31 @@ class Entrance:
         self.certificate = certificate
 
 
-def write_key(room: str, ranks: Iterable[str], entrance: Entrance, *, alone: str = "") -> None:
-    """Leave for ranks what they need, made of the keys of their front-end; raises GridError.
+def write_key(
+    directory: str, ranks: Iterable[str], bootstrap: Bootstrap, *, alone: str = ""
+) -> None:
+    """Write the bootstrap information of ranks, with keys made of their front-end's; raises
+    GridError.
 
-    What a rank needs that is started again `alone` is beside that of the others.
+    The files of a rank that is started again `alone` are beside those of the others.
     """
     audience, tickets, others = "", [], list[str]()
     for rank in ranks:
         audience = audience_of(rank)
-        name = member_name(rank, entrance.incarnation)
-        own = entrance.keys.of(name, (audience,), FOR_RANKS).tickets
+        name = member_name(rank, bootstrap.incarnation)
+        own = bootstrap.keys.of(name, (audience,), FOR_RANKS).tickets
         others = list(own)
         tickets.append(b"".join(own.values()))
-    checked = entrance.keys.checks[audience].hex() if audience else ""
+    checked = bootstrap.keys.checks[audience].hex() if audience else ""
     told = [
-        entrance.address, entrance.reach, str(entrance.incarnation), entrance.certificate.hex(),
+        bootstrap.address, bootstrap.reach, str(bootstrap.incarnation), bootstrap.certificate.hex(),
         checked, *others,
     ]  # fmt: skip
     suffix = _suffix(alone)
-    path = os.path.join(room, KEY)
+    path = os.path.join(directory, KEY)
     try:
         for name, data in ((TICKETS, b"".join(tickets)), (KEY, "\n".join(told).encode())):
-            path = os.path.join(room, name + suffix)
+            path = os.path.join(directory, name + suffix)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "wb") as file:
                 file.write(data)
@@ -101,30 +105,30 @@ def write_key(room: str, ranks: Iterable[str], entrance: Entrance, *, alone: str
         ) from fault
 
 
-def read_key(room: str, rank: str, *, is_alone: bool = False) -> Entrance:
-    """Return what `write_key` left for a rank, which may be started again alone; raises OSError."""
+def read_key(directory: str, rank: str, *, is_alone: bool = False) -> Bootstrap:
+    """Return the bootstrap information that `write_key` wrote for a rank; raises OSError."""
     suffix = _suffix(rank if is_alone else "")
-    with open(os.path.join(room, KEY + suffix), encoding="utf-8") as file:
+    with open(os.path.join(directory, KEY + suffix), encoding="utf-8") as file:
         address, reach, incarnation, certificate, checked, *others = file.read().split("\n")
     size = _TICKET * len(others)
     place = 0 if is_alone else int(rank.rpartition(":")[2])
-    with open(os.path.join(room, TICKETS + suffix), "rb", 0) as file:
+    with open(os.path.join(directory, TICKETS + suffix), "rb", 0) as file:
         data = os.pread(file.fileno(), size, size * place)
     tickets = {one: data[_TICKET * n : _TICKET * (n + 1)] for n, one in enumerate(others)}
     keys = Keyring({audience_of(rank): bytes.fromhex(checked)}, None, tickets)
-    return Entrance(address, reach, int(incarnation), keys, bytes.fromhex(certificate))
+    return Bootstrap(address, reach, int(incarnation), keys, bytes.fromhex(certificate))
 
 
-def crash_file(room: str, rank: int) -> str:
+def crash_file(directory: str, rank: int) -> str:
     """Return where a rank leaves in which line of the program it crashed."""
-    return os.path.join(room, f"{rank}.crash")
+    return os.path.join(directory, f"{rank}.crash")
 
 
-def remove_key(room: str, *, alone: str = "") -> None:
+def remove_key(directory: str, *, alone: str = "") -> None:
     """Remove what `write_key` left; nothing happens if it has gone."""
     for name in (KEY, TICKETS):
         try:
-            os.unlink(os.path.join(room, name + _suffix(alone)))
+            os.unlink(os.path.join(directory, name + _suffix(alone)))
         except FileNotFoundError:
             continue
 

@@ -1,4 +1,4 @@
-"""The output on its way to the launcher: so much is sent, more is held, and then ranks wait."""
+"""Credit-based flow control of output: what exceeds the credit is held, and then ranks wait."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from collections.abc import Callable
 from runtime.transport.reactor import Reactor
 
 MOST_HELD = 32 << 20
-"""Bytes that are held while the launcher takes nothing: ranks go on while it is stopped briefly."""
+"""Bytes held while the launcher grants nothing: ranks go on while it is stopped briefly."""
 
 BESIDE = 512
-"""Bytes, about, that a block takes beside what it says while it is held."""
+"""Bytes of memory, about, that a held block takes beside its text."""
 
 
-class OutputRoom:
-    """Sends output as far as the launcher takes it, and holds the rest, in order.
+class OutputCredit:
+    """Sends output within the credit of the launcher, and holds the rest, in order.
 
-    `say` may exceed what can be held, once. `most` bounds memory, of which a block takes more than
+    `put` may exceed what can be held, once. `most` bounds memory, of which a block takes more than
     its bytes. `give` and `when_there` are for one thread, the reactor's; the others are for any.
     """
 
@@ -33,18 +33,18 @@ class OutputRoom:
 
     @property
     def is_there(self) -> bool:
-        """Whether more may be said."""
+        """Whether more output may be put."""
         return self._size < self._most
 
     @property
     def holds_any(self) -> bool:
-        """Whether the launcher has still to take what was said."""
+        """Whether output is held until the launcher grants credit."""
         return bool(self._held)
 
     def put(self, size: int, send: Callable[[], object], blocks: int = 1) -> None:
-        """Send so many bytes, now or when the launcher takes them.
+        """Send so many bytes, now or when there is credit for them.
 
-        What has no size only waits for what was said before it.
+        A call without size waits only for the output that was put before it.
         """
         memory = size + blocks * BESIDE
         with self._changed:
@@ -53,24 +53,24 @@ class OutputRoom:
         self._do(self._send)
 
     def give(self, size: int) -> None:
-        """Record that the launcher takes so much more."""
+        """Add bytes of credit that the launcher has granted."""
         self._left += size
         self._send()
 
     def wake(self) -> None:
-        """Let everybody who waits see whether it is over."""
+        """Let threads in `wait` check whether it is over."""
         with self._changed:
             self._changed.notify_all()
 
     def when_there(self, call: Callable[[], None]) -> None:
-        """Call once there is room again."""
+        """Call back once there is credit again."""
         if self.is_there:  # since a moment ago
             call()
         else:
             self._waiting.append(call)
 
     def wait(self, is_over: Callable[[], bool]) -> None:
-        """Return when there is room, or it is over, which `wake` makes known."""
+        """Wait until there is credit, or it is over, which `wake` makes known."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_there or is_over())
 

@@ -1,4 +1,4 @@
-"""What the components of a daemon are given: settings, identity, a clock, a way to others."""
+"""The context of a daemon's components: configuration, identity, clock, and dialler of members."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _HAS_BOOTTIME = hasattr(time, "CLOCK_BOOTTIME")
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a component may use. `dialler` has the daemon's credential, `port` is its own.
+class DaemonContext:
+    """The context of a component. `dialler` has the daemon's credential, `port` is the daemon's.
 
     `passed` are the connections at that port which are for processes of this peer.
 
@@ -46,15 +46,15 @@ class Surroundings:
 
     @property
     def me(self) -> Principal:
-        """Who the daemon is."""
+        """The principal of the daemon."""
         return self.dialler.credential.principal
 
 
 class Placed(Protocol):
-    """What all components of a daemon have: they are placed in it, begin, and end."""
+    """The life of each component of a daemon: it begins with a context, and ends."""
 
-    def begin(self, surroundings: Surroundings) -> None:
-        """Begin what goes on by itself."""
+    def begin(self, context: DaemonContext) -> None:
+        """Start the component's own threads."""
         ...
 
     def end(self) -> None:
@@ -74,12 +74,12 @@ class ReservedPlaces(Protocol):
         ...
 
     def ended(self, key: str) -> None:
-        """Tell that nothing is left of what was started."""
+        """Free the places: all processes that were started with the key have ended."""
         ...
 
 
 class Standing(Protocol):
-    """Inside a peer: what its components tell about themselves."""
+    """Inside a peer: the status of one of its components."""
 
     def facts(self) -> dict[str, object]:
         """Return plain data."""

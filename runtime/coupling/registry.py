@@ -1,4 +1,4 @@
-"""The launcher's part of coupling: tells participants which codes and ranks run and have ended."""
+"""The launcher's registry of coupled codes: notifies participants which codes and ranks run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from runtime.coupling.directory import CodeDirectory
 from runtime.coupling.errors import NotCoupled
 from runtime.coupling.mailbox import CouplingMailbox
+from runtime.coupling.message_paths import DRIVER
 from runtime.coupling.peers import Peer, Peers
-from runtime.coupling.words import DRIVER
 from runtime.machine.calls import CallRefused, DispatchTable
 from runtime.machine.contracts import Coupling, CouplingNews, Mail
 from runtime.machine.paths import COUPLING, DRIVER_PATH, RANKS
@@ -26,11 +26,11 @@ MailTo = Callable[[str], Mail]
 """Returns the `Mail` of a path; calling it may block until there is room."""
 
 
-class Hub:
-    """Keeps the list of participants. Ranks join when they first use coupling; others cost nothing.
+class CouplingRegistry:
+    """The registry of participants. Ranks join when they first use coupling; others cost nothing.
 
-    Participants are told when a code starts and ends. The address and the end of a single rank are
-    sent only to those that exchange messages with it.
+    It notifies participants when a code starts and ends. The address and the end of a single rank
+    are sent only to those that exchange messages with it.
 
     A code that had ended before another one was started counts for that one as not started yet, so
     that several codes can be restarted one after the other.
@@ -91,11 +91,11 @@ class Hub:
         self._dispatch[path].call(interface, operation, args)
 
     def attach(
-        self, member: str, incarnation: int, host: str, doors: tuple[str, tuple[str, ...]]
+        self, member: str, incarnation: int, host: str, advertised: tuple[str, tuple[str, ...]]
     ) -> None:
         """Add a rank to the participants, and tell it which codes run."""
         code, rank = self.directory.whose(member)
-        report = {"rank": member, "incarnation": incarnation, "host": host, "doors": doors}
+        report = {"rank": member, "incarnation": incarnation, "host": host, "doors": advertised}
         # Front-ends must know it before the rank does, and before anybody asks them to forward to
         # it.
         self._tell_front_ends(report)

@@ -1,4 +1,4 @@
-"""What the machine of a run needs to know of a plan: steps, their needs, ranks and paths."""
+"""The plan of a run: the steps of a deployment plan, their dependencies, its ranks and paths."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from runtime.topology import RankNames
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
-    """A plan reduced to names.
+class RunPlan:
+    """A deployment plan reduced to the names of its steps and ranks.
 
     `steps` maps each opening step to what has to be up before, `places` each front-end step to its
     cluster, `ranks` each cluster that has some to its ranks, `paths` each step and `rank_paths`
@@ -41,13 +41,13 @@ class Outline:
         return frozenset(f"ranks:{cluster}" for cluster in self.ranks)
 
 
-def outline_of(plan: DeploymentPlan) -> Outline:
-    """Return the outline of a plan."""
+def run_plan_of(plan: DeploymentPlan) -> RunPlan:
+    """Reduce a deployment plan to what the run needs of it."""
     parts = list(plan.components().walk())
     paths = {part.identifier: part.path for part in parts}
     clusters = [cluster for cluster in plan.deployment.clusters() if cluster.ranks]
     surviving = {one.name for one in plan.deployment.applications if one.goes_on}
-    return Outline(
+    return RunPlan(
         steps={step.name: frozenset(step.depends_on) for step in plan.steps},
         start=next(step.name for step in plan.steps if step.kind is StepKind.START),
         places={

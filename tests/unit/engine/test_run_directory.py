@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from runtime.errors import GridError
-from runtime.membership.room import KEY, TICKETS, Entrance, read_key, remove_key, write_key
+from runtime.membership.run_directory import (
+    KEY,
+    TICKETS,
+    Bootstrap,
+    read_key,
+    remove_key,
+    write_key,
+)
 from runtime.transport.keys import Keyring, RunKeys
 
 RUN = RunKeys(b"a secret of a test")
@@ -16,12 +23,12 @@ KEYS = RUN.keyring([OWN, "front-end 0:0", "nodes /nodes/a/b"], {OTHERS: "0:0", "
 RANKS = [f"0:0:{number}" for number in range(3)]
 
 
-def entrance(keys: Keyring = KEYS) -> Entrance:
-    return Entrance("unix:/there", "nowhere", 4, keys, b"certificate")
+def bootstrap(keys: Keyring = KEYS) -> Bootstrap:
+    return Bootstrap("unix:/there", "nowhere", 4, keys, b"certificate")
 
 
 def test_what_is_left_for_ranks_is_read_by_their_user_alone(tmp_path: Path) -> None:
-    write_key(str(tmp_path), RANKS, entrance())
+    write_key(str(tmp_path), RANKS, bootstrap())
     told = read_key(str(tmp_path), "0:0:1")
     assert (told.address, told.reach, told.incarnation) == ("unix:/there", "nowhere", 4)
     assert told.certificate == b"certificate"
@@ -35,7 +42,7 @@ def test_what_is_left_for_ranks_is_read_by_their_user_alone(tmp_path: Path) -> N
 def test_each_rank_gets_tickets_in_its_own_name_and_for_whom_it_has_to_do_with(
     tmp_path: Path,
 ) -> None:
-    write_key(str(tmp_path), RANKS, entrance())
+    write_key(str(tmp_path), RANKS, bootstrap())
     for rank in RANKS:
         keys = read_key(str(tmp_path), rank).keys
         assert keys.checks == {OWN: RUN.audience(OWN)}
@@ -45,8 +52,8 @@ def test_each_rank_gets_tickets_in_its_own_name_and_for_whom_it_has_to_do_with(
 
 
 def test_a_rank_that_is_started_again_reads_what_is_left_for_it_alone(tmp_path: Path) -> None:
-    write_key(str(tmp_path), RANKS, entrance())
-    write_key(str(tmp_path), RANKS[2:], Entrance("unix:/late", "nowhere", 5, KEYS), alone=RANKS[2])
+    write_key(str(tmp_path), RANKS, bootstrap())
+    write_key(str(tmp_path), RANKS[2:], Bootstrap("unix:/late", "nowhere", 5, KEYS), alone=RANKS[2])
     told = read_key(str(tmp_path), RANKS[2], is_alone=True)
     assert (told.address, told.incarnation) == ("unix:/late", 5)
     assert told.keys.tickets["front-end 0:0"] == KEYS.ticket("0:0:2#5", "front-end 0:0")
@@ -60,7 +67,7 @@ def test_a_key_that_cannot_be_written_is_an_error_that_says_where_and_what_to_do
     tmp_path: Path,
 ) -> None:
     with pytest.raises(GridError) as caught:
-        write_key(str(tmp_path / "gone"), RANKS, entrance())
+        write_key(str(tmp_path / "gone"), RANKS, bootstrap())
     assert str(caught.value) == (
         f"{tmp_path}/gone/tickets: ranks cannot be told where to report: No such file or directory."
         " Name another folder for temporary files in TMPDIR, with rights and space"

@@ -1,4 +1,4 @@
-"""Message paths and names that participants, front-ends and the launcher share."""
+"""The paths of messages between participants, front-ends and the launcher, and their names."""
 
 from __future__ import annotations
 

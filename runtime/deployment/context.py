@@ -134,7 +134,7 @@ class Reading:
     The machine of the descriptor is in `places` once it has been read.
     """
 
-    surroundings: DescriptorContext
+    context: DescriptorContext
     diagnostics: Diagnostics
     extent: Extent
     places: Places = field(default_factory=Places)
@@ -147,12 +147,12 @@ class Reading:
         """Return the full path of a file of this machine; `~` is left to whoever opens it."""
         if not written or written.startswith("~"):
             return written
-        return posixpath.normpath(posixpath.join(self.surroundings.folder, written))
+        return posixpath.normpath(posixpath.join(self.context.folder, written))
 
     def existing(self, written: str, what: str, location: Location) -> str:
         """Return the full path of a file of this machine, and report when there is none."""
         path = self.path(written)
-        if path and not self.surroundings.exists(path):
+        if path and not self.context.exists(path):
             self.fault(
                 "no-such-file",
                 f"{what} '{written}' does not exist",

@@ -8,26 +8,26 @@ import threading
 import pytest
 
 from runtime.errors import GridError
-from runtime.processes.launcher.crew import Crew
+from runtime.processes.launcher.task_group import TaskGroup
 
 
 def test_work_that_goes_well_is_nothing_to_tell(caplog: pytest.LogCaptureFixture) -> None:
-    crew, done, faults = Crew(), threading.Event(), list[GridError]()
-    crew.do("working", done.set, faults.append)
-    crew.join()
+    tasks, done, faults = TaskGroup(), threading.Event(), list[GridError]()
+    tasks.do("working", done.set, faults.append)
+    tasks.join()
     assert done.is_set()
     assert (faults, caplog.records) == ([], [])
 
 
 def test_a_foreseen_fault_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    crew, faults = Crew(), list[GridError]()
+    tasks, faults = TaskGroup(), list[GridError]()
     raised = GridError("no way", place="s/a")
 
     def work() -> None:
         raise raised
 
-    crew.do("opening s/a", work, faults.append)
-    crew.join()
+    tasks.do("opening s/a", work, faults.append)
+    tasks.join()
     assert faults == [raised]
     assert caplog.records == []
 
@@ -35,13 +35,13 @@ def test_a_foreseen_fault_is_told_as_it_is(caplog: pytest.LogCaptureFixture) -> 
 def test_an_unforeseen_one_is_told_and_its_traceback_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    crew, faults = Crew(), list[GridError]()
+    tasks, faults = TaskGroup(), list[GridError]()
 
     def work() -> None:
         raise ZeroDivisionError("by nothing")
 
-    crew.do("opening s/a", work, faults.append)
-    crew.join()
+    tasks.do("opening s/a", work, faults.append)
+    tasks.join()
     assert [str(fault) for fault in faults] == [
         "opening s/a failed: ZeroDivisionError: by nothing. This is a fault of the package itself:"
         " report it with the traceback in the log"
@@ -58,15 +58,15 @@ def test_an_unforeseen_one_is_told_and_its_traceback_logged(
 def test_a_fault_that_nobody_waits_for_is_logged_all_the_same(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    crew = Crew()
-    crew.do("closing s/a", {}.popitem)
-    crew.join()
+    tasks = TaskGroup()
+    tasks.do("closing s/a", {}.popitem)
+    tasks.join()
     assert [one.getMessage() for one in caplog.records] == ["closing s/a failed unexpectedly"]
 
 
 def test_everything_is_done_at_the_same_time() -> None:
-    crew, both = Crew(), threading.Barrier(3)
-    crew.do("one", both.wait)
-    crew.do("two", both.wait)
+    tasks, both = TaskGroup(), threading.Barrier(3)
+    tasks.do("one", both.wait)
+    tasks.do("two", both.wait)
     assert both.wait(5) in range(3)
-    crew.join()
+    tasks.join()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runtime.host_addresses import host_addresses
-from runtime.membership.doorstep import EVERYWHERE, NOWHERE, ON_MACHINE, open_doors
+from runtime.membership.bind_address import EVERYWHERE, NOWHERE, ON_MACHINE, open_listeners
 from tools.on_grids import COMMAND, ROOT, descriptor, environment
 
 PROGRAM = """
@@ -50,7 +50,7 @@ post.close()
 
 @pytest.mark.parametrize(("reach", "count"), [(NOWHERE, 0), (ON_MACHINE, 1), (EVERYWHERE, 2)])
 def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, count: int) -> None:
-    listeners, (machine, addresses) = open_doors(str(tmp_path), "rank3", reach)
+    listeners, (machine, addresses) = open_listeners(str(tmp_path), "rank3", reach)
     try:
         assert len(listeners) == count <= len(addresses)
         assert bool(machine) == (count > 0)
@@ -70,15 +70,15 @@ def test_a_rank_listens_where_others_can_come_from(tmp_path: Path, reach: str, c
 
 def test_a_rank_can_come_again_where_one_was_before(tmp_path: Path) -> None:
     for _ in range(2):
-        listeners, (_, addresses) = open_doors(str(tmp_path), "rank0", ON_MACHINE)
+        listeners, (_, addresses) = open_listeners(str(tmp_path), "rank0", ON_MACHINE)
         assert addresses == (f"unix:{tmp_path}/rank0",)
         listeners[0].close()
 
 
 def test_a_room_with_a_long_name_still_lets_ranks_of_this_machine_in(tmp_path: Path) -> None:
-    room = tmp_path / ("x" * 100)
-    room.mkdir()
-    listeners, (machine, addresses) = open_doors(str(room), "rank0", ON_MACHINE)
+    run_directory = tmp_path / ("x" * 100)
+    run_directory.mkdir()
+    listeners, (machine, addresses) = open_listeners(str(run_directory), "rank0", ON_MACHINE)
     assert machine
     assert addresses == (f"127.0.0.1:{listeners[0].getsockname()[1]}",)
     listeners[0].close()

@@ -16,9 +16,9 @@ from runtime.launchers.errors import LaunchError
 from runtime.launchers.local import LocalLauncher
 from runtime.lifecycle.events import StepFailed, StepUp
 from runtime.lifecycle.outcome import KeptFolder, Results
-from runtime.processes.launcher.crew import Crew
 from runtime.processes.launcher.openings import Post
 from runtime.processes.launcher.place import ClusterPlace
+from runtime.processes.launcher.task_group import TaskGroup
 
 if TYPE_CHECKING:
     from runtime.results.collecting import Fetcher
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
     from runtime.results.result_folders import ResultFolder
 
 
-class Homecoming:
-    """Owned by the engine's thread; what waits is done by the crew."""
+class StageOut:
+    """The stage-out of a run: the engine's thread owns it, transfers run in the task group."""
 
     def __init__(
         self,
         plan: DeploymentPlan,
         places: Mapping[str, ClusterPlace],
         local: LocalLauncher,
-        crew: Crew,
+        tasks: TaskGroup,
         post: Post,
     ) -> None:
         self._steps = plan.closing
         self._deployment = plan.deployment
         self._places = places
         self._local = local
-        self._crew = crew
+        self._tasks = tasks
         self._post = post
         self._given_up = threading.Event()
         self._fetchers: dict[str, Fetcher] = {}
@@ -79,7 +79,7 @@ class Homecoming:
                 instructions,
             )
             if any(move.every for move in moves):
-                self._crew.do(f"fetching from {step.place}", fetcher.repeat)
+                self._tasks.do(f"fetching from {step.place}", fetcher.repeat)
             if not folder.is_at_home:
                 self._noted.setdefault(home, []).append(folder.kept(home))
         self._note()
@@ -132,7 +132,7 @@ class Homecoming:
             why = str(fault)
             self._post(StepFailed(step.name, why) if is_wanted else StepUp(step.name))
 
-        self._crew.do(step.name, finish, failed)
+        self._tasks.do(step.name, finish, failed)
 
     def _discard(self, place: ClusterPlace) -> None:
         """Remove a work folder in which no rank has ever run."""
