@@ -37,7 +37,7 @@ _OWN = (f"{HOME}/runtime/", *OWN_FRAMES, "<frozen", f"{sys.base_prefix}/lib/")
 _log = logger(__name__)
 
 
-class PostedReceive:
+class CheckedReceive:
     """A receive, whose sender and tag are known when it is complete; None until then."""
 
     __slots__ = ("comm", "is_over", "number", "source", "tag")
@@ -63,7 +63,7 @@ class KnownComm:
         self.number, self.key, self.members, self.peers = number, key, members, peers
         self.is_inter = self.is_shared = False
         self.thread = 0
-        self.posted: deque[PostedReceive] = deque()
+        self.posted: deque[CheckedReceive] = deque()
         self.rank = self.size = 0
         self.turn = 0
         self.rows = array(NUMBERS)
@@ -218,16 +218,16 @@ class CallLog:
 
     def posted(
         self, comm: KnownComm | None, source: Any, tag: Any, number: int
-    ) -> PostedReceive | None:
+    ) -> CheckedReceive | None:
         """Keep that a message is going to be received."""
         if comm is None or source == MPI.PROC_NULL or not self._is_ordered(comm):
             return None
-        made = PostedReceive(comm, source, tag, number)
+        made = CheckedReceive(comm, source, tag, number)
         with self._lock:
             comm.posted.append(made)
         return made
 
-    def received(self, posted: PostedReceive | None, status: MPI.Status | None) -> None:
+    def received(self, posted: CheckedReceive | None, status: MPI.Status | None) -> None:
         """Keep that a receive is over, and by what message if it was not cancelled."""
         if posted is None or status is None:
             return

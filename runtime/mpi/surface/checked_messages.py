@@ -20,7 +20,7 @@ from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import CallLog, KnownComm, PostedReceive
+    from runtime.mpi.checks.call_log import CallLog, KnownComm, CheckedReceive
 
 SENDS = {
     **{one: one for one in ("Ssend", "Bsend", "Rsend", "Issend", "Ibsend", "Irsend")},
@@ -60,7 +60,7 @@ class Note:
 
     def __init__(self, what: str, call: str, number: int) -> None:
         self.what, self.call, self.number = what, call, number
-        self.receive: PostedReceive | None = None
+        self.receive: CheckedReceive | None = None
         self.spec: Any = None
         self.sum: int | None = None
         self.is_persistent = False
@@ -151,7 +151,7 @@ class Messages:
                 log.received(posted, given.get("status"))
                 return result
 
-            def start() -> PostedReceive | None:
+            def start() -> CheckedReceive | None:
                 return log.posted(known, given["source"], given["tag"], number)
 
             made = self.begun(result, name, number, None, start)
