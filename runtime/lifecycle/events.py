@@ -254,11 +254,15 @@ class GiveUp:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """Tell the user that a part of the machine is in another state."""
+    """Tell the user that a part of the machine is in another state.
+
+    `walltime` is that of the nodes of a cluster that are granted now.
+    """
 
     path: str
     state: str
     detail: str = ""
+    walltime: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

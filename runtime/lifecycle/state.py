@@ -231,7 +231,8 @@ class RunState:
             self.walltimes.grant(event.cluster, event.walltime, self._now)
         if not any(one.place is PlaceStage.QUEUED for one in self.clusters.values()):
             self.deadline = self._now + self.timeouts.start
-        yield Show(self._path_of(event.cluster), "starting", "front-end")
+        left = self.walltimes.left(event.cluster, self._now)
+        yield Show(self._path_of(event.cluster), "starting", "front-end", left)
 
     def _path_of(self, cluster: str) -> str:
         return self.plan.paths[f"front-end:{cluster}"]

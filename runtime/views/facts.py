@@ -136,11 +136,13 @@ class StateChanged:
 
     The states: `starting`, `queued`, `up`, `ready`, `running`, `stuck`, `done`, `ended`, `failed`,
     `lost`. `detail` is the step that began or ended there (`front-end`, `ranks`, `handshake`), what
-    a batch system says of a job that is queued, or how a rank ended, in words.
+    a batch system says of a job that is queued, or how a rank ended, in words. `walltime` are the
+    seconds that the nodes of a cluster are granted for, from now on.
     """
 
     state: str
     detail: str = ""
+    walltime: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

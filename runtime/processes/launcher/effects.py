@@ -67,7 +67,7 @@ from runtime.processes.launcher.place import ClusterPlace, RemotePlace, RequestH
 from runtime.processes.launcher.queued_place import LoginNodes, QueuedPlace
 from runtime.processes.launcher.rank_processes import RankProcesses
 from runtime.processes.launcher.reaching import Reach, usual_launcher
-from runtime.processes.launcher.samples import Samples
+from runtime.processes.launcher.samples import UNSAMPLED, Samples, Sampling
 from runtime.processes.launcher.stage_out import StageOut
 from runtime.processes.launcher.standard_input import StandardInput
 from runtime.processes.launcher.task_group import Failed, TaskGroup
@@ -110,7 +110,7 @@ class Executor:
         warm: WarmStart | None = None,
         stdin: int | None = None,
         reach: Reach = usual_launcher,
-        samples: float = 0.0,
+        samples: Sampling = UNSAMPLED,
     ) -> None:
         self._plan = plan
         self._local = local
@@ -155,7 +155,7 @@ class Executor:
             self.waits.ask_facts,
             facts,
             lambda seconds, then: reactor.later(seconds, lambda: post(then)),
-            seconds=samples,
+            sampling=samples,
         )
         codes.registry.connect(
             self.router.news_to, self.router.mail_to, self.router.publish_coupled
@@ -307,7 +307,8 @@ class Executor:
     def show(self, change: Show) -> None:
         """Tell that a part of the machine is in another state."""
         name = self._names.get(change.path, change.path.removeprefix(f"{GRID}/"))
-        self._facts.tell(name, StateChanged(change.state, shown(change.detail, LONGEST_CELL)))
+        detail = shown(change.detail, LONGEST_CELL)
+        self._facts.tell(name, StateChanged(change.state, detail, change.walltime))
 
     # --- effects ----------------------------------------------------------------------------------
 
