@@ -45,6 +45,10 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     deployment = _loaded(options, booked)
     if deployment is None:
         return None
+    if options.check and options.trace:
+        raise UsageError("--check and --trace exclude each other")
+    if options.check and any(one.replicas > 1 or one.goes_on for one in deployment.applications):
+        raise UsageError("--check is for programs whose ranks have no replicas and are not lost")
     explain, limit = options.explain_waits, options.run_timeout
     if options.check and explain is None:
         explain = CHECKED_WAITS

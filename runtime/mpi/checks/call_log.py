@@ -112,7 +112,7 @@ class CallLog:
         than by a checked call nobody knows what others know them by.
         """
         try:
-            return self._comms[comm.handle]
+            return self._comms[handle_of(comm)]
         except KeyError:
             name = predefined().name_of(comm)
             if name is None:
@@ -145,10 +145,10 @@ class CallLog:
     ) -> KnownComm | None:
         with self._lock:
             if len(members) < 2:
-                self._comms[comm.handle] = None
+                self._comms[handle_of(comm)] = None
                 return None
             self._numbers += 1
-            known = self._comms[comm.handle] = KnownComm(self._numbers, key, members, peers)
+            known = self._comms[handle_of(comm)] = KnownComm(self._numbers, key, members, peers)
             known.is_inter = members != peers
             known.rank, known.size = MPI.Comm.Get_rank(comm), len(peers)
             if (behind := members_behind(comm)) is not None:
@@ -315,6 +315,10 @@ def _is_rank(rank: Any, comm: KnownComm) -> bool:
 
 def _is_tag(tag: Any) -> bool:
     return type(tag) is int and tag >= 0
+
+
+handle_of = MPI.Comm.handle.__get__  # type: ignore[attr-defined]  # it is a descriptor
+"""The handle of a communicator, also where programs get none because it spans clusters."""
 
 
 def where(frame: FrameType) -> str:

@@ -17,7 +17,7 @@ from mpi4py import MPI
 from runtime.checks.reports import NO_ROOT
 from runtime.collectives.operations import ROWS
 from runtime.mpi.checks.arguments import collective
-from runtime.mpi.checks.call_log import CallLog
+from runtime.mpi.checks.call_log import CallLog, handle_of
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.checked_messages import SEVERAL, Messages, left_over
 from runtime.mpi.surface.communicator_classes import (
@@ -187,7 +187,7 @@ def _by_group(call: Call, name: str) -> Call:
 
 def _free(call: Call, _name: str) -> Call:
     def observed_call(self: Any) -> Any:
-        handle = None if _inside.call or not self else self.handle
+        handle = None if _inside.call or not self else handle_of(self)
         result = call(self)
         if handle is not None:
             _log.freed(handle)
@@ -203,7 +203,7 @@ def _nothing() -> None:
 
 def _owned(made: Any, name: str) -> None:
     if isinstance(made, MPI.Comm) and made:
-        _log.owns(_COMMUNICATOR, made.handle, name)
+        _log.owns(_COMMUNICATOR, handle_of(made), name)
 
 
 # --- windows, datatypes, operations ---------------------------------------------------------------

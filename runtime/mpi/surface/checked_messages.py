@@ -20,7 +20,7 @@ from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 
 if TYPE_CHECKING:
-    from runtime.mpi.checks.call_log import CallLog, KnownComm, CheckedReceive
+    from runtime.mpi.checks.call_log import CallLog, CheckedReceive, KnownComm
 
 SENDS = {
     **{one: one for one in ("Ssend", "Bsend", "Rsend", "Issend", "Ibsend", "Irsend")},
