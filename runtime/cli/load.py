@@ -12,6 +12,7 @@ from gcm.cli.output import counted, write_findings, write_json
 from gcm.documents import Diagnostic, Diagnostics, Location
 from runtime.cli.errors import UsageError
 from runtime.cli.line.options import Format, Options
+from runtime.collectives import fault_of_rules
 from runtime.deployment import Deployment, DescriptorContext, read_descriptor
 from runtime.deployment.checker import surroundings_of
 from runtime.deployment.environment import matching
@@ -42,16 +43,43 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     if deployment is None:
         return None
     explain, limit = options.explain_waits, options.run_timeout
+    tuned = _tuned_plans(options.descriptor) if options.descriptor else ""
     return replace(
         deployment,
         observed=bool(options.record or options.report or options.web),
         traced=bool(options.trace),
         checked=options.check,
-        plans=" ".join(filter(None, (deployment.plans, options.plans))),
+        plans=" ".join(filter(None, (tuned, deployment.plans, options.plans))),
         explain_waits=deployment.explain_waits if explain is None else explain,
         run_timeout=deployment.run_timeout if limit is None else limit,
         typed=tuple(options.one_line.files) if options.one_line is not None else (),
     )
+
+
+def tuned_file(descriptor: str) -> str:
+    """Return the file with the plans that were measured for a descriptor."""
+    return os.path.splitext(descriptor)[0] + ".plans"
+
+
+def _tuned_plans(descriptor: str) -> str:
+    """Return the plans beside a descriptor, or nothing.
+
+    Raises:
+        UsageError: something there is no rule.
+    """
+    file = tuned_file(descriptor)
+    try:
+        with open(file, encoding="utf-8") as stream:
+            lines = [line.partition("#")[0].strip() for line in stream]
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        raise UsageError(f"'{file}' cannot be read: {error}") from error
+    text = " ".join(filter(None, lines))
+    if fault := fault_of_rules(text):
+        cure = f"Delete it, or measure again: gcm-deploy tune {descriptor}"
+        raise UsageError(f"{file}: {fault}", cure=cure)
+    return text
 
 
 def _loaded(options: Options, booked: Sites) -> Deployment | None:

@@ -2,7 +2,8 @@
 
 Each word is a rule, `OPERATION[:BYTES][@SHAPE]=PLAN[/SEGMENT]`, or only the plan, for all that have
 it. A rule with `BYTES` is for messages from that size on; one with a `SHAPE`, the members of each
-cluster as in `2+2|3`, for communicators of that shape. The last rule that fits is taken.
+cluster as in `2+2|3`, for communicators of that shape. The last rule that fits is taken; its plan
+may be `usual`, as if there were no rules.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _RULE = re.compile(
     re.ASCII,
 )
 _LEAST_SEGMENT = 1024
+USUAL = "usual"
 
 
 class RuleFault(ValueError):
@@ -48,7 +50,7 @@ class PlanRule:
     def fits(self, operation: str, size: int | None, shape: str, plans: Sequence[str]) -> bool:
         """Return whether it chooses for an operation."""
         return (
-            self.plan in plans
+            self.plan in (USUAL, *plans)
             and self.operation.lower() in ("", operation.lower())
             and self.shape in ("", shape)
             and self.least <= (size or 0)
@@ -74,9 +76,12 @@ def _read_rule(word: str) -> PlanRule:
     operation, plan = found["operation"] or "", found["plan"]
     named = [name for name in PLANS if operation.lower() in ("", name.lower())]
     if not named:
-        hint = did_you_mean(operation, PLANS) or f"there are: {', '.join(PLANS)}"
+        hint = (
+            did_you_mean(operation.lower(), [name.lower() for name in PLANS])
+            or f"there are: {', '.join(PLANS)}"
+        )
         raise RuleFault(f"'{operation}' has no plans to choose from; {hint}")
-    plans = dict.fromkeys(plan for name in named for plan in PLANS[name])
+    plans = dict.fromkeys((*(plan for name in named for plan in PLANS[name]), USUAL))
     if plan not in plans:
         whose = f"{operation} has no" if operation else "no operation has a"
         raise RuleFault(f"{whose} plan '{plan}'; there are: {', '.join(plans)}")
@@ -112,5 +117,7 @@ class RuledPlans:
         shape = shape_of(sites)
         for rule in reversed(self._rules):
             if rule.fits(operation, size, shape, plans):
+                if rule.plan == USUAL:
+                    break
                 return str(Choice(rule.plan, rule.segment if operation in SEGMENTED else SEGMENT))
         return self._usual.choose(operation, size, sites, plans)

@@ -274,6 +274,31 @@ def test_every_plan_that_is_named_carries_its_collectives_out(
     assert (done.stdout, done.stderr) == (said + "\n", "")
 
 
+def test_tuning_stores_rules_beside_the_descriptor_which_runs_of_it_use(tmp_path: Path) -> None:
+    machine = '<emulate sites="2" ranks="1"/>'
+    deployed(tmp_path, "", machine, "--dry-run")
+    tune = [*COMMAND, "tune", "--rounds", "1", str(tmp_path / "grid.xml")]
+    done = subprocess.run(
+        tune, env=environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    measured = {line.split()[0] for line in done.stdout.splitlines()[1:]}
+    assert measured == {
+        "Allgather", "Allreduce", "Alltoall", "Barrier", "Bcast", "Gather", "Reduce", "Scatter",
+    }  # fmt: skip
+    stored = tmp_path / "grid.plans"
+    with stored.open("a") as file:
+        file.write("barrier@1|1=butterfly  # a rule of our own\n")
+    program = (
+        "from mpi4py import MPI\nfrom runtime.mpi.collectives.asking import plan_of\n"
+        "print(plan_of(MPI.COMM_WORLD, 'Barrier', 0))\n"
+    )
+    assert deployed(tmp_path, program, machine, "--quiet").stdout == "butterfly\n" * 2
+    assert "barrier@1|1=butterfly" in deployed(tmp_path, program, machine, "--dry-run").stdout
+    stored.write_text("barier=flat")
+    assert "did you mean 'barrier'?" in deployed(tmp_path, program, machine).stderr
+
+
 @pytest.mark.parametrize(
     ("named", "fault"),
     [

@@ -28,6 +28,7 @@ gcm-deploy [options] -n RANKS | --emulate SHAPE | -H HOSTS  PROGRAM [ARGUMENT ..
        gcm-deploy [options] DESCRIPTOR [-- ARGUMENT ...]
        gcm-deploy doctor [DESCRIPTOR]
        gcm-deploy login HOST|DESCRIPTOR ...
+       gcm-deploy tune DESCRIPTOR
        gcm-deploy convert OLD-DESCRIPTOR
        gcm-deploy new [FILE]
        gcm-deploy ps|stacks|waits [PID ...]
@@ -48,6 +49,7 @@ Run an MPI program on several clusters as if they were one machine.
                                           a cluster on each host, reached over ssh
   gcm-deploy new                          ask four questions and write a descriptor
   gcm-deploy doctor laptop.xml            report what would not work, and how to fix it
+  gcm-deploy tune laptop.xml              measure which plans of collectives are fastest there
   gcm-deploy login ana@lyon               log in once where a host asks for a second factor
   gcm-deploy laptop.xml -- --steps 20     run what a descriptor describes
   gcm-deploy --dry-run laptop.xml         show what would be started, and start nothing
@@ -98,7 +100,7 @@ deploy_command = partial(CommandTable, wrong_usage=WRONG_USAGE)
 
 FIRST_WORDS = (
     "new", "doctor", "login", "completion", "ps", "stacks", "waits", "view", "compare", "convert",
-    "list", "attach", "logs", "stop", "web", "top",
+    "list", "attach", "logs", "stop", "web", "top", "tune",
 )  # fmt: skip
 """The commands that can be the first word."""
 

@@ -25,6 +25,13 @@ def ranks(text: str) -> Emulation:
     return shape(text)
 
 
+def rounds(text: str) -> int:
+    """Return how often something is measured."""
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise ValueError(f"'{text}' is not a number of rounds")
+    return int(text)
+
+
 def each(text: str) -> int:
     """Return the number of ranks of each host."""
     return ranks(text).ranks

@@ -43,6 +43,7 @@ from runtime.mpi.requests.requests import Prequest, new_request, persistent_requ
 
 if TYPE_CHECKING:
     from runtime.collectives.brief import TalkOf
+    from runtime.collectives.choice import PlanChoice, Sites
     from runtime.collectives.port import Steps
     from runtime.mpi.collectives.reductions import ElementReduction
     from runtime.mpi.progress.operations import Operation, Task
@@ -103,6 +104,7 @@ class Collecting:
         self.mismatches = MismatchDetector(self.everybody)
         self._root_guards: dict[int, RootGuard] = {}
         self._chosen: dict[tuple[str, int | None, bool], Choice] = {}
+        self._named: PlanChoice | None = None
 
     def chosen(self, operation: str, size: int | None, *, may_be_short: bool = True) -> Choice:
         """Return an operation's plan for a size in bytes; one without a name between two groups.
@@ -124,6 +126,22 @@ class Collecting:
             found = self._chosen[key] = self._choose(*key)
         return found
 
+    def choose_by(self, rules: str) -> None:
+        """Let rules choose plans from now on, before all else; none if empty.
+
+        Raises:
+            RuleFault: something is no rule.
+        """
+        from runtime.collectives.rules import RuledPlans, read_rules  # few communicators have any
+
+        self._named = RuledPlans(UsualPlans(), read_rules(rules)) if rules else None
+        self._chosen.clear()
+
+    def offered(self, operation: str, size: int) -> tuple[str, ...]:
+        """Return the plans that an operation can have for a size in bytes."""
+        has_short = self._is_little(operation, size) and self.brief is not None
+        return tuple(one for one in PLANS[operation] if one != SHORT or has_short)
+
     def _is_little(self, operation: str, size: int | None) -> bool:
         if SHORT not in PLANS[operation]:
             return False
@@ -133,11 +151,17 @@ class Collecting:
     def _choose(self, operation: str, size: int | None, is_little: bool) -> Choice:
         has_short = is_little and self.brief is not None
         plans = tuple(one for one in PLANS[operation] if one != SHORT or has_short)
-        sites = tuple(tuple(part.members for part in site) for site in self.layout.sites)
+        sites = self.sites
         composition = self.engine.composition
-        if composition is None:
-            return Choice.read(UsualPlans().choose(operation, size, sites, plans))
+        if composition is None or self._named is not None:
+            choice = self._named or UsualPlans()
+            return Choice.read(choice.choose(operation, size, sites, plans))
         return composition.chosen_plan(self._part(), operation, size, sites, plans)
+
+    @property
+    def sites(self) -> Sites:
+        """The members, as a plan-choice is told of them."""
+        return tuple(tuple(part.members for part in site) for site in self.layout.sites)
 
     def _part(self) -> tuple[int, ...]:
         """Return the part of the machine that spans all members: a site, or the grid."""

@@ -43,6 +43,7 @@ def test_a_plan_without_an_operation_is_chosen_wherever_it_is_offered(plan: str)
         ("bcast:64=flat", "bcast", None, "tree"),
         ("bcast:8=flat bcast:64=chain", "Bcast", 64, "chain"),
         ("bcast:64=chain bcast=flat", "Bcast", 64, "flat"),
+        ("bcast=flat bcast:8=usual", "Bcast", 8, "short"),
         ("bcast@2|2=flat", "Bcast", 8, "flat"),
         ("bcast@2+2=flat", "Bcast", 8, "short"),
         ("bcast=chain/4096 flat", "Allreduce", 8, "flat"),
@@ -61,7 +62,7 @@ def test_the_last_rule_that_fits_is_taken(
     ("rules", "why"),
     [
         ("bcats=flat", "did you mean 'bcast'?"),
-        ("bcast=4-ary", "there are: short, tree, flat, chain, binomial"),
+        ("bcast=4-ary", "there are: short, tree, flat, chain, binomial, usual"),
         ("bcast=", "is no rule"),
         ("spiral", "no operation has a plan 'spiral'"),
         ("barrier=tree/4096", "serves no operation"),
