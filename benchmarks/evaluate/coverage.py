@@ -24,8 +24,6 @@ ELSEWHERE: tuple[tuple[str, str], ...] = (
      "cluster through the one port of its front-end"),
     ("000 5.3", "a rendezvous: without one, a pair of ranks has 8 MiB in transit at most before "
      "receives are posted (docs/mpi.md)"),
-    ("000 5.4 to 5.7, table 5.1; 001 table 1",
-     SCHEME + "docs/mpi.md. 4-ary trees, butterflies and asynchronous rotation are no plans here"),
     ("000 A.1", "a map of Grid'5000"),
     ("000 table B.1, table C.1, table C.2", "classes, settings and a program of P2P-MPI: "
      "docs/mpi.md, docs/peers.md, `examples/22_integration`"),

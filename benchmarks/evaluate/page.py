@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks.evaluate.figure import Claim, Figure, Interval, Record, Verdict
@@ -36,8 +37,8 @@ def page(records: Sequence[tuple[Figure, Record]], folder: str = "evaluation") -
         HEAD,
         f"{_occasion(records)}{_summary(verdicts)}",
         "",
-        "| claim | verdict | ratio | n |",
-        "|---|---|---|---|",
+        "claim | verdict | ratio | n",
+        "---|---|---|---",
     ]
     parts += [line for figure, record in records for line in _verdicts(figure, record)]
     before = ""
@@ -70,7 +71,7 @@ def _verdicts(figure: Figure, record: Record) -> Iterator[str]:
         why = _why(verdict, claim, record)
         count = found.count if found else 0
         cells = [f"{_verdict(verdict)}{why}", ratio(figure, claim, found), str(count)]
-        yield f"| {name}{claim.text} | {' | '.join(cells)} |"
+        yield f"{name}{claim.text} | {' | '.join(cells)}"
         name = ""
 
 
@@ -97,7 +98,7 @@ def ratio(figure: Figure, claim: Claim, found: Interval | None) -> str:
 def _section(figure: Figure, record: Record, source: str, folder: str) -> str:
     """Return what a figure shows, what its source found, and its plot: a table if it has none."""
     loads = f" Load {min(record.loads):g}-{max(record.loads):g}." if record.turns else ""
-    about = " ".join(filter(None, (f"{figure.title} ({', '.join(figure.shows)}).", figure.remark)))
+    about = " ".join(filter(None, (f"{figure.title} ({_shown(figure.shows)}).", figure.remark)))
     lines = [f"\n## {figure.name}\n", about + loads]
     lines += [f"*The source:* {source}"] if source else []
     pictures = plots(figure, record)
@@ -106,6 +107,15 @@ def _section(figure: Figure, record: Record, source: str, folder: str) -> str:
     )
     lines += ["", _table(figure, record)] if record.turns and not pictures else []
     return "\n".join(lines)
+
+
+def _shown(shows: Sequence[str]) -> str:
+    """Return figures by source: "004 7.1, 7.2; 001 4"."""
+    named = [one.split(" ", 1) for one in shows]
+    by_source = groupby(named, key=lambda one: one[0])
+    return "; ".join(
+        f"{source} {', '.join(one for _, one in names)}" for source, names in by_source
+    )
 
 
 def _why(verdict: Verdict, claim: Claim, record: Record) -> str:
@@ -119,11 +129,11 @@ def _table(figure: Figure, record: Record) -> str:
     found = record.medians()
     ways = list(dict.fromkeys(way for *_, way in found))
     rows = list(dict.fromkeys((case, at) for case, at, _ in found))
-    lines = [f"| {figure.unit} | {' | '.join(ways)} |", f"|---|{'---|' * len(ways)}"]
+    lines = [f"{figure.unit} | {' | '.join(ways)}", f"---{'|---' * len(ways)}"]
     for case, at in rows:
         size = size_of(at) if figure.across == "bytes" else f"{at} {figure.across}"
         cells = [_cell(found.get((case, at, way)), figure.factor, _number) for way in ways]
-        lines.append(f"| {' '.join(filter(None, (case, size)))} | {' | '.join(cells)} |")
+        lines.append(f"{' '.join(filter(None, (case, size)))} | {' | '.join(cells)}")
     return "\n".join(lines)
 
 

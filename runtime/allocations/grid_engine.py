@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import SSH, clock, directives, remote_shell
+from runtime.shown_text import shown
 
 _COLUMNS = 9
 """Of a line of `qstat -g t` for a slot that runs; a job that waits has no queue."""
@@ -52,7 +54,7 @@ class GridEngine(BatchSystem):
         last = printed.strip().rpartition("\n")[2]
         number = last.partition(".")[0]
         if not number.isdecimal():
-            raise Unreadable(f"qsub printed no number of a job, but {last!r}")
+            raise Unreadable(f"qsub printed no number of a job, but '{shown(last)}'")
         return number
 
     def present(self, environment: Mapping[str, str]) -> JobRequest | None:
@@ -71,19 +73,23 @@ class GridEngine(BatchSystem):
         reasons = _reasons(printed)
         found: dict[str, BatchJob] = {}
         hosts: dict[str, dict[str, None]] = {}
+        masters: dict[str, str] = {}
         for line in printed.splitlines():
             number, *row = line.split()[:_COLUMNS] or [""]
             if not number.isdecimal() or len(row) < _COLUMNS - 3:
                 continue
             state, queue = row[3], row[6] if "@" in line else ""
             if queue:
-                host, others = queue.partition("@")[2], hosts.get(number, {})
-                is_master = row[7:8] == ["MASTER"]
-                hosts[number] = {host: None, **others} if is_master else {**others, host: None}
-            nodes = " ".join(hosts.get(number, ()))
+                host = queue.partition("@")[2]
+                hosts.setdefault(number, {})[host] = None
+                if row[7:8] == ["MASTER"]:
+                    masters[number] = host
             phase = _phase(state)
             reason = reasons.get(number, "") if phase is JobPhase.QUEUED else ""
-            found[number] = BatchJob(number, phase, state, reason, nodes=nodes)
+            found[number] = BatchJob(number, phase, state, reason)
+        for number, names in hosts.items():
+            first = dict.fromkeys(one for one in (masters.get(number),) if one is not None)
+            found[number] = replace(found[number], nodes=" ".join(first | names))
         return found
 
     def is_forgotten(self, said: str) -> bool:  # noqa: ARG002 - it never fails for that

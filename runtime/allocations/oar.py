@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from runtime.allocations.contract import BatchSystem, Unreadable
 from runtime.allocations.request import BatchJob, GrantedJob, JobPhase, JobRequest
 from runtime.allocations.written import clock, directives, remote_shell
+from runtime.shown_text import shown
 
 _QUEUED = frozenset(
     ("Waiting", "Hold", "toLaunch", "Launching", "Suspended", "Resuming", "toAckReservation")
@@ -52,7 +53,7 @@ class Oar(BatchSystem):
         """Return the number behind `OAR_JOB_ID=`."""
         found = re.search(r"^OAR_JOB_ID=(\d+)$", printed, re.MULTILINE)
         if found is None:
-            raise Unreadable(f"oarsub printed no number of a job, but {printed.strip()!r}")
+            raise Unreadable(f"oarsub printed no number of a job, but '{shown(printed.strip())}'")
         return found[1]
 
     def status(self, jobs: Sequence[str]) -> Sequence[str]:
@@ -88,7 +89,8 @@ class Oar(BatchSystem):
 
 
 def _job(number: str, block: str) -> BatchJob:
-    told = dict(re.findall(r"^ +(\w+) = (.*?) *$", block, re.MULTILINE))
+    found = re.findall(r"^ +(\w+) = (.*)$", block, re.MULTILINE)
+    told = {name: value.rstrip(" ") for name, value in found}
     state = told.get("state", "")
     phase = JobPhase.QUEUED if state in _QUEUED else JobPhase.OVER
     if state == "Running":

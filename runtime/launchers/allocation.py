@@ -10,6 +10,7 @@ by itself.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from runtime.allocations.contract import Unreadable
 from runtime.launchers.base import Command, Process
 from runtime.launchers.errors import LauncherClosed, LaunchError
 from runtime.launchers.job_queue import JobQueue, QueueSilent, login_words
+from runtime.shown_text import LONGEST_CELL, shown
 
 RENEWALS = 4
 """How often the lease is written during the time for which it is good."""
@@ -32,6 +34,12 @@ LAST_WORDS = 10
 
 MOST_SILENT = 300.0
 """Seconds without an answer after which the job is given up: a server may be started again."""
+
+MOST_OF_NODES = 256 << 10
+"""Letters of a list of nodes: its names, or some of them, become words of a command."""
+
+_HOST = re.compile(r"\w[\w.-]{0,254}", re.ASCII)
+"""The name of a node, which goes into the words of ssh and of an `mpiexec`."""
 
 _KEEP = """\
 lease=$1 pause=$2; shift 2
@@ -91,7 +99,7 @@ class JobAllocation:
             raise JobFailed(
                 f"{system.name} refused the job",
                 place=self._place,
-                cause=said or printed or f"exit code {code}",
+                cause=said or shown(printed.strip(), LONGEST_CELL) or f"exit code {code}",
                 cure="Correct <batch>; a dry run shows the script",
             )
         try:
@@ -183,12 +191,15 @@ class JobAllocation:
             self._queue.run(("/bin/sh", "-c", _FORGET, "gcm", self._lease))
 
     def _names(self, job: BatchJob) -> tuple[str, ...]:
-        code, printed, said = self._queue.run(self._system.host_names(job.nodes))
+        code, printed, said = 1, "", ""
+        if len(job.nodes) <= MOST_OF_NODES:
+            code, printed, said = self._queue.run(self._system.host_names(job.nodes))
         names = tuple(printed.split())
-        if code or len(names) != self._request.nodes:
+        if code or len(names) != self._request.nodes or not all(map(_HOST.fullmatch, names)):
+            nodes = shown(job.nodes, LONGEST_CELL)
             raise JobFailed(
-                f"{job} on {job.nodes!r}, which are not {self._request.nodes} nodes",
+                f"{job} on '{nodes}', which are not {self._request.nodes} nodes",
                 place=self._place,
-                cause=said or printed,
+                cause=said or shown(printed, LONGEST_CELL),
             )
         return names

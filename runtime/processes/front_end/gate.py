@@ -89,7 +89,7 @@ class Gate:
         self._run_directory = run_directory
         self._watcher = watcher
         self._dispatch = dispatch
-        self._guests: dict[str, _Guest] = {}
+        self._admitted: dict[str, _AdmittedRank] = {}
         self.released = False
         self._is_closed = False
         self._listener = Listener(
@@ -113,9 +113,9 @@ class Gate:
 
     def dismiss(self, rank: str) -> None:
         """Hear nothing more of a rank, and hang up, so that it ends."""
-        guest = self._guests.get(rank)
-        if guest is not None:
-            guest.retire()
+        admitted = self._admitted.get(rank)
+        if admitted is not None:
+            admitted.retire()
 
     def expect_no_more(self, rank: str, incarnation: int) -> None:
         """Do not let a rank in any more that was to take the place of another one."""
@@ -124,27 +124,27 @@ class Gate:
 
     def views(self, rank: str) -> Views | None:
         """Return the views of one rank; None if it is not here."""
-        guest = self._guests.get(rank)
-        return None if guest is None else stub(Views, guest.send)
+        admitted = self._admitted.get(rank)
+        return None if admitted is None else stub(Views, admitted.send)
 
     def control(self, rank: str) -> Control | None:
         """Return the control of one rank; None if it is not here."""
-        guest = self._guests.get(rank)
-        return None if guest is None else stub(Control, guest.send)
+        admitted = self._admitted.get(rank)
+        return None if admitted is None else stub(Control, admitted.send)
 
     def forget(self) -> None:
         """Hear nothing more of these ranks: others have taken their place."""
-        for guest in self._guests.values():
-            guest.dispatch = None
+        for admitted in self._admitted.values():
+            admitted.dispatch = None
 
     def routes(self, rank: str) -> Routes | None:
         """Return what a rank serves about routes; None if it is not here any more."""
-        guest = self._guests.get(rank)
-        return None if guest is None or guest.channel.is_closed else guest.routes
+        admitted = self._admitted.get(rank)
+        return None if admitted is None or admitted.channel.is_closed else admitted.routes
 
     def routes_of_others(self, rank: str) -> list[Routes]:
         """Return what all other ranks serve about routes."""
-        return [guest.routes for name, guest in self._guests.items() if name != rank]
+        return [admitted.routes for name, admitted in self._admitted.items() if name != rank]
 
     def close(self) -> None:
         """Let nobody in any more, and remove the key; twice is once."""
@@ -158,18 +158,18 @@ class Gate:
 
     def find(self, rank: str) -> Channel | None:
         """Return the way to a rank; None if it is not here."""
-        guest = self._guests.get(rank)
-        return guest.channel if guest is not None else None
+        admitted = self._admitted.get(rank)
+        return admitted.channel if admitted is not None else None
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing more can come from any rank."""
-        return all(guest.channel.is_closed for guest in self._guests.values())
+        return all(admitted.channel.is_closed for admitted in self._admitted.values())
 
     @property
     def traffic(self) -> tuple[int, int, int]:
         """Return the messages from and to the ranks, the bytes to them, and those from them."""
-        channels = [guest.channel for guest in self._guests.values()]
+        channels = [admitted.channel for admitted in self._admitted.values()]
         return (
             sum(one.messages for one in channels),
             sum(one.sent_bytes for one in channels),
@@ -183,7 +183,7 @@ class Gate:
             _log.warning("%s was refused: it is not a rank that is expected, or no longer", who)
             connected.close()
             return
-        guest = _Guest(
+        admitted = _AdmittedRank(
             self._reactor,
             connected,
             name,
@@ -193,19 +193,19 @@ class Gate:
             relay=self._relay,
             title=self._names.name(name),
         )
-        self._guests[name] = guest
+        self._admitted[name] = admitted
         if self.released:
             remove_key(self._run_directory, alone=name)
-        self._watcher.rank_here(name, guest.channel)
-        guest.channel.when_closed(self._left)
-        guest.channel.open(received)
+        self._watcher.rank_here(name, admitted.channel)
+        admitted.channel.when_closed(self._left)
+        admitted.channel.open(received)
 
     def _left(self, _: ChannelClosed) -> None:
         if self.is_empty:
             self._watcher.all_left()
 
 
-class _Guest:
+class _AdmittedRank:
     """One rank: the contracts that it serves, and the connection over which it calls others."""
 
     def __init__(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from runtime.matching import ReceiveWindow, weight
 from runtime.wire.errors import BadFrame
-from runtime.wire.stream.claims import claim
+from runtime.wire.stream.byte_ranges import add_range
 from runtime.wire.stream.frames import (
     ASKS,
     BYE,
@@ -271,7 +271,7 @@ class MessageReceiver:
             return
         incoming = Incoming(self._source, head, size, number, self, asks=asks)
         incoming.reach = 0
-        incoming.claims = []
+        incoming.ranges = []
         self.incomplete[number] = incoming
         if self.is_awaited:
             self.is_awaited = False
@@ -284,7 +284,7 @@ class MessageReceiver:
         incoming = self.incomplete.get(number)
         if incoming is None or size > incoming.size - max(incoming.came, offset):
             raise BadFrame(f"{size} bytes came for message {number}, which lacks less")
-        claim(incoming.claims, offset, offset + size)
+        add_range(incoming.ranges, offset, offset + size)
         if incoming.payload is None:
             incoming.payload = memory_for(incoming.size)
         if flags & ASKS:

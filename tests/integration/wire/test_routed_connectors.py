@@ -14,7 +14,7 @@ import pytest
 
 from runtime.forwarding.forwarder import Forwarder
 from runtime.machine.contracts import Routes
-from runtime.routing import Experience, Widening
+from runtime.routing import Experience, ScaleOut
 from runtime.routing.tension import RETRY_AFTER
 from runtime.topology import Cluster, Grid, Node, Site
 from runtime.transport.credentials import Credentials
@@ -371,10 +371,10 @@ def test_a_probe_proves_who_answers(machine: Machine) -> None:
 
 def want(rank: Rank, peer: int, lanes: int) -> None:
     """Let a rank want so many lanes to a peer: on the loopback nobody needs any."""
-    held = rank.connections._peers[peer].breadth.opened()
-    held._widening = Widening()
-    held._widening.wanted = 1 + lanes
-    held._widening._used_at = rank.connections.now()
+    held = rank.connections._peers[peer].streams.opened()
+    held._scale_out = ScaleOut()
+    held._scale_out.wanted = 1 + lanes
+    held._scale_out._used_at = rank.connections.now()
     held._measured_at = 0.0
     rank.connections.tick_soon()
 

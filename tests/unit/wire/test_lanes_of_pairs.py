@@ -13,7 +13,7 @@ import pytest
 from runtime.transport.decrypted import DECRYPTED
 from runtime.wire.dialling.line import READ, WRITE
 from runtime.wire.errors import BadFrame, PeerLost
-from runtime.wire.lanes.of_a_pair import Lanes
+from runtime.wire.lanes.pair_lanes import Lanes
 from runtime.wire.stream.duplex import DuplexStream
 from runtime.wire.stream.frames import LANE, LANE_OVER, WIDEN, pack
 from runtime.wire.stream.messages import Incoming, MessageSink, Outgoing
@@ -166,7 +166,7 @@ class Both:
 
     def want(self, connections: int) -> None:
         """Let the one who accepts want so many, and the other one know that."""
-        self.acceptor.lanes._widening.wanted = connections
+        self.acceptor.lanes._scale_out.wanted = connections
         self.acceptor.lanes._measured_at = 0.0
         self.acceptor.tick()
         self.talk()
@@ -329,7 +329,7 @@ def test_the_memory_of_a_message_is_free_when_it_is_done(both: Both) -> None:
 
 def test_an_end_without_room_is_left_alone_for_a_while(both: Both) -> None:
     dialler, acceptor = both.dialler, both.acceptor
-    dialler.lanes._widening.wanted = dialler.lanes._widening._kept = 4
+    dialler.lanes._scale_out.wanted = dialler.lanes._scale_out._kept = 4
     dialler.tick()
     both.talk()
     both.go_on()
@@ -342,7 +342,7 @@ def test_an_end_without_room_is_left_alone_for_a_while(both: Both) -> None:
         dialler.time += 1
         both.go_on()
     assert dialler.dials == 3
-    assert dialler.lanes._widening.wanted == 1
+    assert dialler.lanes._scale_out.wanted == 1
 
 
 def test_a_lane_is_refused_where_there_is_no_room(both: Both) -> None:

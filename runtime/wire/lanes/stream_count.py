@@ -1,6 +1,6 @@
-"""How broad a pair is: whether one connection does, or lanes beside it are worth to be thought of.
+"""The stream count of a pair: whether one connection is enough, or lanes beside it may help.
 
-Only peers that are far away get more connections. For all others nothing is loaded or measured.
+Only distant peers get more connections. For all others no module is loaded and nothing measured.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from runtime.transport.round_trip import round_trip
 from runtime.wire.stream.duplex import DuplexStream
 
 if TYPE_CHECKING:
-    from runtime.routing import widening
+    from runtime.routing import scale_out
     from runtime.wire.dialling.connecting import PeerContext
-    from runtime.wire.lanes import of_a_pair as parts
+    from runtime.wire.lanes import pair_lanes
 else:
-    widening = LazyModule("runtime.routing.widening")
-    parts = LazyModule("runtime.wire.lanes.of_a_pair")
+    scale_out = LazyModule("runtime.routing.scale_out")
+    pair_lanes = LazyModule("runtime.wire.lanes.pair_lanes")
 
 
-class Breadth:
+class StreamCount:
     """The lanes of one pair, as soon as there may be any."""
 
     __slots__ = ("_context", "_duplex", "_first", "_index", "_owner", "_sender", "lanes")
 
     def __init__(
-        self, index: int, context: PeerContext, duplex: DuplexStream, owner: parts.LaneOwner
+        self, index: int, context: PeerContext, duplex: DuplexStream, owner: pair_lanes.LaneOwner
     ) -> None:
         self._index = index
         self._context = context
@@ -35,7 +35,7 @@ class Breadth:
         self._sender = duplex.sender
         self._owner = owner
         self._first: socket.socket | None = None
-        self.lanes: parts.Lanes | None = None
+        self.lanes: pair_lanes.Lanes | None = None
         duplex.receiver.lanes = self._handle_frame
 
     @property
@@ -89,10 +89,10 @@ class Breadth:
         if self.lanes is not None:
             self.lanes.close()
 
-    def opened(self) -> parts.Lanes:
+    def opened(self) -> pair_lanes.Lanes:
         """Return the lanes, of which there may be none yet."""
         if self.lanes is None:
-            self.lanes = parts.Lanes(self._index, self._context, self._duplex, self._owner)
+            self.lanes = pair_lanes.Lanes(self._index, self._context, self._duplex, self._owner)
             self.lanes.first = self._first
             self._sender.more = self.lanes.more
         return self.lanes
@@ -100,7 +100,7 @@ class Breadth:
     def _has_more(self) -> None:
         """Record that there is more to be sent than goes at once; of a near peer only this time."""
         seen = None if self._first is None else round_trip(self._first)
-        if seen is None or seen[0] < widening.FAR:
+        if seen is None or seen[0] < scale_out.FAR:
             self._sender.more = None
         else:
             self.opened().more()

@@ -1,13 +1,13 @@
-"""How the two ranks of a pair come to a connection, the first time or once more.
+"""The simultaneous open of a connection between two ranks, the first time or once more.
 
 Either rank may dial. When both do at once, the connection that the lower index dialled stays.
-The acceptor says GO when it is going to use a connection; before that the other one sends
-nothing. A connection that is there is used at once, and this end's own attempt is given up; only a
-lower index that has proved itself already, so that the other end may use its attempt, keeps what it
-accepts until it knows about that.
+The acceptor sends GO when it is going to use a connection; before that the dialler sends nothing.
+A rank uses an accepted connection at once, and gives up its own attempt. Only the lower index, once
+it has proved itself and its peer may use the attempt, keeps an accepted connection until it knows
+which of the two its peer uses.
 
-Where there was a connection before, the acceptor waits until the other end says GO, too: it may
-have given up this attempt meanwhile. Both know from then on what the other one has got.
+Where there was a connection before, the acceptor waits for a GO of the dialler, which may have
+given up this attempt meanwhile. From then on both know how far the other one has received.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ ANSWER_TIMEOUT = 5.0
 _FOREVER = float("inf")
 
 
-class Pair(Protocol):
-    """What is needed of the peer for which a connection is opened."""
+class ConnectionOwner(Protocol):
+    """The peer that uses the connection which is opened."""
 
     def greet(self, connected: socket.socket) -> tuple[bytes, bool]:
-        """Return what to say on a connection that was accepted, and whether to wait for more."""
+        """Return the bytes to send on an accepted connection, and whether to wait for an answer."""
         ...
 
     def answer_go(self, go: ResumePoint) -> bytes:
-        """Take in what the other end says on a connection that was dialled; return the answer."""
+        """Handle the GO of the acceptor on a dialled connection; return the answer."""
         ...
 
     def joined(self, connected: socket.socket, received: bytes, go: ResumePoint | None) -> None:
@@ -57,16 +57,16 @@ class Pair(Protocol):
         ...
 
 
-class Joining:
-    """Opens connections of one pair, one at a time."""
+class SimultaneousOpen:
+    """Opens connections to one peer, one at a time."""
 
-    __slots__ = ("_attempt", "_context", "_index", "_pair", "_parked", "_parked_until", "_pending",
+    __slots__ = ("_attempt", "_context", "_index", "_owner", "_parked", "_parked_until", "_pending",
                  "_taken_at", "_watched")  # fmt: skip
 
-    def __init__(self, index: int, context: PeerContext, pair: Pair) -> None:
+    def __init__(self, index: int, context: PeerContext, owner: ConnectionOwner) -> None:
         self._index = index
         self._context = context
-        self._pair = pair
+        self._owner = owner
         self._attempt: Attempt | None = None
         self._watched = -1  # what of the attempt is watched
         self._pending: PendingConnection | None = None
@@ -130,7 +130,7 @@ class Joining:
         try:
             self._attempt = self._context.connector.connect(self._index, self._context.now())
         except PeerLost as fault:
-            self._pair.not_joined(fault)
+            self._owner.not_joined(fault)
             return
         self._go_on()
 
@@ -179,7 +179,7 @@ class Joining:
         if parked is not None:
             self._accept(*parked)
         else:
-            self._pair.not_joined(fault)
+            self._owner.not_joined(fault)
 
     # --- the other end dials ----------------------------------------------------------------------
 
@@ -205,17 +205,17 @@ class Joining:
             self._accept(connected, received)
 
     def _accept(self, connected: socket.socket, received: bytes) -> None:
-        words, waits = self._pair.greet(connected)
+        words, waits = self._owner.greet(connected)
         try:
             connected.send(words)
         except OSError as fault:
             connected.close()
-            self._pair.not_joined(fault)
+            self._owner.not_joined(fault)
             return
         if waits:
             self._wait(connected, received, ANSWER_TIMEOUT, is_dialled=False)
         else:
-            self._pair.joined(connected, received, None)
+            self._owner.joined(connected, received, None)
             self._context.connector.joined(self._index, is_dialled=False)
 
     # --- both wait --------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ class Joining:
             if go is None:
                 return False
             if pending.is_dialled:
-                answer = self._pair.answer_go(go)
+                answer = self._owner.answer_go(go)
                 if go.flags & AGAIN:
                     pending.socket.send(answer)
         except (OSError, EOFError) as fault:
@@ -251,6 +251,6 @@ class Joining:
             self._parked[0].close()
             self._parked = None
         self._context.watch_descriptor(pending.socket.fileno(), 0, None)
-        self._pair.joined(pending.socket, go.rest, go)
+        self._owner.joined(pending.socket, go.rest, go)
         self._context.connector.joined(self._index, is_dialled=pending.is_dialled)
         return True

@@ -1,18 +1,14 @@
-"""Ordinary Pyro5 clients, their messages and calls, and the objects that were exposed to them."""
+"""A server for ordinary Pyro5 clients: their sessions, messages and calls. They are not trusted."""
 
 from __future__ import annotations
 
 import logging
 import os
 import socket
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
-
-from Pyro5.core import DAEMON_NAME
-from Pyro5.errors import DaemonError
 
 from gcm.interfaces.future import Future
 from gcm.suggestion import did_you_mean
@@ -20,6 +16,7 @@ from runtime.transport.crowding import RefusalLog, who_goes
 from runtime.transport.errors import FrameError, NotSendable
 from runtime.transport.lean import HANDSHAKE_SECONDS
 from runtime.transport.outbox import Outbox, SlowReader
+from runtime.transport.pyro.exposed_objects import ExposedObjects
 from runtime.transport.pyro.values import Calls, Language, wrapped
 from runtime.transport.pyro_messages import (
     BATCH,
@@ -43,7 +40,7 @@ from runtime.transport.streams import SocketStream
 
 _log = logging.getLogger(__name__)
 
-MOST_GUESTS = 256
+MOST_CLIENTS = 256
 """How many clients may be connected at one time."""
 
 MOST_BYTES = {SERPENT: 8 << 20, JSON: 8 << 20, MSGPACK: 4 << 20}
@@ -53,8 +50,6 @@ MOST_HELD = 64 << 20
 """How many bytes the messages of all clients may take while they are unfinished or wait."""
 
 _SHARE = 4  # of the descriptors that the process may have, at most a quarter is for clients
-
-Serve = Callable[[str, tuple[Any, ...], dict[str, Any]], Future[Any]]
 
 _PIECE = 1 << 16
 _MOST_GREETING = 1 << 14
@@ -71,11 +66,11 @@ UNREAD_TIMEOUT = 30.0
 
 
 class ClientSession:
-    """Serves one client; all methods are for the reactor's thread."""
+    """The session of one client; all methods are for the reactor's thread."""
 
     def __init__(
         self,
-        guests: Guests,
+        server: PyroServer,
         reactor: Reactor,
         stream: SocketStream,
         where: str,
@@ -84,16 +79,16 @@ class ClientSession:
         clock: Callable[[], float] = time.monotonic,
         unread_timeout: float = UNREAD_TIMEOUT,
     ) -> None:
-        self._guests = guests
+        self._server = server
         self._stream = stream
         self._where = where
         self._most_bytes = most_bytes
         self._reader = MessageReader(_MOST_GREETING)
         self._clock = clock
         self.since = clock()
-        """When the client was last served, or came."""
+        """When the last call of the client ended, or it connected."""
         self.unfinished_since = self.since
-        """Since when its messages take memory."""
+        """The time since which its messages take memory."""
         self._reactor = reactor
         self._space = memoryview(bytearray(_PIECE))
         self._outbox = Outbox(stream, self._want, _MOST_UNSENT)
@@ -110,7 +105,7 @@ class ClientSession:
         self._is_open = True
 
     def open(self, received: bytes, patience: float) -> None:
-        """Begin to serve; `received` is what the client has said already.
+        """Begin to serve; `received` are the bytes that the client has sent already.
 
         It has to connect to an object within `patience` seconds.
         """
@@ -130,16 +125,16 @@ class ClientSession:
             self._waiting.clear()
             self._stream.close()
             self._outbox.end()
-            self._guests.forget(self)
+            self._server.forget(self)
 
     @property
     def has_spoken(self) -> bool:
-        """Whether it has said to which object it connects."""
+        """Whether the client has named the object that it connects to."""
         return self._is_connected
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is done for the client, and it waits for nothing."""
+        """Whether no call of the client is served or waits, and it has read all answers."""
         return not self.is_busy and not self._waiting and not self._outbox.size
 
     def _end_handshake(self) -> None:
@@ -151,9 +146,9 @@ class ClientSession:
         return False
 
     def send_away(self, kind: str, why: str) -> None:
-        """Hang up, and tell the log why."""
+        """Disconnect the client, and log why."""
         if self._is_open:
-            self._guests.refusals.add(kind, self._where, why)
+            self._server.refusals.add(kind, self._where, why)
             self.close()
 
     # -- in --------------------------------------------------------------------------------------
@@ -182,7 +177,7 @@ class ClientSession:
 
     @property
     def _listens(self) -> bool:
-        """Whether more is done for the client: it has to read its answers, and await its calls."""
+        """Whether more is read: the client has read its answers, and few of its calls wait."""
         return (
             len(self._waiting) < _MOST_CALLS
             and self._waiting_bytes < max(self._most_bytes.values())
@@ -195,16 +190,16 @@ class ClientSession:
         return len(self._reader) + self._waiting_bytes + self._serving_bytes
 
     def _go_on(self) -> None:
-        """Serve what waits, and hear what has come."""
+        """Serve the next call, and handle the messages that have arrived."""
         try:
             self._serve_next()
             while self._is_open and self._listens and (message := self._reader.take()) is not None:
                 self._handle(message)
         except FrameError as error:
-            self._guests.refusals.add("nonsense", self._where, str(error))
+            self._server.refusals.add("nonsense", self._where, str(error))
             self.close()
             return
-        self._guests.holds(self, self._held)
+        self._server.holds(self, self._held)
         self._want()
 
     def _handle(self, message: PyroMessage) -> None:
@@ -224,21 +219,14 @@ class ClientSession:
     def _connect(self, message: PyroMessage) -> None:
         language = Language(message.serializer)
         name = language.hello(message.payload)
-        served = self._guests.find(name)
-        if served is None and name != DAEMON_NAME:
-            hint = did_you_mean(name, self._guests.names())
+        if name not in self._server.objects:
+            hint = did_you_mean(name, self._server.objects.names())
             self._send(refusal(message, f"unknown object '{name}'. {hint}".strip()))
             return
         self._is_connected = True
         self._reader.most_bytes = self._most_bytes
-        answer = {"handshake": "hello", "meta": self._metadata(name)}
+        answer = {"handshake": "hello", "meta": self._server.objects.metadata(name)}
         self._answer(CONNECTED, message, language.value(answer))
-
-    def _metadata(self, name: str) -> dict[str, list[str]]:
-        served = self._guests.find(name)
-        if served is None:
-            return {"methods": ["get_metadata", "ping", "registered"], "oneway": [], "attrs": []}
-        return {"methods": list(served.methods), "oneway": list(served.oneway), "attrs": []}
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -254,36 +242,11 @@ class ClientSession:
         name, method, args, kwargs = language.call(message.payload)
         batch = bool(message.flags & BATCH)
         calls = language.batch(args) if batch else [(method, args, kwargs)]
-        _Work(self, message, language, name, calls, batch=batch).go_on()
-
-    def call(self, name: str, method: str, args: tuple[Any, ...], kwargs: Any) -> Future[Any]:
-        """Return the future of one call."""
-        served = self._guests.find(name)
-        try:
-            if served is not None:
-                if method not in served.methods:
-                    raise AttributeError(
-                        f"'{name}' exposes no method '{method}'. "
-                        + (did_you_mean(method, served.methods) or f"It has: {served.methods}")
-                    )
-                return served.serve(method, args, kwargs)
-            return _done(self._of_daemon(name, method, args))
-        except Exception as error:  # the client gets it
-            failed: Future[Any] = Future(f"{name}.{method}")
-            failed.set_exception(error)
-            return failed
-
-    def _of_daemon(self, name: str, method: str, args: tuple[Any, ...]) -> Any:
-        if name == DAEMON_NAME and method == "get_metadata" and len(args) == 1:
-            return self._metadata(str(args[0]))
-        if name == DAEMON_NAME and method == "registered":
-            return self._guests.names()
-        if name == DAEMON_NAME and method == "ping":
-            return None
-        raise DaemonError(f"unknown object '{name}' or method '{method}'")
+        objects = self._server.objects
+        _Work(self, message, language, name, calls, objects=objects, batch=batch).go_on()
 
     def outcome(self, message: PyroMessage, flags: int, payload: bytes) -> None:
-        """Send what became of a call, and serve the next; any thread may say so."""
+        """Send the result of a call and serve the next; for any thread."""
         self._reactor.soon(lambda: self._finish(message, flags, payload))
 
     def _finish(self, message: PyroMessage, flags: int, payload: bytes) -> None:
@@ -315,7 +278,7 @@ class ClientSession:
 
 
 class _Work:
-    """One message's calls, carried out one after another: several if it is a batch."""
+    """The calls of one message, made one after another: several if it is a batch."""
 
     def __init__(
         self,
@@ -325,9 +288,11 @@ class _Work:
         name: str,
         calls: Calls,
         *,
+        objects: ExposedObjects,
         batch: bool,
     ) -> None:
         self._session = session
+        self._objects = objects
         self._message = message
         self._language = language
         self._name = name
@@ -336,11 +301,11 @@ class _Work:
         self._results: list[Any] = []
 
     def go_on(self) -> None:
-        """Make the next calls until one takes its time, or send what came of all."""
+        """Make the next calls until one does not end at once, or send the results of all."""
         has_more = True
         while has_more:
             method, args, kwargs = self._calls.popleft()
-            done = self._session.call(self._name, method, args, kwargs)
+            done = self._objects.call(self._name, method, args, kwargs)
             if not done.done():
                 done.add_done_callback(self._ended)
                 return
@@ -351,7 +316,7 @@ class _Work:
             self.go_on()
 
     def _took(self, done: Future[Any]) -> bool:
-        """Take what came of a call; tell whether there are more to be made."""
+        """Record the result of a call; return whether there are more calls to make."""
         error = done.exception()
         if self._batch:
             self._results.append(done.result() if error is None else wrapped(error, _trace(error)))
@@ -377,40 +342,25 @@ class _Work:
             self._session.outcome(self._message, flags, payload)
 
 
-def _done(value: Any) -> Future[Any]:
-    future: Future[Any] = Future("an answer")
-    future.set_result(value)
-    return future
-
-
 def _trace(error: BaseException) -> list[str]:
-    """Return what a client is told instead of a traceback, which would name files of this host."""
+    """Return lines for the client in place of a traceback, which would name files of this host."""
     _log.info("a call of a Pyro5 client raised", exc_info=error)
     return ["The traceback is in the log of the process that serves the call.\n"]
 
 
-class ServedObject:
-    """One object that clients may call: the names of its methods, and what serves a call."""
+class PyroServer:
+    """Serves the clients that a `Listener` hands over, which may come from anybody.
 
-    def __init__(self, methods: Iterable[str], serve: Serve, oneway: Iterable[str] = ()) -> None:
-        self.methods = tuple(methods)
-        self.oneway = tuple(oneway)
-        self.serve = serve
-
-
-class Guests:
-    """Serves the clients that a `Listener` hands over.
-
-    Nothing is reached but what was exposed by name. A client is sent away that sends what is no
-    call, or more than `most_bytes` at once (by default what its serializer may), or does not say
-    within `patience` seconds to which object it connects. Where all places are taken, the client
-    goes that has been idle for longest; where the messages of all clients take too much memory, the
-    one whose message has been unfinished for longest. The calls of one client are served one after
+    They reach exposed objects and nothing else. The server disconnects a client that sends no valid
+    call, or more than `most_bytes` at once (by default what its serializer may), or does not
+    name its object within `patience` seconds. Where all places are taken it disconnects the client
+    that has been idle for longest; where the messages of all clients take too much memory, the one
+    whose message has been unfinished for longest. The calls of one client are served one after
     another, as Pyro5 does.
 
-    >>> guests = Guests(reactor)                                                  # doctest: +SKIP
-    >>> Listener(reactor, address, credentials, members, guests=guests.receive)   # doctest: +SKIP
-    >>> guests.expose("greeter", ServedObject(["greet"], serve))                  # doctest: +SKIP
+    >>> server = PyroServer(reactor)                                              # doctest: +SKIP
+    >>> Listener(reactor, address, credentials, members, untrusted=server.receive) # doctest: +SKIP
+    >>> server.objects.expose("greeter", ExposedObject(["greet"], serve))         # doctest: +SKIP
     """
 
     def __init__(
@@ -419,7 +369,7 @@ class Guests:
         *,
         most_bytes: int = 0,
         most_held: int = MOST_HELD,
-        most: int = MOST_GUESTS,
+        most: int = MOST_CLIENTS,
         patience: float = HANDSHAKE_SECONDS,
     ) -> None:
         self._reactor = reactor
@@ -431,28 +381,12 @@ class Guests:
         self._patience = patience
         self._held = 0
         self._sizes: dict[ClientSession, int] = {}
-        self._served: dict[str, ServedObject] = {}
-        self._lock = threading.Lock()
+        self.objects = ExposedObjects()
         self.refusals = RefusalLog(_log, time.monotonic)
-        """Tells of clients that were sent away; for the reactor's thread."""
-
-    def expose(self, name: str, served: ServedObject) -> None:
-        """Let clients call an object under a name, from now on."""
-        with self._lock:
-            self._served[name] = served
-
-    def find(self, name: str) -> ServedObject | None:
-        """Return what was exposed under a name."""
-        with self._lock:
-            return self._served.get(name)
-
-    def names(self) -> list[str]:
-        """Return the names under which something is exposed."""
-        with self._lock:
-            return sorted(self._served)
+        """The log of refused and disconnected clients; for the reactor's thread."""
 
     def receive(self, came: socket.socket, where: str, received: bytes) -> None:
-        """Serve a client; `received` is what it has said already. For the reactor's thread."""
+        """Serve a client; `received` are the bytes it has sent. For the reactor's thread."""
         if not self._has_room():
             self.refusals.add("crowd", where, f"{self._most} Pyro5 clients are being served")
             came.close()
@@ -463,7 +397,7 @@ class Guests:
         session.open(received, self._patience)
 
     def _has_room(self) -> bool:
-        """Return whether one more may come in now, for whom an idle one may have to go."""
+        """Return whether another client may connect; an idle one is disconnected for it."""
         if len(self._sizes) < self._most:
             return True
         idle = who_goes((one for one in self._sizes if one.is_idle), time.monotonic())
@@ -472,7 +406,7 @@ class Guests:
         return idle is not None
 
     def holds(self, session: ClientSession, size: int) -> None:
-        """Take note of how much memory the messages of a client take now; some may have to go."""
+        """Record the memory of a client's messages; above the bound, disconnect the slowest."""
         if session not in self._sizes:
             return
         self._held += size - self._sizes[session]
@@ -487,11 +421,11 @@ class Guests:
             )
 
     def forget(self, session: ClientSession) -> None:
-        """Take note that a client has gone."""
+        """Record that a client has disconnected."""
         self._held -= self._sizes.pop(session, 0)
 
     def close(self) -> None:
-        """Hang up on everybody."""
+        """Disconnect all clients."""
         self._reactor.soon(self._close)
 
     def _close(self) -> None:

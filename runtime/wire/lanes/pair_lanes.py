@@ -10,7 +10,7 @@ import socket
 from typing import TYPE_CHECKING, Protocol
 
 from runtime.lazy_import import logger
-from runtime.routing import PairFlow, Widening
+from runtime.routing import FlowSample, ScaleOut
 from runtime.transport.round_trip import round_trip
 from runtime.wire.errors import BadFrame, PeerLost, gone, reason_of
 from runtime.wire.lanes.lane import Lane
@@ -61,7 +61,7 @@ class Lanes:
         """It is closed while it is interrupted; then no lane is opened."""
         self.most = 0
         """How many there were at a time."""
-        self._widening = Widening()
+        self._scale_out = ScaleOut()
         self._told = 1  # what the peer knows that this end wants
         self._wanted = 1  # by the peer
         self._next = int(context.me > index)  # the number of the next lane: see `_is_mine`
@@ -109,7 +109,7 @@ class Lanes:
         """
         if kind == WIDEN:
             if not size:
-                self._widening.narrow(self._context.now())
+                self._scale_out.narrow(self._context.now())
             self._wanted = max(1, min(size, MOST + 1))
             self._measured_at = self._context.now()
             self._context.tick_soon()
@@ -138,7 +138,7 @@ class Lanes:
         """Do with the first connection for a while; return whether there are none already."""
         if not (self._open or self._over or self._openings):
             return True
-        self._widening.narrow(now)
+        self._scale_out.narrow(now)
         if now >= self._refuses_until:
             self._sender.put_frame(WIDEN, 0, 0)
             self._told = 1
@@ -170,9 +170,9 @@ class Lanes:
         if seen is not None:
             sent = self._written + self._sender.end
             sent += sum(lane.sender.written for lane in self._open.values())
-            self._widening.update(PairFlow(sent, waiting, *seen, 1 + len(self._usable)), now)
+            self._scale_out.update(FlowSample(sent, waiting, *seen, 1 + len(self._usable)), now)
             if waiting:
-                interval = self._widening.interval(seen[0])
+                interval = self._scale_out.interval(seen[0])
         self._adjust(now)
         is_needed = waiting or self._open or self._openings or (self._wish and self._has_first)
         self._measured_at = now + interval if is_needed else None
@@ -186,7 +186,7 @@ class Lanes:
         lacking = self._wish - len(self._usable) - len(self._openings)
         if lacking > 0 and self._has_first and now >= self._dials_from:
             self._dial(lacking, now)
-        mine = self._widening.wanted
+        mine = self._scale_out.wanted
         for lane in self._usable[self._wish :]:
             lane.sender.is_held = True
             self._context.tick_soon()
@@ -198,7 +198,7 @@ class Lanes:
     @property
     def _wish(self) -> int:
         """How many lanes there should be."""
-        return max(self._widening.wanted, self._wanted) - 1
+        return max(self._scale_out.wanted, self._wanted) - 1
 
     @property
     def _has_first(self) -> bool:
@@ -225,7 +225,7 @@ class Lanes:
         _log.info("there is no further lane to %s: %s", self._name, reason_of(fault))
         there = 1 + len(self._usable) + len(self._openings)
         now = self._context.now()
-        self._widening.bar(now, there)
+        self._scale_out.bar(now, there)
         self._dials_from = now + _IDLE
 
     @property

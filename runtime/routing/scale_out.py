@@ -33,7 +33,7 @@ _PAUSE, _LONGEST_PAUSE = 30.0, 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class PairFlow:
+class FlowSample:
     """One measurement of a pair: bytes `sent` so far, and bytes waiting; times are in seconds."""
 
     sent: int
@@ -43,12 +43,12 @@ class PairFlow:
     connections: int
 
 
-class Widening:
+class ScaleOut:
     """The decision for one direction of one pair.
 
-    >>> widening = Widening()
-    >>> looks = [PairFlow(look * 10**6, 1 << 23, 0.0201, 0.02, 1) for look in range(4)]
-    >>> [widening.update(flow, 0.1 * number) for number, flow in enumerate(looks)]
+    >>> scale_out = ScaleOut()
+    >>> looks = [FlowSample(look * 10**6, 1 << 23, 0.0201, 0.02, 1) for look in range(4)]
+    >>> [scale_out.update(flow, 0.1 * number) for number, flow in enumerate(looks)]
     [1, 1, 2, 2]
     """
 
@@ -74,7 +74,7 @@ class Widening:
         """Return the seconds from one look to the next."""
         return max(0.1, 5 * round_trip)
 
-    def update(self, flow: PairFlow, now: float) -> int:
+    def update(self, flow: FlowSample, now: float) -> int:
         """Return how many connections there should be."""
         if flow.waiting < ENOUGH:
             self._forget()
@@ -110,7 +110,7 @@ class Widening:
         """Return to one connection for a while: others need the room."""
         self.bar(now, 1)
 
-    def _are_warm(self, flow: PairFlow, now: float) -> bool:
+    def _are_warm(self, flow: FlowSample, now: float) -> bool:
         """Return whether all requested connections are open and have found their rate."""
         if flow.connections < self.wanted:
             if now - self._begin >= _OPENING:
@@ -118,13 +118,13 @@ class Widening:
             return False
         return self.wanted == 1 or now - self._begin >= _WARMING * flow.round_trip
 
-    def _measured(self, flow: PairFlow, now: float) -> float | None:
+    def _measured(self, flow: FlowSample, now: float) -> float | None:
         last, self._last = self._last, (now, flow.sent)
         if last is None or now <= last[0]:
             return None
         return (flow.sent - last[1]) / (now - last[0])
 
-    def _decide(self, flow: PairFlow, rate: float, now: float) -> None:
+    def _decide(self, flow: FlowSample, rate: float, now: float) -> None:
         is_full = flow.round_trip >= _QUEUED * flow.shortest
         if self.wanted > self._kept:
             if rate < (1.0 if is_full else _GAIN) * self._base:
