@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from gcm.records import dataclass
 from runtime.checks.reports import (
     OBJECT,
+    SYNCHRONOUS,
     CallReport,
     CheckedCall,
     CheckedCommunicator,
@@ -21,9 +22,11 @@ from runtime.checks.reports import (
 )
 from runtime.topology import NO_NAMES, RankNames
 
-COLLECTIVE, BLOCKING, CALLS, TYPE, LENGTH = "collective", "blocking", "calls", "type", "length"
+COLLECTIVE, BLOCKING, CALLS, TYPE, LENGTH, BUFFERING = (
+    *("collective", "blocking", "calls", "type", "length", "buffering"),
+)
 """Kinds of faults: collectives that do not fit, blocking ones against others, missing ones;
-messages of another type or longer than their receive."""
+messages of another type or longer than their receive; sends that rely on buffers."""
 
 MOST_AHEAD = 1 << 20
 """A communicator of which one member is so many calls ahead is compared no further."""
@@ -120,7 +123,7 @@ class CallComparison:
         rank.communicators |= report.communicators
         rank.calls |= report.calls
         faults = [
-            FaultFound(kind, (name,), (call,) if call else (), f"{self._names.rank(name)}: {text}")
+            FaultFound(kind, (name,), (call,), f"{self._names.rank(name)}: {text}: {call}")
             for kind, text, call in report.faults
         ]
         for number, numbers in report.collectives:
@@ -136,7 +139,7 @@ class CallComparison:
         return [one for one in faults if self._is_new(one)]
 
     def _is_new(self, fault: FaultFound) -> bool:
-        told = (fault.kind, *fault.calls) if len(fault.ranks) > 1 else (fault.kind, fault.text)
+        told = (fault.kind, *fault.calls)
         is_new = told not in self._told
         self._told.add(told)
         return is_new
@@ -210,6 +213,22 @@ class CallComparison:
                 calls.is_compared = False
                 yield FaultFound(CALLS, (rank, other), (str(call),), text)
                 return
+
+    def stuck(self, name: str, where: str) -> FaultFound | None:
+        """Return the fault of a rank that waits for ever on a line, if it is in a send there.
+
+        The program may have left it to buffers that it goes on before its receive.
+        """
+        rank = self._ranks.get(name)
+        calls = () if rank is None else rank.calls.values()
+        call = next((one for one in calls if one.where == where and one.name in SYNCHRONOUS), None)
+        if call is None:
+            return None
+        text = (
+            f"{self._names.rank(name)} relies on buffers: it waits for ever in {call}, unless that"
+            " returns before the message is received"
+        )
+        return FaultFound(BUFFERING, (name,), (str(call),), text)
 
     # --- messages ---------------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ OBJECT = "object"
 
 NO_ROOT = -1
 
+SYNCHRONOUS = {"Send", "send", "Isend", "isend", "Send_init"}
+"""The calls that are made as others, which return once the message is received."""
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedCall:

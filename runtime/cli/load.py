@@ -27,6 +27,9 @@ _NO_SETTINGS: Mapping[str, str] = {}
 
 Sites = Sequence[Sequence[BookedPeer]]
 
+CHECKED_WAITS = 4.0
+"""Seconds after which ranks of a program that is checked tell what they wait for."""
+
 _IMPORT_TIMEOUT = 60.0
 """Seconds for importing the modules of a program, to look at its classes."""
 
@@ -42,7 +45,13 @@ def load_deployment(options: Options, booked: Sites = ()) -> Deployment | None:
     deployment = _loaded(options, booked)
     if deployment is None:
         return None
+    if options.check and options.trace:
+        raise UsageError("--check and --trace exclude each other")
+    if options.check and any(one.replicas > 1 or one.goes_on for one in deployment.applications):
+        raise UsageError("--check is for programs whose ranks have no replicas and are not lost")
     explain, limit = options.explain_waits, options.run_timeout
+    if options.check and explain is None:
+        explain = CHECKED_WAITS
     tuned = _tuned_plans(options.descriptor) if options.descriptor else ""
     return replace(
         deployment,

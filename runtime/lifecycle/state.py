@@ -471,8 +471,7 @@ class RunState:
             return
         goes_on = self.steered or self.plan.survivors  # calls raise errors there
         if not goes_on and self.life.stage is RunStage.RUNNING:
-            what = "ranks wait for others that have ended, and would wait for ever"
-            yield from self._fail(f"{what}:\n    " + event.why.replace("\n", "\n    "), LOST)
+            yield from self._fail(f"{event.what}:\n    " + event.why.replace("\n", "\n    "), LOST)
 
     def _stuck(self, event: Stuck) -> Iterable[Effect]:
         """Show that ranks run and yet will never do anything more."""

@@ -95,7 +95,7 @@ class Splitting(MPI.Comm):
         """
         members = members_behind(self)
         if members is None and running_engine() is None:
-            return MPI.Comm.Split_type(self, split_type, key, info)
+            return near_or_null(MPI.Comm.Split_type(self, split_type, key, info), self)
         split_type, key = integer(split_type), integer(key)
         check_kind(info, MPI.Info, "info")
         if members is not None and members.is_inter:

@@ -107,7 +107,7 @@ def __getattr__(name: str) -> object:
 def _begin() -> None:
     globals().update(_failure_classes())
     globals().update(_worlds.start().comms)
-    globals().update(_worlds.agreed_calls())
+    globals().update(_worlds.other_names())
     _worlds.handle_errors()
 
 

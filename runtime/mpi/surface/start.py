@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -90,12 +91,14 @@ def find(name: str) -> MPI.Comm:
     return start().comms[name]
 
 
-def agreed_calls() -> dict[str, Callable[..., object]]:
-    """Return what replicas of a rank have to call instead of an MPI function of that name."""
+def other_names() -> dict[str, object]:
+    """Return what stands in the module for MPI's own: where ranks have replicas or are checked."""
     engine = start().engine
-    if engine is None or engine.decisions is None:
-        return {}
-    return {"Wtime": engine.decisions.now}
+    checked = sys.modules.get("runtime.mpi.surface.checked_calls")
+    found: dict[str, object] = {} if checked is None else checked.names()
+    if engine is not None and engine.decisions is not None:
+        found["Wtime"] = engine.decisions.now
+    return found
 
 
 def handle_errors() -> None:

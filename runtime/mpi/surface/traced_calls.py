@@ -25,6 +25,7 @@ from runtime.matching import traced
 from runtime.matching.traced import NO_COMMUNICATOR, ROW, UNKNOWN
 from runtime.membership.rank_link import current
 from runtime.mpi.communicators.members import members_behind
+from runtime.mpi.requests.parts import completed_places, is_flagged
 from runtime.mpi.requests.requests import Prequest, Request
 from runtime.mpi.surface.communicator_classes import (
     Cartcomm,
@@ -347,7 +348,7 @@ def _complete_one(call: Call, number: int, name: str) -> Call:
             return result
         finally:
             _inside.call = False
-            end, done = _clock(), not is_test or _flag(result)
+            end, done = _clock(), not is_test or is_flagged(result)
             if done:
                 counts[number] += 1
                 append((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
@@ -374,7 +375,7 @@ def _complete_several(call: Call, number: int, name: str) -> Call:
             result = call(requests, statuses)
         finally:
             _inside.call = False
-        end, places = _clock(), _done(name, result, len(requests))
+        end, places = _clock(), completed_places(name, result, len(requests))
         if places or not is_test:
             _add((begun, end, number, NO_COMMUNICATOR, UNKNOWN, UNKNOWN, UNKNOWN))
         for at, place in enumerate(places):
@@ -411,23 +412,6 @@ _OF_REQUESTS = (
 def _noted(request: Any) -> Any:
     """Return a request of native MPI as one whose waits are traced."""
     return _TracedRequest(request) if type(request) is MPI.Request else request
-
-
-def _flag(result: Any) -> bool:
-    """Tell whether a test found a request complete; `test` returns the object, too."""
-    return bool(result[0] if isinstance(result, tuple) else result)
-
-
-def _done(name: str, result: Any, count: int) -> Sequence[int]:
-    """Return the places of the requests that a call has completed, in the order of statuses."""
-    kind = name[4:]
-    first = result[0] if isinstance(result, tuple) else result
-    if kind == "all":
-        return range(count) if name in WAITS or first else ()
-    if kind == "any":
-        is_done = name in WAITS or result[1]
-        return [first] if is_done and 0 <= first < count else ()
-    return first or ()
 
 
 def _number(value: Any) -> int:

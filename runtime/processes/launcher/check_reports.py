@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Sequence
 
+from runtime.checks import FaultFound
 from runtime.machine.contracts import Facts
 from runtime.machine.deaths import UnreadableReport
 from runtime.topology import RankNames
@@ -40,6 +42,21 @@ class CheckReports:
             faults = self._compared.add(rank, report_from(plain))
         except (KeyError, TypeError, ValueError, IndexError) as fault:
             raise UnreadableReport(f"it is no report of calls: {fault!r}") from fault
+        self._tell(faults)
+
+    def stuck(self, calls: Iterable[tuple[str, str]]) -> bool:
+        """Tell which ranks wait for ever in sends that rely on buffers; return whether any do.
+
+        `calls` are ranks with the lines where they wait.
+        """
+        if self._compared is None:
+            return False
+        found = [self._compared.stuck(rank, where.partition(" in ")[0]) for rank, where in calls]
+        faults = [one for one in found if one is not None]
+        self._tell(faults)
+        return bool(faults)
+
+    def _tell(self, faults: Sequence[FaultFound]) -> None:
         for one in faults[: MOST_FAULTS - self._told]:
             self._told += 1
             self._facts.tell(MACHINE, one)

@@ -350,7 +350,17 @@ class WaitReports:
                 self._facts.tell(MACHINE, one)
             if stuck := stuck_in(fresh):
                 self._post(Stuck(tuple(sorted(stuck))))
+                self._end_if_checked(stuck, seen, found)
             _log.warning("%s", "\n".join(told_findings(found)))
+
+    def _end_if_checked(
+        self, stuck: Set[str], seen: Snapshot, found: Sequence[WaitExplained]
+    ) -> None:
+        """End a run whose sends wait for ever because a check lets them wait for their receive."""
+        waits = [(rank, one.where) for rank in sorted(stuck) for one in seen.states[rank].waits]
+        if self.checks.stuck(waits):
+            why = "\n".join(one.text for one in found)
+            self._post(LeftBehind(why, what="with --check sends wait until they are received"))
 
 
 def _state(rank: str, state: Facts) -> RankState | None:
