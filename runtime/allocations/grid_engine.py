@@ -15,6 +15,13 @@ _COLUMNS = 9
 """Of a line of `qstat -g t` for a slot that runs; a job that waits has no queue."""
 
 
+_RESERVE = """\
+begin=$(date -d "+$1 seconds" +%Y%m%d%H%M.%S); shift
+said=$(qrsub -a "$begin" "$@" 2>&1) || { code=$?; echo "$said"; exit $code; }
+number=$(echo "$said" | sed -n 's/^Your advance reservation \\([0-9]*\\) .*/\\1/p')
+qsub -terse -ar "$number" || { code=$?; qrdel "$number" >&2; exit $code; }
+"""
+_CANCEL = 'qdel "$1"; qrdel "$1"'
 _STATUS = 'qstat -g t && { qstat -j "$1" 2>/dev/null; true; }'
 
 
@@ -44,6 +51,22 @@ class GridEngine(BatchSystem):
     def submit(self) -> Sequence[str]:
         """Return `qsub`, told to print the number alone."""
         return ("qsub", "-terse")
+
+    def reserve(self, request: JobRequest, name: str, after: float) -> Sequence[str]:
+        """Return `qrsub`, for those whom the site lets reserve, and `qsub` for that reservation."""
+        if request.reservation or request.job or request.options or not request.walltime:
+            return ()
+        words = ["-N", name, "-d", clock(request.walltime)]
+        words += ["-pe", "mpi", str(request.nodes * request.tasks_per_node)]
+        for option, value in (
+            ("-q", request.queue), ("-l", request.constraint), ("-l", request.qos),
+        ):  # fmt: skip
+            words += [option, value] if value else []
+        return ("/bin/sh", "-c", _RESERVE, "gcm", f"{after:.0f}", *words)
+
+    def earliest(self, printed: str) -> float | None:
+        """Return that it could begin later, which it does not tell, unless it is refused at all."""
+        return 0.0 if "no suitable queues" in printed else None
 
     def check(self) -> Sequence[str]:
         """Return `qsub`, told to ask only whether such a job could run now."""
@@ -101,8 +124,8 @@ class GridEngine(BatchSystem):
         return ("printf", "%s\\n", *nodes.split())
 
     def cancel(self, name: str) -> Sequence[str]:
-        """Return `qdel`, which takes names too."""
-        return ("qdel", name)
+        """Return `qdel` and `qrdel`, which take names too."""
+        return ("/bin/sh", "-c", _CANCEL, "gcm", name)
 
     def inside(self, grant: GrantedJob) -> Sequence[str]:
         """Return ssh to the first node."""

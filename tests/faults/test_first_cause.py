@@ -211,6 +211,15 @@ def test_all_that_an_abort_ends_with_the_run_are_counted(tmp_path: Path, ending:
     ]
 
 
+def test_a_rank_whose_replicas_all_fail_has_lost_its_last_one(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("ENDING", "import missing"))
+    code, _, _, err = run("--replicas", "2", "--emulate", "2x2", path)
+    assert code == 1
+    assert re.search("rank 1 has lost its last replica: replica [01] failed in the same way", err)
+    assert "more failed in the same way" not in err
+
+
 def test_a_rank_that_ends_does_not_wait_for_a_killed_one_to_take_its_messages(
     tmp_path: Path,
 ) -> None:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from runtime.allocations import batch_system
+from runtime.allocations import batch_system, can_reserve
 from runtime.deployment.model import DeployedCluster, Variable
 from runtime.deployment.planning.opening import HERE, levels_at
 from runtime.deployment.planning.plan import DeploymentPlan
@@ -128,6 +128,11 @@ def _summary(plan: DeploymentPlan) -> list[str]:
     lines = [f"deployment {deployment.name}: {counts}", f"starts in {plan.depth} waves"]
     queued = [one for one in clusters if one.batch is not None and not one.batch.job]
     if len(queued) > 1:
+        requests = [one.batch for one in queued if one.batch is not None]
+        if can_reserve(requests):
+            lines.append(
+                "reserves nodes from a common start on, the earliest that all queues take; else"
+            )
         lines.append(
             "begins when all queues have granted nodes; until then they wait, at most"
             f" {', '.join(f'{_idle(one):g} s in {one.path}' for one in queued)},"
